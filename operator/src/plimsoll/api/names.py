@@ -1,0 +1,73 @@
+"""Names and closed vocabularies shared by the code, the CRDs, the docs and the metrics."""
+
+from enum import StrEnum
+
+GROUP = "plimsoll.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+RUN_KIND = "BenchmarkRun"
+RESULT_KIND = "BenchmarkResult"
+
+
+class Verdict(StrEnum):
+    """May the numbers be believed?"""
+
+    VALID = "Valid"
+    SUSPECT = "Suspect"
+    INVALID = "Invalid"
+
+
+class Outcome(StrEnum):
+    """How one attempt at a trial ended."""
+
+    MEASURED = "Measured"
+    ABORTED = "Aborted"
+
+
+class Operation(StrEnum):
+    """A kind of I/O that is counted and timed on its own."""
+
+    READ = "read"
+    WRITE = "write"
+    TRIM = "trim"
+    SYNC = "sync"
+
+
+class LatencyKind(StrEnum):
+    """What a tool knows about latency: a dashboard must not show a p99 that nobody measured."""
+
+    FULL = "full"
+    MEAN_ONLY = "meanOnly"
+    NONE = "none"
+
+
+class RunPhase(StrEnum):
+    """Where the conductor is. Displayed and resumed from, never believed over what the results say."""
+
+    GATHERING = "Gathering"
+    PREPARING = "Preparing"
+    SETTLING = "Settling"
+    MEASURING = "Measuring"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+    INTERRUPTED = "Interrupted"
+
+
+class AbortReason(StrEnum):
+    """Why an attempt produced no numbers."""
+
+    CLIENT_LOST = "ClientLost"
+    CLIENT_NOT_ARMED = "ClientNotArmed"
+    LATE_CLIENT = "LateClient"
+    TOOL_OVERRAN = "ToolOverran"
+    CONDUCTOR_RESTARTED = "ConductorRestarted"
+    INTERRUPTED = "Interrupted"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+
+
+class FailureReason(StrEnum):
+    """Why a run could not be measured at all."""
+
+    CLIENTS_NOT_READY = "ClientsNotReady"
+    PREPARATION_FAILED = "PreparationFailed"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"

@@ -1,0 +1,242 @@
+"""`BenchmarkResult`: the numbers of one point. Spec is identity, status is what was measured.
+
+Rates are whole operations or bytes per second, latencies whole nanoseconds; ratios, deviations and intervals are
+numbers. Everything here is bounded, so that an object stays far below what the API server stores.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+
+
+class Statistic(Model):
+    """One quantity over the repetitions of a point.
+
+    Attributes:
+        n: number of trials.
+        mean: arithmetic mean over the trials.
+        standard_deviation: sample standard deviation (n-1); absent for a single trial.
+        coefficient_of_variation: standard deviation divided by mean; absent for one trial or a mean of 0.
+        low: lower end of the 95 % confidence interval of the mean (Student's t); absent for a single trial.
+        high: upper end of it.
+
+    """
+
+    n: int
+    mean: float
+    standard_deviation: float | None = None
+    coefficient_of_variation: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Latency(Model):
+    """A latency distribution, submission to completion.
+
+    Attributes:
+        kind: what the tool knows; without `full` there are no percentiles.
+        count: number of operations that were timed.
+        mean_nanoseconds: exact mean, not derived from the histogram.
+        standard_deviation_nanoseconds: exact, n-1.
+        percentiles: `"99.9"` -> nanoseconds; a percentile with fewer than 10 operations beyond it is absent.
+        histogram: `plimsoll.measure.histogram.Histogram.encode`.
+
+    """
+
+    kind: LatencyKind
+    count: int
+    mean_nanoseconds: float | None = None
+    standard_deviation_nanoseconds: float | None = None
+    min_nanoseconds: int | None = None
+    max_nanoseconds: int | None = None
+    percentiles: dict[str, int] = Field(default_factory=dict)
+    histogram: str | None = None
+
+
+class Rates(Model):
+    """Operations and bytes per second."""
+
+    iops: int
+    bytes_per_second: int
+
+
+class OperationResult(Model):
+    """What one operation did during one trial, over all clients.
+
+    Attributes:
+        rates: over the common window; the headline.
+        whole_run: all I/O divided by the time from the first start to the last end.
+        sum_of_rates: each client's own I/O divided by its own runtime, added up: what others print.
+        bias: sum_of_rates IOPS divided by headline IOPS, minus 1; absent without I/O in the window.
+
+    """
+
+    operation: Operation
+    ios: int
+    bytes: int
+    rates: Rates
+    whole_run: Rates
+    sum_of_rates: Rates
+    bias: float | None = None
+    latency: Latency
+
+
+class Window(Model):
+    """When the clients of a trial were measuring. Times are Unix nanoseconds on the clients' clocks.
+
+    Attributes:
+        start_nanoseconds: the last client's start.
+        end_nanoseconds: the first client's end; not after start if the clients never ran together.
+        seconds: length of the common window, 0 if there is none.
+        spread_seconds: last start minus first start.
+        overlap: common window divided by the mean runtime of the clients, 0 to 1.
+
+    """
+
+    start_nanoseconds: int
+    end_nanoseconds: int
+    seconds: float
+    spread_seconds: float
+    overlap: float
+
+
+class Finding(Model):
+    """One check that did not hold.
+
+    Attributes:
+        reason: CamelCase, from the closed list of `plimsoll.measure.checks`.
+        verdict: what it makes of the trial.
+        message: the measured value, the limit, and what to do.
+
+    """
+
+    reason: str
+    verdict: Verdict
+    message: str
+    clients: tuple[int, ...] = ()
+
+
+class Abort(Model):
+    """Why an attempt produced no numbers."""
+
+    reason: AbortReason
+    message: str
+
+
+class ClientSummary(Model):
+    """One client's part of a trial.
+
+    Attributes:
+        start_offset_seconds: its start of measuring after the first client's.
+        iops: its own operations divided by its own runtime.
+        clock_offset_seconds: conductor's clock minus the client's; absent if it could not be measured.
+
+    """
+
+    client: int
+    node: str
+    start_offset_seconds: float
+    runtime_seconds: float
+    iops: int
+    clock_offset_seconds: float | None = None
+    clock_error_seconds: float | None = None
+
+
+class Trial(Model):
+    """One attempt at one measured repetition of a point.
+
+    Attributes:
+        pass_number: which repetition, from 0.
+        attempt: from 0; a later one replaces an aborted or invalid one.
+        epoch: identity of the conductor process that ran it.
+        clients: the clients that took part.
+        slowest: the clients with the lowest rates, at most 8.
+
+    """
+
+    pass_number: int
+    attempt: int
+    epoch: str
+    clients: tuple[int, ...]
+    outcome: Outcome
+    started_at: str
+    finished_at: str
+    abort: Abort | None = None
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    window: Window | None = None
+    operations: tuple[OperationResult, ...] = ()
+    slowest: tuple[ClientSummary, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class OperationSummary(Model):
+    """One operation over the repetitions of a point.
+
+    Attributes:
+        latency: all trials' histograms merged, for display; statistics use the trials' own percentiles.
+        percentiles: `"99"` -> the percentile of each trial as a statistic over the trials.
+
+    """
+
+    operation: Operation
+    iops: Statistic
+    bytes_per_second: Statistic
+    mean_latency: Statistic | None = None
+    percentiles: dict[str, Statistic] = Field(default_factory=dict)
+    latency: Latency
+
+
+class Summary(Model):
+    """The point's numbers over the trials that count."""
+
+    trials: int
+    operations: tuple[OperationSummary, ...]
+
+
+class ResultMeta(Model):
+    """Metadata of a result object."""
+
+    name: str
+    namespace: str
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class ResultSpec(Model):
+    """What the numbers are of."""
+
+    run: str
+    run_uid: str
+    point: str
+    workload: str
+    tool: str
+    label: str
+    parameters: dict[str, JsonValue]
+    clients: int
+    runtime_seconds: int
+    ramp_seconds: int
+    repetitions: int
+
+
+class ResultStatus(Model):
+    """What was measured. `final` once every planned trial of the point is recorded."""
+
+    trials: tuple[Trial, ...] = ()
+    summary: Summary | None = None
+    verdict: Verdict | None = None
+    findings: tuple[Finding, ...] = ()
+    environment: dict[str, JsonValue] = Field(default_factory=dict)
+    final: bool = False
+
+
+class BenchmarkResult(Model):
+    """The result object of one point."""
+
+    api_version: Annotated[Literal["plimsoll.dev/v1alpha1"], Field()] = "plimsoll.dev/v1alpha1"
+    kind: Annotated[Literal["BenchmarkResult"], Field()] = "BenchmarkResult"
+    metadata: ResultMeta
+    spec: ResultSpec
+    status: ResultStatus = ResultStatus()

@@ -1,0 +1,1 @@
+"""From a specification to the frozen plan: points, order, seeds, estimates. Pure."""

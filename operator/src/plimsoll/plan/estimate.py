@@ -1,0 +1,92 @@
+"""How long a plan takes and how much room it needs, before anything is touched."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.run import Pool, Storage
+from plimsoll.plan.document import Plan
+
+TRIAL_OVERHEAD_SECONDS = 3
+"""Barrier, start of the tool, collecting and recording; see `make bench` for what it is here."""
+
+ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
+"""A guess for one client; the real rate is what is about to be found out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a plan costs.
+
+    Attributes:
+        points: number of points.
+        trials: points times repetitions; repeated attempts come on top.
+        measuring_seconds: ramps, runtimes and overheads of all trials. Certain, but for repeated attempts.
+        prefill_seconds: at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
+        settle_seconds: waited once after the prefill.
+        data_bytes: bytes that all clients' data sets hold together, at most.
+        stored_bytes: the same with the pool's replicas or coding chunks.
+
+    """
+
+    points: int
+    trials: int
+    measuring_seconds: int
+    prefill_seconds: int
+    settle_seconds: int
+    data_bytes: int
+    stored_bytes: int
+
+    @property
+    def total_seconds(self) -> int:
+        """Seconds from the first prefill to the last result."""
+        return self.measuring_seconds + self.prefill_seconds + self.settle_seconds
+
+
+def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
+    """Return what a plan costs; without `storage` nothing is assumed to be stored more than once."""
+    volume_bytes = plan.volume.size if plan.volume else 0
+    filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
+    prefilled = filled if plan.prepare.prefill else 0
+    pool = storage.rook.pool if storage and storage.rook else None
+    return Estimate(
+        points=len(plan.points),
+        trials=len(plan.points) * plan.repetitions,
+        measuring_seconds=plan.repetitions
+        * sum(point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS for point in plan.points),
+        prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
+        settle_seconds=plan.prepare.settle_seconds,
+        data_bytes=plan.clients * filled,
+        stored_bytes=int(plan.clients * filled * _copies(pool)),
+    )
+
+
+def refuse_if_hopeless(plan: Plan) -> None:
+    """Check that the certain part of the estimate fits into the run's deadline.
+
+    Raises:
+        SpecError: naming `timeouts.totalSeconds` and what it would have to be.
+
+    """
+    cost = estimate(plan)
+    needed = cost.measuring_seconds + cost.settle_seconds
+    if needed > plan.timeouts.total_seconds:
+        remedy = (
+            f"is less than the {needed} s that {cost.trials} trials take without any prefill; raise it, shorten "
+            "runtimeSeconds or an axis, or lower repetitions"
+        )
+        problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
+        raise SpecError([problem])
+
+
+def _is_filesystem(plan: Plan) -> bool:
+    return plan.volume is not None and plan.volume.mode == "Filesystem"
+
+
+def _copies(pool: Pool | None) -> Fraction:
+    if pool is None:
+        return Fraction(1)
+    if pool.erasure_coded is not None:
+        chunks = pool.erasure_coded
+        return Fraction(chunks.data_chunks + chunks.coding_chunks, chunks.data_chunks)
+    return Fraction(pool.replicated.size if pool.replicated else 1)

@@ -1,0 +1,1 @@
+"""What conductor and agents say to each other. Pure; described in docs/protocol.md."""
