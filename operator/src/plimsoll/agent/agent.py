@@ -1,0 +1,324 @@
+"""The agent's loop: hold a request for orders, obey the newest, report, post, and leave when alone too long."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
+from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.messages import (
+    PROTOCOL_VERSION,
+    AgentState,
+    Arm,
+    Go,
+    Leave,
+    Ordered,
+    Prepare,
+    Registered,
+    Registration,
+    Report,
+    ResultPost,
+    Wait,
+)
+
+EXIT_DISMISSED = 0
+EXIT_REFUSED = 4
+EXIT_SILENCE = 5
+EXIT_UNUSABLE = 6
+
+LATE_SECONDS = 0.25
+"""An agent that wakes up later than this after T0 does not start at all."""
+
+_RETRY_SECONDS = 0.25
+_CLOCK_PROBES = 3
+_PROGRESS_SECONDS = 1.0
+_SECOND = 10**9
+
+_log = logging.getLogger(__name__)
+
+
+class Work(Protocol):
+    """What an agent can do: `plimsoll.agent.worker.Worker`, or a simulation of it."""
+
+    async def facts(self) -> dict[str, JsonValue]: ...
+
+    async def prepare(self, order: Prepare, progress: Progress) -> int: ...
+
+    def arm(self, order: Arm) -> Armed: ...
+
+    async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who an agent is: its number, how many processes this client had before, and the node it runs on."""
+
+    client: int
+    attempt: int
+    node: str
+
+
+class _SilenceError(Exception):
+    """The conductor was not heard of for too long."""
+
+
+class Agent:
+    """One agent process. `run` returns its exit code."""
+
+    def __init__(self, *, identity: Identity, connection: Connection, work: Work, silence_seconds: float) -> None:
+        """Serve the conductor behind `connection`; until it says otherwise bear its silence that long."""
+        self._identity = identity
+        self._connection = connection
+        self._work = work
+        self._silence = silence_seconds
+        self._instance = uuid.uuid4().hex
+        self._epoch = ""
+        self._prepared_bytes = 0
+        self._task: asyncio.Task[None] | None = None
+        self._armed_trial: Arm | None = None
+        self._go: asyncio.Future[int] | None = None
+
+    async def run(self) -> int:
+        """Obey until dismissed, refused or alone. Whatever runs then is killed."""
+        watchdog = asyncio.create_task(self._watch_silence())
+        listening = asyncio.create_task(self._listen())
+        try:
+            done, _ = await asyncio.wait({watchdog, listening}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except RefusedError as refused:
+            _log.error("refused: %s", refused)  # noqa: TRY400 - not a fault of this program
+            return EXIT_REFUSED
+        except PreparationError as error:
+            _log.error("%s", error)  # noqa: TRY400 - the message says it all
+            return EXIT_UNUSABLE
+        except _SilenceError:
+            _log.error("the conductor was silent for %s s", self._silence)  # noqa: TRY400
+            return EXIT_SILENCE
+        finally:
+            for task in (watchdog, listening):
+                task.cancel()
+            await self._drop_work()
+        return EXIT_DISMISSED
+
+    async def _watch_silence(self) -> None:
+        while time.monotonic() - self._connection.last_answer < self._silence:
+            await asyncio.sleep(_RETRY_SECONDS)
+        raise _SilenceError
+
+    async def _listen(self) -> None:
+        """Obey order after order; when another conductor has taken over, stop everything and register there."""
+        facts = await self._work.facts()
+        while True:
+            registered = await self._register(facts)
+            self._epoch, self._silence = registered.epoch, registered.silence_seconds
+            try:
+                await self._obey_all(registered)
+            except RefusedError as refused:
+                if refused.code not in {"StaleEpoch", "UnknownClient"}:
+                    raise
+                _log.warning("%s", refused)
+                await self._drop_work()
+            else:
+                return
+
+    async def _register(self, facts: dict[str, JsonValue]) -> Registered:
+        registration = Registration(
+            protocol=PROTOCOL_VERSION,
+            client=self._identity.client,
+            instance=self._instance,
+            attempt=self._identity.attempt,
+            node=self._identity.node,
+            prepared_bytes=self._prepared_bytes,
+            facts=facts,
+        )
+        while True:
+            try:
+                return await self._connection.register(registration)
+            except UnreachableError:
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _obey_all(self, registered: Registered) -> None:
+        after = -1
+        while True:
+            try:
+                ordered = await self._connection.orders(
+                    client=self._identity.client,
+                    instance=self._instance,
+                    epoch=registered.epoch,
+                    after=after,
+                    hold=registered.hold_seconds,
+                )
+            except UnreachableError:
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            if ordered.sequence <= after:
+                continue
+            after = ordered.sequence
+            await self._obey(ordered)
+            if isinstance(ordered.order, Leave):
+                return
+
+    async def _obey(self, ordered: Ordered) -> None:
+        sequence, order = ordered.sequence, ordered.order
+        if isinstance(order, Go):
+            self._release(order, sequence)
+            return
+        await self._drop_work()
+        match order:
+            case Wait():
+                self._start(self._say(AgentState.IDLE, sequence))
+            case Prepare():
+                self._start(self._prepare(order, sequence))
+            case Arm():
+                self._go = asyncio.get_running_loop().create_future()
+                self._armed_trial = order
+                self._start(self._take_part(order, sequence, self._go))
+            case Leave():
+                with suppress(UnreachableError, RefusedError):
+                    await self._connection.report(self._report(AgentState.LEAVING, sequence))
+
+    def _release(self, order: Go, sequence: int) -> None:
+        """Pass the word that everybody is armed to the trial that waits for it."""
+        armed = self._armed_trial
+        if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
+            self._go.set_result(sequence)
+
+    async def _prepare(self, order: Prepare, sequence: int) -> None:
+        progress: dict[str, int] = {"done": 0, "total": 0}
+        finished = asyncio.Event()
+
+        def note(done: int, total: int) -> None:
+            progress.update(done=done, total=total)
+
+        async with asyncio.TaskGroup() as group:
+            # The last word on progress must have arrived before the outcome is told: hence no cancelling.
+            telling = group.create_task(self._tell_progress(sequence, progress, finished))
+            try:
+                size = await self._work.prepare(order, note)
+            except PreparationError as error:
+                finished.set()
+                await telling
+                await self._say(AgentState.FAILED, sequence, message=str(error))
+                return
+            finished.set()
+        self._prepared_bytes = size
+        await self._say(AgentState.PREPARED, sequence, done=size, total=size)
+
+    async def _tell_progress(self, sequence: int, progress: dict[str, int], finished: asyncio.Event) -> None:
+        while not finished.is_set():
+            await self._say(AgentState.PREPARING, sequence, done=progress["done"], total=progress["total"])
+            with suppress(TimeoutError):
+                await asyncio.wait_for(finished.wait(), _PROGRESS_SECONDS)
+
+    async def _take_part(self, order: Arm, sequence: int, go: asyncio.Future[int]) -> None:
+        """Arm, wait for the word and for T0, measure, deliver."""
+        try:
+            armed = self._work.arm(order)
+            clock = await self._connection.clock(_CLOCK_PROBES)
+        except (PreparationError, UnreachableError) as error:
+            await self._say(AgentState.FAILED, sequence, message=str(error))
+            return
+        await self._say(AgentState.ARMED, sequence, clock=clock)
+        released = await go
+        if not await _sleep_until(order.t0_nanoseconds):
+            await self._say(AgentState.LATE, released)
+            return
+        running = asyncio.create_task(self._say(AgentState.RUNNING, released))
+        try:
+            document = await self._work.measure(armed, clock)
+        finally:
+            running.cancel()
+        await self._deliver(order, document)
+
+    async def _deliver(self, order: Arm, document: ClientDocument) -> None:
+        """Post until acknowledged."""
+        post = ResultPost(
+            epoch=self._epoch,
+            client=self._identity.client,
+            instance=self._instance,
+            trial=order.trial,
+            document=document,
+        )
+        while True:
+            try:
+                kept = await self._connection.post(post)
+            except UnreachableError:
+                await asyncio.sleep(_RETRY_SECONDS)
+            except RefusedError as refused:
+                _log.warning("result of %s refused: %s", order.trial, refused)
+                return
+            else:
+                _log.info("result of %s %s", order.trial, "delivered" if kept else "was not needed any more")
+                return
+
+    async def _say(
+        self,
+        state: AgentState,
+        sequence: int,
+        *,
+        message: str = "",
+        done: int = 0,
+        total: int = 0,
+        clock: Clock | None = None,
+    ) -> None:
+        """Report until it arrives. A conductor that does not know this agent finds out by the next order request."""
+        report = self._report(state, sequence, message=message, done=done, total=total, clock=clock)
+        while True:
+            try:
+                await self._connection.report(report)
+            except UnreachableError:
+                await asyncio.sleep(_RETRY_SECONDS)
+            except RefusedError:
+                return
+            else:
+                return
+
+    def _report(
+        self,
+        state: AgentState,
+        sequence: int,
+        *,
+        message: str = "",
+        done: int = 0,
+        total: int = 0,
+        clock: Clock | None = None,
+    ) -> Report:
+        return Report(
+            epoch=self._epoch,
+            client=self._identity.client,
+            instance=self._instance,
+            sequence=sequence,
+            state=state,
+            message=message,
+            done_bytes=done,
+            total_bytes=total,
+            clock=clock,
+        )
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        self._task = asyncio.create_task(work)
+
+    async def _drop_work(self) -> None:
+        """Kill whatever runs, and return when it is gone."""
+        self._armed_trial = None
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+
+async def _sleep_until(t0: int) -> bool:
+    """Sleep until a wall-clock time; false if it is too late for it."""
+    while (remaining := t0 - time.time_ns()) > 0:
+        await asyncio.sleep(remaining / _SECOND)
+    return time.time_ns() - t0 <= LATE_SECONDS * _SECOND

@@ -1,0 +1,143 @@
+"""The agent's way to its conductor: HTTPS with the run's own certificate, and the run's token."""
+
+import ssl
+import time
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+from pydantic import ValidationError
+
+from plimsoll.api.model import Model
+from plimsoll.measure.sample import Clock
+from plimsoll.protocol.messages import (
+    SERVER_NAME,
+    Acknowledged,
+    ClockReading,
+    Ordered,
+    Refusal,
+    Registered,
+    Registration,
+    Report,
+    ResultPost,
+)
+from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
+
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 10.0
+_HTTP_ERROR = 400
+_NANOSECONDS = 10**9
+
+M = TypeVar("M", bound=Model)
+
+
+class UnreachableError(Exception):
+    """The conductor did not answer, or not sensibly. Trying again may help."""
+
+
+class RefusedError(Exception):
+    """The conductor answered no; `code` is one of the protocol's refusal codes."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Keep the code."""
+        self.code = refusal.code
+        super().__init__(refusal.message)
+
+
+class Connection:
+    """Requests to one conductor. `last_answer` is when it was last heard of, on the monotonic clock."""
+
+    def __init__(self, url: str, secret: Path) -> None:
+        """Use the session secret in a directory; nothing is sent before the first request."""
+        context = ssl.create_default_context(cafile=str(secret / CERTIFICATE_FILE))
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self._session = aiohttp.ClientSession(
+            url,
+            connector=aiohttp.TCPConnector(ssl=context, limit=4),
+            headers={"Authorization": f"Bearer {(secret / TOKEN_FILE).read_text().strip()}"},
+        )
+        self.last_answer = time.monotonic()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def register(self, registration: Registration) -> Registered:
+        """Introduce the agent."""
+        return await self._ask("POST", "/v1/clients", Registered, body=registration)
+
+    async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
+        """Wait for an order newer than `after`, at most about `hold` seconds."""
+        query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
+        return await self._ask("GET", "/v1/orders", Ordered, query=query, seconds=hold + _ANSWER_SECONDS)
+
+    async def report(self, report: Report) -> None:
+        """Say where the agent is with its order."""
+        await self._send("POST", "/v1/reports", body=report)
+
+    async def post(self, post: ResultPost) -> bool:
+        """Deliver a document; false if the conductor has no use for it."""
+        return (await self._ask("POST", "/v1/results", Acknowledged, body=post)).kept
+
+    async def clock(self, probes: int) -> Clock:
+        """Compare clocks, as NTP does (RFC 5905 section 8): of several probes the one with the shortest trip counts."""
+        readings = [await self._probe() for _ in range(probes)]
+        return min(readings, key=lambda clock: clock.error)
+
+    async def _probe(self) -> Clock:
+        t0 = time.time_ns()
+        reading = await self._ask("GET", "/v1/clock", ClockReading)
+        t3 = time.time_ns()
+        offset = ((reading.received_at - t0) + (reading.sent_at - t3)) / 2
+        round_trip = (t3 - t0) - (reading.sent_at - reading.received_at)
+        return Clock(offset=offset / _NANOSECONDS, error=max(0, round_trip) / 2 / _NANOSECONDS)
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        answer: type[M],
+        *,
+        query: dict[str, str] | None = None,
+        body: Model | None = None,
+        seconds: float = _ANSWER_SECONDS,
+    ) -> M:
+        text = await self._send(method, path, query=query, body=body, seconds=seconds)
+        try:
+            return answer.model_validate_json(text)
+        except ValidationError as error:
+            message = f"{path} answered what is no {answer.__name__}"
+            raise UnreachableError(message) from error
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: dict[str, str] | None = None,
+        body: Model | None = None,
+        seconds: float = _ANSWER_SECONDS,
+    ) -> str:
+        options: dict[str, Any] = {"params": query} if query else {}
+        if body is not None:
+            options["data"] = body.model_dump_json()
+        timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
+        try:
+            async with self._session.request(
+                method, path, timeout=timeout, server_hostname=SERVER_NAME, **options
+            ) as response:
+                text = await response.text()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            message = f"{path}: {error or type(error).__name__}"
+            raise UnreachableError(message) from error
+        if response.status >= _HTTP_ERROR:
+            raise _refused(path, response.status, text)
+        self.last_answer = time.monotonic()
+        return text
+
+
+def _refused(path: str, status: int, text: str) -> Exception:
+    try:
+        return RefusedError(Refusal.model_validate_json(text))
+    except ValidationError:
+        return UnreachableError(f"{path} answered with status {status}")

@@ -1,0 +1,87 @@
+"""Running one command so that it cannot outlive its agent."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+STDOUT_FILE = "stdout"
+STDERR_FILE = "stderr"
+_MAX_FILE_BYTES = 64 * 2**20
+_POLL_SECONDS = 1.0
+_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+"""The kernel kills the tool when the agent dies, however it dies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a command left behind; `exit_code` is negative for a signal, `files` are those in its directory."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: Mapping[str, str]
+
+
+async def run(
+    argv: tuple[str, ...],
+    *,
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+    on_written: Callable[[int], None] | None = None,
+) -> Finished:
+    """Run a command in a directory and return what it left there. Cancelling kills it and all its children.
+
+    `on_written` is called about every second with the bytes that the command has written to storage so far.
+    A command that cannot be started ends with exit code 127, as in a shell.
+    """
+    with (directory / STDOUT_FILE).open("wb") as stdout, (directory / STDERR_FILE).open("wb") as stderr:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_DIE_WITH_PARENT,
+                *argv,
+                cwd=directory,
+                env={**os.environ, **(environment or {})},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Finished(exit_code=127, stdout="", stderr=f"{_DIE_WITH_PARENT[0]}: {error}", files={})
+        try:
+            exit_code = await _wait(process, on_written)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    files = {path.name: _read(path) for path in sorted(directory.iterdir()) if path.is_file()}
+    return Finished(
+        exit_code=exit_code, stdout=files.pop(STDOUT_FILE), stderr=files.pop(STDERR_FILE), files=files
+    )
+
+
+async def _wait(process: asyncio.subprocess.Process, on_written: Callable[[int], None] | None) -> int:
+    while True:
+        try:
+            return await asyncio.wait_for(process.wait(), _POLL_SECONDS if on_written else None)
+        except TimeoutError:
+            if on_written is not None:
+                on_written(_written_bytes(process.pid))
+
+
+def _written_bytes(pid: int) -> int:
+    """Return what the kernel counted as written to storage by a process (`proc_pid_io(5)`); 0 if it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+
+
+def _read(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_MAX_FILE_BYTES).decode(errors="replace")

@@ -1,0 +1,141 @@
+"""The client's volume: a directory with a data file, or a (part of a) block device."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.tools.base import VolumeKind, VolumeTarget
+
+ALIGNMENT = 2**20
+"""Data sets are whole mebibytes."""
+
+_BLOCK_BYTES = 512
+_WRITTEN_SHARE = 0.99
+"""Allocated blocks below this share of a file's size mean holes; file systems round a little."""
+
+
+class VolumeError(Exception):
+    """The volume cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVolume:
+    """A file in a mounted file system.
+
+    Attributes:
+        path: of the data file.
+        capacity: bytes that this client may take as its volume; None for all that is free.
+
+    """
+
+    path: Path
+    capacity: int | None = None
+
+    def target(self, fill_percent: int) -> VolumeTarget:
+        """Return the data set: that share of the capacity, or of the free space if that is less.
+
+        Raises:
+            VolumeError: if the directory is not there or too little is free.
+
+        """
+        try:
+            free = os.statvfs(self.path.parent)
+        except OSError as error:
+            message = f"{self.path.parent}: {error.strerror}"
+            raise VolumeError(message) from error
+        held = self.path.stat().st_blocks * _BLOCK_BYTES if self.path.exists() else 0
+        available = free.f_bavail * free.f_frsize + held
+        size = _aligned(min(available, self.capacity or available) * fill_percent // 100)
+        if size <= 0:
+            message = f"{self.path.parent} has {available} bytes free, less than a data set of one MiB needs"
+            raise VolumeError(message)
+        return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
+
+    def clear(self) -> None:
+        """Remove an old data file, so that the new one owns fresh blocks."""
+        self.path.unlink(missing_ok=True)
+
+    def lay_out(self, target: VolumeTarget) -> None:
+        """Make an unwritten data file: sparse, never to be read for a `Valid` result."""
+        with self.path.open("wb") as file:
+            file.truncate(target.size)
+
+    def check_written(self, target: VolumeTarget) -> None:
+        """Check that the data file has blocks for every byte.
+
+        Raises:
+            VolumeError: if it is shorter than it should be, or has holes.
+
+        """
+        status = self.path.stat()
+        if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
+            message = (
+                f"{self.path} has {status.st_size} bytes and blocks for {status.st_blocks * _BLOCK_BYTES}, "
+                f"but {target.size} were written; does the file system compress or deduplicate?"
+            )
+            raise VolumeError(message)
+
+    def discard_command(self, _: VolumeTarget) -> tuple[str, ...] | None:
+        """Return None: removing the file is all that can be discarded."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceVolume:
+    """A block device, or the part of it from `offset` on; `size` None is all the rest."""
+
+    path: Path
+    offset: int = 0
+    size: int | None = None
+
+    def target(self, _: int) -> VolumeTarget:
+        """Return the data set: every byte of the volume.
+
+        Raises:
+            VolumeError: if this is not a block device of that size.
+
+        """
+        try:
+            is_device = stat.S_ISBLK(self.path.stat().st_mode)
+            whole = device_size(self.path) if is_device else 0
+        except OSError as error:
+            message = f"{self.path}: {error.strerror}"
+            raise VolumeError(message) from error
+        if not is_device:
+            message = f"{self.path} is not a block device; nothing was written"
+            raise VolumeError(message)
+        size = _aligned(whole - self.offset if self.size is None else self.size)
+        if size <= 0 or self.offset + size > whole:
+            message = f"{self.path} has {whole} bytes; {size} from {self.offset} on do not fit"
+            raise VolumeError(message)
+        return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
+
+    def clear(self) -> None:
+        """Do nothing: see `discard_command`."""
+
+    def lay_out(self, _: VolumeTarget) -> None:
+        """Do nothing: a device has its size."""
+
+    def check_written(self, _: VolumeTarget) -> None:
+        """Do nothing: the prefill's own count of bytes is the proof."""
+
+    def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
+        """Return the command that discards the data set."""
+        return ("blkdiscard", "--offset", str(target.offset), "--length", str(target.size), str(self.path))
+
+
+Volume = FileVolume | DeviceVolume
+
+
+def device_size(path: Path) -> int:
+    """Return a block device's size in bytes."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_END)
+    finally:
+        os.close(descriptor)
+
+
+def _aligned(size: int) -> int:
+    return size // ALIGNMENT * ALIGNMENT

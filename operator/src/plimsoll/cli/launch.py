@@ -1,0 +1,188 @@
+"""The launcher of local mode: the processes of one run, kept alive the way Jobs keep pods alive."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.agent.agent import EXIT_UNUSABLE
+from plimsoll.cli.place import Place
+from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
+
+MAX_RESTARTS = 3
+"""Of the conductor, and of each client: then something is wrong that another process will not mend."""
+
+_FINAL = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}
+_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
+_POLL_SECONDS = 0.2
+_TERM_SECONDS = 5.0
+
+
+class LaunchError(Exception):
+    """The processes of a run cannot be kept alive; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What the processes need to know.
+
+    Attributes:
+        results: directory with the frozen plan.
+        secret: directory with the session secret.
+        scratch: directory for the tools' output.
+        extra_conductor_options: passed on as they are.
+
+    """
+
+    results: Path
+    secret: Path
+    scratch: Path
+    place: Place
+    clients: int
+    fio: str
+    extra_conductor_options: tuple[str, ...] = ()
+    port: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Child:
+    process: Process
+    attempt: int = 0
+
+
+class Launcher:
+    """Starts a conductor and its agents, and starts anew what dies before its time."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Start nothing yet."""
+        self._launch = launch
+        self._logs = launch.results / "logs"
+        self._conductor: _Child | None = None
+        self._agents: dict[int, _Child] = {}
+
+    async def run(self, on_poll: Callable[[], None]) -> int:
+        """Return the conductor's final exit code; `on_poll` is called a few times a second.
+
+        Raises:
+            LaunchError: if a process dies again and again, or cannot work here at all.
+
+        """
+        self._logs.mkdir(parents=True, exist_ok=True)
+        try:
+            self._conductor = _Child(process=await self._start_conductor(0))
+            for client in range(self._launch.clients):
+                self._agents[client] = _Child(process=await self._start_agent(client, 0))
+            while True:
+                on_poll()
+                code = await self._tend_conductor()
+                if code is not None:
+                    return code
+                for client, child in self._agents.items():
+                    await self._tend_agent(client, child)
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            await self._stop_all()
+
+    def interrupt(self) -> None:
+        """Have the conductor record what is in flight, and end."""
+        if self._conductor is not None and self._conductor.process.returncode is None:
+            self._conductor.process.terminate()
+
+    async def _tend_conductor(self) -> int | None:
+        child = self._conductor
+        if child is None or child.process.returncode is None:
+            return None
+        if child.process.returncode in _FINAL:
+            return child.process.returncode
+        self._count_restart(child, "conductor", "conductor.log")
+        child.process = await self._start_conductor(child.attempt)
+        return None
+
+    async def _tend_agent(self, client: int, child: _Child) -> None:
+        code = child.process.returncode
+        if code is None:
+            return
+        if code == EXIT_UNUSABLE:
+            message = f"client {client} cannot work here: {self._last_words(f'client-{client}.log')}"
+            raise LaunchError(message)
+        if code != 0:
+            self._count_restart(child, f"client {client}", f"client-{client}.log")
+            child.process = await self._start_agent(client, child.attempt)
+
+    def _count_restart(self, child: _Child, name: str, log: str) -> None:
+        if child.attempt >= MAX_RESTARTS:
+            words = self._last_words(log)
+            message = f"{name} died {child.attempt + 1} times, last with exit code {child.process.returncode}: {words}"
+            raise LaunchError(message)
+        child.attempt += 1
+
+    def _last_words(self, log: str) -> str:
+        path = self._logs / log
+        lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+        return f"{lines[-1] if lines else 'it said nothing'} (see {path})"
+
+    async def _start_conductor(self, attempt: int) -> Process:
+        launch = self._launch
+        return await self._start(
+            "conductor.log",
+            attempt,
+            "conductor",
+            *("--results", str(launch.results), "--secret", str(launch.secret), "--port", str(launch.port)),
+            *launch.extra_conductor_options,
+        )
+
+    async def _start_agent(self, client: int, attempt: int) -> Process:
+        launch = self._launch
+        return await self._start(
+            f"client-{client}.log",
+            attempt,
+            "agent",
+            *("--conductor", f"https://127.0.0.1:{launch.port}", "--secret", str(launch.secret)),
+            *("--client", str(client), "--attempt", str(attempt), "--fio", launch.fio),
+            *("--work", str(launch.scratch / f"client-{client}-{attempt}")),
+            *launch.place.agent_options(client),
+        )
+
+    async def _start(self, log: str, attempt: int, *arguments: str) -> Process:
+        """Start a program of this package. Ctrl-C of the terminal does not reach it; this process's death does."""
+        with (self._logs / log).open("a" if attempt else "w") as output:
+            return await asyncio.create_subprocess_exec(
+                *_DIE_WITH_PARENT,
+                *(sys.executable, "-m", "plimsoll", *arguments),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env=os.environ,
+            )
+
+    async def _stop_all(self) -> None:
+        children = [child for child in (self._conductor, *self._agents.values()) if child is not None]
+        for child in children:
+            _signal(child.process, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TERM_SECONDS):
+                await asyncio.gather(*(child.process.wait() for child in children))
+        for child in children:
+            _signal(child.process, signal.SIGKILL)
+            await child.process.wait()
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(number)

@@ -1,0 +1,162 @@
+"""One conductor process: a session, its server and its sink."""
+
+import asyncio
+import logging
+import signal
+import ssl
+import uuid
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from plimsoll.api.names import FailureReason, RunPhase
+from plimsoll.api.state import RunState
+from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.phases import Begin, Ended, Judge, Record
+from plimsoll.conductor.server import Rendezvous, moment
+from plimsoll.conductor.session import Session
+from plimsoll.conductor.sink import Sink
+from plimsoll.conductor.timings import Timings
+from plimsoll.measure.trial import measure_trial
+from plimsoll.plan.document import Plan
+
+EXIT_COMPLETE = 0
+"""Every planned trial is recorded, whatever the verdicts."""
+
+EXIT_INTERRUPTED = 3
+"""Asked to stop; a later conductor goes on."""
+
+EXIT_OF_FAILURE = {
+    FailureReason.CLIENTS_NOT_READY: 10,
+    FailureReason.PREPARATION_FAILED: 11,
+    FailureReason.DEADLINE_EXCEEDED: 12,
+}
+"""Failures that starting the conductor again would not mend."""
+
+_TICK_SECONDS = 0.1
+_PUBLISH_SECONDS = 0.5
+_SHUTDOWN_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen:
+    """Where the conductor listens, and how it proves itself."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext
+    token: str = field(repr=False)
+
+
+async def conduct(
+    *, plan: Plan, sink: Sink, listen: Listen, timings: Timings | None = None, epoch: str | None = None
+) -> int:
+    """Measure what is missing of a plan, and return the process's exit code.
+
+    SIGTERM and SIGINT end it as soon as the trial in flight is recorded as interrupted.
+    """
+    recorded, before = await sink.load()
+    session = Session(
+        plan=plan,
+        ledger=Ledger(plan, recorded),
+        epoch=epoch or str(uuid.uuid4()),
+        timings=timings or Timings(),
+        before=before,
+        moment=moment(),
+    )
+    driver = _Driver(session, sink)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, driver.stop)
+    rendezvous = Rendezvous(session, token=listen.token, on_input=driver.input)
+    runner = web.AppRunner(rendezvous.application(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, listen.host, listen.port, ssl_context=listen.tls, backlog=1024).start()
+        await driver.drive(rendezvous)
+    finally:
+        await runner.cleanup()
+    return _exit_code(session)
+
+
+class _Driver:
+    """Runs a session: lets time pass, performs its effects, publishes its state."""
+
+    def __init__(self, session: Session, sink: Sink) -> None:
+        self._session = session
+        self._sink = sink
+        self._inputs = asyncio.Event()
+        self._published: RunState | None = None
+        self._published_at = float("-inf")
+
+    def input(self) -> None:
+        """Note that something has changed."""
+        self._inputs.set()
+
+    def stop(self) -> None:
+        """Ask the session to end."""
+        self._session.stop()
+        self._inputs.set()
+
+    async def drive(self, rendezvous: Rendezvous) -> None:
+        """Return once the session is over."""
+        while not self._session.is_over(moment()):
+            self._inputs.clear()
+            self._session.advance(moment())
+            rendezvous.wake()
+            await self._publish_if_due()
+            if await self._perform_one():
+                continue
+            try:
+                await asyncio.wait_for(self._inputs.wait(), _TICK_SECONDS)
+            except TimeoutError:
+                continue
+        await self._publish()
+
+    async def _perform_one(self) -> bool:
+        """Perform one effect; false if there is none."""
+        session = self._session
+        match session.take_effect():
+            case None:
+                return False
+            case Begin():
+                await self._publish()
+                session.begun(moment())
+            case Judge(facts=facts, documents=documents):
+                numbers = await asyncio.to_thread(measure_trial, facts, documents)
+                session.judged(numbers, moment())
+            case Record(point=point, status=status):
+                await self._sink.record(point, status)
+                _log.info("recorded %s", point)
+                session.recorded(moment())
+        return True
+
+    async def _publish_if_due(self) -> None:
+        """Publish changes: those of phase at once, progress a few times a second."""
+        now = moment()
+        state = self._session.state(now)
+        last = self._published
+        if last is not None and last.phase is state.phase and last.in_flight == state.in_flight:
+            unchanged = last == state.model_copy(update={"elapsed_seconds": last.elapsed_seconds})
+            idle = state.elapsed_seconds - last.elapsed_seconds < 10 * _PUBLISH_SECONDS
+            if now.seconds - self._published_at < _PUBLISH_SECONDS or (unchanged and idle):
+                return
+        await self._publish()
+
+    async def _publish(self) -> None:
+        now = moment()
+        state = self._session.state(now)
+        if self._published is None or self._published.phase is not state.phase:
+            _log.info("%s %s", state.phase, state.message)
+        await self._sink.publish(state)
+        self._published, self._published_at = state, now.seconds
+
+
+def _exit_code(session: Session) -> int:
+    phase = session.phase
+    if isinstance(phase, Ended) and phase.failure is not None:
+        return EXIT_OF_FAILURE[phase.failure.reason]
+    if isinstance(phase, Ended) and phase.phase is RunPhase.INTERRUPTED:
+        return EXIT_INTERRUPTED
+    return EXIT_COMPLETE

@@ -1,0 +1,100 @@
+"""What is recorded and what is still to be measured."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from plimsoll.api.names import AbortReason, Outcome, Verdict
+from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.state import TrialKey
+from plimsoll.measure.summary import summarise
+from plimsoll.plan.document import Plan
+
+MAX_ATTEMPTS = 3
+"""An aborted or invalid trial is repeated at most twice."""
+
+_NOT_THE_TRIALS_FAULT = {AbortReason.INTERRUPTED}
+"""The user may interrupt and resume as often as they like."""
+
+
+class Ledger:
+    """The recorded trials of a plan, in the order in which they were recorded."""
+
+    def __init__(self, plan: Plan, recorded: Mapping[str, Sequence[Trial]] | None = None) -> None:
+        """Start from what a sink has kept, by name of the point."""
+        self.plan = plan
+        self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
+        for name, trials in (recorded or {}).items():
+            self._trials[name] = tuple(trials)
+
+    def next_trial(self) -> TrialKey | None:
+        """Return the first attempt that is missing, in the plan's order; None if nothing is."""
+        for pass_number, order in enumerate(self.plan.order):
+            for index in order:
+                point = self.plan.points[index].name
+                attempts = self._attempts(point, pass_number)
+                if not is_settled(attempts):
+                    return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
+        return None
+
+    def add(self, point: str, trial: Trial) -> None:
+        """Record an attempt.
+
+        Raises:
+            ValueError: if that attempt is recorded already.
+
+        """
+        if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
+            message = f"{point} pass {trial.pass_number} attempt {trial.attempt} is recorded already"
+            raise ValueError(message)
+        self._trials[point] = (*self._trials[point], trial)
+
+    def has(self, key: TrialKey) -> bool:
+        """Tell whether that attempt is recorded."""
+        return any(trial.attempt == key.attempt for trial in self._attempts(key.point, key.pass_number))
+
+    def trials(self, point: str) -> tuple[Trial, ...]:
+        """Return every recorded attempt of a point."""
+        return self._trials[point]
+
+    @property
+    def done(self) -> int:
+        """How many (point, pass) pairs need no further attempt."""
+        return sum(
+            is_settled(self._attempts(point.name, pass_number))
+            for point in self.plan.points
+            for pass_number in range(self.plan.repetitions)
+        )
+
+    @property
+    def total(self) -> int:
+        """How many (point, pass) pairs were planned."""
+        return len(self.plan.points) * self.plan.repetitions
+
+    def status(self, point: str, environment: dict[str, JsonValue]) -> ResultStatus:
+        """Return what is known of a point, as its result object shows it, measured in that environment."""
+        trials = self._trials[point]
+        numbers = summarise(trials, self.plan.repetitions)
+        final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))
+        return ResultStatus(
+            trials=trials,
+            summary=numbers.summary,
+            verdict=numbers.verdict,
+            findings=numbers.findings,
+            environment=environment,
+            final=final,
+        )
+
+    def _attempts(self, point: str, pass_number: int) -> list[Trial]:
+        return [trial for trial in self._trials[point] if trial.pass_number == pass_number]
+
+
+def is_settled(attempts: Sequence[Trial]) -> bool:
+    """Tell whether a (point, pass) needs no further attempt: it has believable numbers, or it had its chances."""
+    chances = 0
+    for trial in attempts:
+        if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
+            return True
+        if trial.abort is None or trial.abort.reason not in _NOT_THE_TRIALS_FAULT:
+            chances += 1
+    return chances >= MAX_ATTEMPTS

@@ -1,0 +1,41 @@
+"""How long the conductor waits for what. Every wait has an end."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds, all of them.
+
+    Attributes:
+        hold: an order request is answered after this long even if nothing changed.
+        lost_after: a client that was not heard of for this long is lost.
+        silence: an agent that heard nothing for this long stops its load and exits.
+        lead: T0 lies at least this far ahead of the arming order.
+        lead_per_client: added for every client of the trial.
+        lead_per_round_trip: multiple of the slowest client's round trip that T0 lies ahead at least.
+        go_margin: armed clients must be released at least this long before T0.
+        start_grace: a client must have said that it runs this long after T0.
+        overrun_grace: a tool may take this long beyond ramp and runtime.
+        linger: at the end the agents have this long to fetch their dismissal.
+
+    """
+
+    hold: float = 10.0
+    lost_after: float = 20.0
+    silence: float = 60.0
+    lead: float = 1.0
+    lead_per_client: float = 0.004
+    lead_per_round_trip: float = 10.0
+    go_margin: float = 0.1
+    start_grace: float = 3.0
+    overrun_grace: float = 45.0
+    linger: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Now, twice: `seconds` on a clock that never jumps, for deadlines; `wall` in Unix nanoseconds, for T0."""
+
+    seconds: float
+    wall: int

@@ -1,0 +1,1 @@
+"""From the clients' documents to numbers with a verdict. Pure."""

@@ -1,0 +1,225 @@
+"""fio's latency histogram: exact merging, percentiles as fio prints them, and a compact text form.
+
+The layout is that of fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds,
+one nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value
+in it. The last bin is open: everything from 17.05 s on falls into it, so a maximum must be kept beside the histogram.
+
+The text form is `fio-plat-6-29:` and then base64 of the zlib stream of JSON `[[delta, count], ...]`: the bins that are
+not empty by ascending index, each as its distance from the one before (the first from 0) and its number of operations.
+"""
+
+import base64
+import binascii
+import json
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Self
+
+LAYOUT = "fio-plat-6-29"
+BIN_COUNT = 29 << 6
+
+_GROUP_BITS = 6
+_GROUP_BINS = 1 << _GROUP_BITS
+_MAX_COUNT = 2**63 - 1
+# Every bin with the largest count takes 46 KB; whatever expands beyond is an attack or damage.
+_MAX_TEXT_CHARACTERS = 64 * 1024
+_MAX_JSON_BYTES = 64 * 1024
+
+
+class HistogramError(ValueError):
+    """A histogram cannot be read; the message says where."""
+
+
+class UnknownBinError(HistogramError):
+    """A value is not a bin of this layout, so the histogram was made with another one."""
+
+
+def bin_index(value_ns: int) -> int:
+    """Return the bin of a latency in nanoseconds (fio's `plat_val_to_idx`).
+
+    Raises:
+        ValueError: the latency is negative.
+
+    """
+    if value_ns < 0:
+        raise ValueError(f"a latency cannot be negative: {value_ns} ns")
+    shift = max(0, value_ns.bit_length() - _GROUP_BITS - 1)
+    # The leading bit stays in the shifted value: it is what carries the index into the next group.
+    return min((shift << _GROUP_BITS) + (value_ns >> shift), BIN_COUNT - 1)
+
+
+def bin_bounds(index: int) -> tuple[int, int]:
+    """Return the lower bound, included, and the upper bound, excluded, of a bin in nanoseconds.
+
+    The last bin has the bounds its layout gives it, although it also counts everything above.
+
+    Raises:
+        UnknownBinError: there is no such bin.
+
+    """
+    if not 0 <= index < BIN_COUNT:
+        raise UnknownBinError(f"{LAYOUT} has no bin {index}: bins are 0 to {BIN_COUNT - 1}")
+    shift = max(0, (index >> _GROUP_BITS) - 1)
+    lower = (index - (shift << _GROUP_BITS)) << shift
+    return lower, lower + (1 << shift)
+
+
+def bin_midpoint(index: int) -> int:
+    """Return the value that stands for a bin, in nanoseconds (fio's `plat_idx_to_val`).
+
+    Raises:
+        UnknownBinError: there is no such bin.
+
+    """
+    lower, upper = bin_bounds(index)
+    return lower + (upper - lower) // 2
+
+
+_INDEX_OF_MIDPOINT = {bin_midpoint(index): index for index in range(BIN_COUNT)}
+
+
+def index_of_midpoint(key: int) -> int:
+    """Return the bin that fio prints as `key` nanoseconds.
+
+    Raises:
+        UnknownBinError: no bin of this layout has that midpoint.
+
+    """
+    try:
+        return _INDEX_OF_MIDPOINT[key]
+    except KeyError:
+        raise UnknownBinError(f"{key} ns is not the midpoint of a bin of {LAYOUT}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How many operations fell into which bin.
+
+    Attributes:
+        counts: index -> operations, by ascending index; empty bins are left out.
+
+    """
+
+    counts: Mapping[int, int]
+
+    def __post_init__(self) -> None:
+        """Bring the counts into their one form, so that equal histograms compare equal.
+
+        Raises:
+            UnknownBinError: an index is outside the layout.
+            HistogramError: a count is negative.
+
+        """
+        for index, count in self.counts.items():
+            bin_bounds(index)
+            if count < 0:
+                raise HistogramError(f"bin {index} counts {count} operations")
+        ordered = {index: count for index, count in sorted(self.counts.items()) if count}
+        object.__setattr__(self, "counts", ordered)
+
+    @property
+    def total(self) -> int:
+        """Number of operations."""
+        return sum(self.counts.values())
+
+    @classmethod
+    def merge(cls, histograms: Iterable[Self]) -> Self:
+        """Add histograms bin by bin: exactly the histogram of all their operations together."""
+        counts: Counter[int] = Counter()
+        for histogram in histograms:
+            counts.update(histogram.counts)
+        return cls(counts=counts)
+
+    def percentile(self, p: float) -> int | None:
+        """Return the p-th percentile (0 < p <= 100) in nanoseconds, None without operations.
+
+        fio's rule: the midpoint of the first bin at which the cumulative count reaches p/100 of the total, where p is
+        the exact value of the double. fio computes the product in `long double`, which gives the same bin for every
+        percentile that is published here.
+
+        Raises:
+            ValueError: p is out of range.
+
+        """
+        if not 0 < p <= 100:  # noqa: PLR2004  # the range of a percentage
+            raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
+        needed = Fraction(p) / 100 * self.total
+        cumulative = zip(self.counts, accumulate(self.counts.values()), strict=True)
+        return next((bin_midpoint(index) for index, count in cumulative if count >= needed), None)
+
+    def samples_beyond(self, p: float) -> int:
+        """Return how many operations lie beyond the p-th percentile: total * (1 - p/100), rounded down.
+
+        Here p is the decimal number that was written: of 10 000 operations exactly 10 lie beyond 99.9.
+        """
+        return math.floor(self.total * (1 - Fraction(str(p)) / 100))
+
+    def encode(self) -> str:
+        """Return the text form."""
+        deltas = (after - before for before, after in pairwise((0, *self.counts)))
+        pairs = [[delta, count] for delta, count in zip(deltas, self.counts.values(), strict=True)]
+        stream = zlib.compress(json.dumps(pairs, separators=(",", ":")).encode(), level=9)
+        return f"{LAYOUT}:{base64.b64encode(stream).decode()}"
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Read the text form.
+
+        Raises:
+            UnknownBinError: another layout, or a bin outside this one.
+            HistogramError: anything else that `encode` does not write, and what would expand beyond 64 KiB.
+
+        """
+        layout, _, body = text[:_MAX_TEXT_CHARACTERS].partition(":")
+        if layout != LAYOUT:
+            raise UnknownBinError(f"histogram layout {layout[:40]!r} is not {LAYOUT!r}")
+        if len(text) > _MAX_TEXT_CHARACTERS:
+            raise HistogramError(f"histogram text is longer than {_MAX_TEXT_CHARACTERS} characters")
+        return cls(counts=dict(_absolute(_parse(_expand(body)))))
+
+
+def _expand(body: str) -> bytes:
+    """Undo base64 and zlib, never holding more than the limit."""
+    decompressor = zlib.decompressobj()
+    try:
+        content = decompressor.decompress(base64.b64decode(body, validate=True), _MAX_JSON_BYTES)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise HistogramError(f"histogram text is damaged: {error}") from None
+    if not decompressor.eof:
+        raise HistogramError(f"histogram is cut off, or expands beyond {_MAX_JSON_BYTES} bytes")
+    if decompressor.unused_data:
+        raise HistogramError("histogram is followed by something else")
+    return content
+
+
+def _parse(content: bytes) -> list[object]:
+    try:
+        pairs = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise HistogramError(f"histogram is not JSON: {error}") from None
+    if not isinstance(pairs, list):
+        raise HistogramError("histogram is not a list of [delta, count]")
+    return pairs
+
+
+def _absolute(pairs: list[object]) -> Iterator[tuple[int, int]]:
+    """Turn distances into indices, refusing what `encode` does not write."""
+    index = 0
+    for position, pair in enumerate(pairs):
+        match pair:
+            # A boolean is an int to Python, so the type itself is compared.
+            case [delta, count] if type(delta) is int and type(count) is int:
+                pass
+            case _:
+                raise HistogramError(f"histogram entry {position} is not [delta, count]")
+        if delta < min(position, 1):
+            raise HistogramError(f"histogram entry {position} does not ascend")
+        if not 0 < count <= _MAX_COUNT:
+            raise HistogramError(f"histogram entry {position} counts {count} operations")
+        index += delta
+        yield index, count

@@ -1,0 +1,167 @@
+"""What came back from the clients of a trial: who answered, and which measurements can be calculated with.
+
+A document comes over the network from a program that ran another program. Its types are known, its numbers are not:
+everything behind this module may rely on finite numbers from 0 to 2^63, and on one sample of each operation.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from plimsoll.measure.sample import ClientDocument, Clock, Measurement, OperationSample
+from plimsoll.measure.window import NANOSECONDS, Interval
+
+_LIMIT = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFacts:
+    """What was planned for a trial.
+
+    Attributes:
+        clients: the numbers of the clients that take part.
+        runtime_seconds: requested length of the measured part.
+        ramp_seconds: warm-up before it.
+        t0_nanoseconds: when all clients were to start their tool, Unix time.
+        windowed: the tool runs for a time, so that its clients overlap.
+
+    """
+
+    clients: tuple[int, ...]
+    runtime_seconds: int
+    ramp_seconds: int
+    t0_nanoseconds: int
+    windowed: bool = True
+
+    @property
+    def planned_start(self) -> int:
+        """When the measured part was to begin, Unix nanoseconds."""
+        return self.t0_nanoseconds + self.ramp_seconds * NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A client's document.
+
+    Attributes:
+        implausible: the number in its measurement that cannot be; empty if there is none.
+
+    """
+
+    client: int
+    document: ClientDocument
+    implausible: str
+
+    @property
+    def clock(self) -> Clock | None:
+        """The comparison of clocks, if there was one."""
+        clock = self.document.clock
+        return clock if clock and math.isfinite(clock.offset) and math.isfinite(clock.error) else None
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """What the tool's output said, plausible or not."""
+        return self.document.measurement
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool itself says that it failed."""
+        return bool(self.document.exit_code or (self.measurement and self.measurement.errors))
+
+    @property
+    def problem(self) -> str:
+        """Why there are no numbers although the tool does not say that it failed; empty if there are."""
+        if self.document.parse_error or self.implausible:
+            return self.document.parse_error or self.implausible
+        if self.failed:
+            return ""
+        if self.measurement is None:
+            return "the tool ended well, yet there is no measurement"
+        return "" if self.measurement.runtime else "the tool ended well, yet its measured part has no length"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A measurement that can be calculated with: its numbers are plausible and its measured part has a length."""
+
+    answer: Answer
+    measurement: Measurement
+    interval: Interval
+
+    @property
+    def client(self) -> int:
+        """The client's number."""
+        return self.answer.client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """All that came back, by ascending number of the client.
+
+    Attributes:
+        missing: planned clients without a document.
+        unplanned: clients that sent one although they do not take part; it is not looked at.
+
+    """
+
+    answers: tuple[Answer, ...]
+    measured: tuple[Measured, ...]
+    missing: tuple[int, ...]
+    unplanned: tuple[int, ...]
+
+
+def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:
+    """Sort the documents into what can be used and what cannot."""
+    planned = sorted(set(facts.clients))
+    answers = tuple(_answer(client, documents[client]) for client in planned if client in documents)
+    return Intake(
+        answers=answers,
+        measured=tuple(_measured(answers)),
+        missing=tuple(client for client in planned if client not in documents),
+        unplanned=tuple(sorted(documents.keys() - set(planned))),
+    )
+
+
+def _answer(client: int, document: ClientDocument) -> Answer:
+    implausible = _implausible(document, document.measurement) if document.measurement is not None else ""
+    return Answer(client=client, document=document, implausible=implausible)
+
+
+def _measured(answers: Iterable[Answer]) -> Iterator[Measured]:
+    for answer in answers:
+        measurement = answer.measurement
+        # A tool that failed before it measured anything may give no sensible start; it would blow up the window.
+        if measurement is None or answer.implausible or not measurement.runtime:
+            continue
+        interval = Interval(start=measurement.started_at, end=measurement.started_at + measurement.runtime)
+        yield Measured(answer=answer, measurement=measurement, interval=interval)
+
+
+def _implausible(document: ClientDocument, measurement: Measurement) -> str:
+    """Name the first number that cannot be; empty if there is none."""
+    times = {
+        "launchedAt": document.launched_at,
+        "startedAt": measurement.started_at,
+        "runtime": measurement.runtime,
+    }
+    for name, value in (*times.items(), *_numbers(measurement.operations)):
+        # A comparison with a NaN is false, so this refuses it too.
+        if not 0 <= value < _LIMIT:
+            return f"{name} is {str(value)[:40]}"
+    operations = Counter(sample.operation for sample in measurement.operations)
+    return next((f"{operation} stands there {n} times" for operation, n in operations.items() if n > 1), "")
+
+
+def _numbers(samples: Sequence[OperationSample]) -> Iterator[tuple[str, float]]:
+    for sample in samples:
+        latency = sample.latency
+        yield f"{sample.operation}.ios", sample.ios
+        yield f"{sample.operation}.bytes", sample.bytes
+        yield f"{sample.operation}.shortIos", sample.short_ios
+        yield f"{sample.operation}.droppedIos", sample.dropped_ios
+        yield f"{sample.operation}.latency.count", latency.count
+        yield f"{sample.operation}.latency.meanNanoseconds", latency.mean_nanoseconds
+        yield f"{sample.operation}.latency.standardDeviationNanoseconds", latency.standard_deviation_nanoseconds
+        yield f"{sample.operation}.latency.minNanoseconds", latency.min_nanoseconds
+        yield f"{sample.operation}.latency.maxNanoseconds", latency.max_nanoseconds

@@ -1,0 +1,142 @@
+"""Merging latencies: of the clients of a trial, and of the trials of a point.
+
+Bins are added, moments are merged; percentiles are read from the merged bins and from nothing else. Neither means nor
+percentiles are ever averaged: of nine clients with a p99 of 1 ms and one with 100 ms the mean is 10.9 ms, while the
+p99 of what all of them did can lie anywhere up to 100 ms.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+from plimsoll.api.names import LatencyKind
+from plimsoll.api.result import Latency
+from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.sample import LatencySample
+
+PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
+MINIMUM_BEYOND = 10
+"""A percentile with fewer operations beyond it is an accident of single operations and is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moments:
+    """Count, mean, sum of squared distances from the mean, least and greatest; in nanoseconds."""
+
+    count: int
+    mean: float
+    squares: float
+    least: int
+    greatest: int
+
+
+def merge_samples(samples: Iterable[LatencySample]) -> Latency:
+    """Merge what the clients of a trial measured."""
+    return merge_latencies([_published(sample) for sample in samples])
+
+
+def merge_latencies(latencies: Iterable[Latency]) -> Latency:
+    """Merge latencies into that of all their operations together.
+
+    As much is known of the whole as of the part that is known least. A part whose histogram cannot be read, or does not
+    hold its operations, counts as one that only knows its mean: a percentile without it would look better than it is.
+    """
+    parts = list(latencies)
+    histograms = [_histogram(part) for part in parts]
+    kind = _weakest(parts, histograms)
+    moments = reduce(_chan, [_moments(part) for part in parts if part.count]) if any(p.count for p in parts) else None
+    if kind is LatencyKind.NONE or moments is None:
+        return Latency(kind=kind, count=sum(part.count for part in parts))
+    known = [histogram for histogram in histograms if histogram is not None]
+    merged = Histogram.merge(known) if kind is LatencyKind.FULL else None
+    return Latency(
+        kind=kind,
+        count=moments.count,
+        mean_nanoseconds=moments.mean,
+        standard_deviation_nanoseconds=math.sqrt(moments.squares / max(1, moments.count - 1)),
+        min_nanoseconds=moments.least,
+        max_nanoseconds=moments.greatest,
+        percentiles={} if merged is None else percentiles_of(merged),
+        histogram=None if merged is None else merged.encode(),
+    )
+
+
+def histogram_problem(latency: Latency | LatencySample) -> str:
+    """Return what is wrong with the histogram that full knowledge of latency needs; empty if nothing is."""
+    if latency.kind is not LatencyKind.FULL:
+        return ""
+    try:
+        total = _decoded(latency.histogram).total
+    except HistogramError as error:
+        return str(error)
+    return "" if total == latency.count else f"the histogram holds {total} of {latency.count} timed operations"
+
+
+def percentiles_of(histogram: Histogram) -> dict[str, int]:
+    """Return the percentiles that have enough operations beyond them: `"99.9"` -> nanoseconds."""
+    return {
+        str(p): value
+        for p in PERCENTILES
+        if histogram.samples_beyond(p) >= MINIMUM_BEYOND and (value := histogram.percentile(p)) is not None
+    }
+
+
+def _published(sample: LatencySample) -> Latency:
+    if sample.kind is LatencyKind.NONE or not sample.count:
+        return Latency(kind=sample.kind, count=sample.count)
+    return Latency(
+        kind=sample.kind,
+        count=sample.count,
+        mean_nanoseconds=sample.mean_nanoseconds,
+        standard_deviation_nanoseconds=sample.standard_deviation_nanoseconds,
+        min_nanoseconds=sample.min_nanoseconds,
+        max_nanoseconds=sample.max_nanoseconds,
+        histogram=sample.histogram,
+    )
+
+
+def _decoded(text: str | None) -> Histogram:
+    return Histogram.decode(text) if text is not None else Histogram(counts={})
+
+
+def _histogram(part: Latency) -> Histogram | None:
+    """Return the histogram of a fully known part, None if it has none that can be trusted."""
+    if part.kind is not LatencyKind.FULL:
+        return None
+    try:
+        histogram = _decoded(part.histogram)
+    except HistogramError:
+        return None
+    return histogram if histogram.total == part.count else None
+
+
+def _weakest(parts: list[Latency], histograms: list[Histogram | None]) -> LatencyKind:
+    kinds = {part.kind for part in parts}
+    if not kinds or LatencyKind.NONE in kinds:
+        return LatencyKind.NONE
+    return LatencyKind.MEAN_ONLY if any(histogram is None for histogram in histograms) else LatencyKind.FULL
+
+
+def _moments(part: Latency) -> _Moments:
+    deviation = part.standard_deviation_nanoseconds or 0.0
+    return _Moments(
+        count=part.count,
+        mean=part.mean_nanoseconds or 0.0,
+        squares=deviation * deviation * (part.count - 1),
+        least=part.min_nanoseconds or 0,
+        greatest=part.max_nanoseconds or 0,
+    )
+
+
+def _chan(one: _Moments, other: _Moments) -> _Moments:
+    """Merge by the formula of Chan, Golub and LeVeque, as fio's `__sum_stat` does."""
+    count = one.count + other.count
+    distance = other.mean - one.mean
+    return _Moments(
+        count=count,
+        mean=one.mean + distance * other.count / count,
+        squares=one.squares + other.squares + distance * distance * one.count * other.count / count,
+        least=min(one.least, other.least),
+        greatest=max(one.greatest, other.greatest),
+    )

@@ -1,0 +1,116 @@
+"""Mean, deviation and confidence interval of the few trials of a point.
+
+The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is found from its distribution, which
+is a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
+"""
+
+import math
+from collections.abc import Sequence
+
+from plimsoll.api.result import Statistic
+
+CONFIDENCE = 0.95
+
+_FRACTION_STEPS = 10_000
+_SMALLEST = 1e-300
+_PRECISION = 1e-15
+
+
+def describe(values: Sequence[float]) -> Statistic:
+    """Describe one quantity over the trials of a point, every trial weighing the same.
+
+    Raises:
+        ValueError: there is no value.
+
+    """
+    n = len(values)
+    if not n:
+        raise ValueError("nothing to describe: at least one value is needed")
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Statistic(n=n, mean=mean)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n)
+    return Statistic(
+        n=n,
+        mean=mean,
+        standard_deviation=deviation,
+        coefficient_of_variation=deviation / mean if mean else None,
+        low=mean - half,
+        high=mean + half,
+    )
+
+
+def t_quantile(probability: float, degrees_of_freedom: float) -> float:
+    """Return the t that Student's distribution stays below with the given probability.
+
+    Raises:
+        ValueError: the probability is not between 0 and 1, or the degrees of freedom are not positive.
+
+    """
+    if not 0 < probability < 1 or degrees_of_freedom <= 0:
+        raise ValueError(f"no quantile {probability} of t with {degrees_of_freedom} degrees of freedom")
+    if probability < 0.5:  # noqa: PLR2004  # the middle of a symmetric distribution
+        return -t_quantile(1 - probability, degrees_of_freedom)
+    tail = 2 * (1 - probability)
+    high = 1.0
+    while two_sided_tail(high, degrees_of_freedom) > tail:
+        high *= 2
+    return _bisect(tail, degrees_of_freedom, high)
+
+
+def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
+    """Return the probability that Student's t lies farther from 0 than `t`."""
+    square = t * t
+    return _incomplete_beta(
+        degrees_of_freedom / 2,
+        0.5,
+        degrees_of_freedom / (degrees_of_freedom + square),
+        square / (degrees_of_freedom + square),
+    )
+
+
+def _bisect(tail: float, degrees_of_freedom: float, high: float) -> float:
+    low = 0.0
+    while low < (middle := (low + high) / 2) < high:
+        if two_sided_tail(middle, degrees_of_freedom) > tail:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _incomplete_beta(a: float, b: float, x: float, complement: float) -> float:
+    """Return the regularised I_x(a, b); `complement` is 1 - x, given so that it keeps its digits near 1."""
+    if x <= 0 or complement <= 0:
+        return 0.0 if x <= 0 else 1.0
+    logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(complement)
+    front = math.exp(logarithm)
+    # The fraction converges fast only on this side of the mean; the other side is its mirror image.
+    if x < (a + 1) / (a + b + 2):
+        return front * _continued_fraction(a, b, x) / a
+    return 1 - front * _continued_fraction(b, a, complement) / b
+
+
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """Evaluate the continued fraction of the incomplete beta function (DLMF 8.17.22) by Lentz's method."""
+    value, c, d = 1.0, 1.0, 0.0
+    for step in range(1, _FRACTION_STEPS):
+        coefficient = _coefficient(step, a, b, x)
+        d = 1 / _away_from_zero(1 + coefficient * d)
+        c = _away_from_zero(1 + coefficient / c)
+        value *= c * d
+        if abs(c * d - 1) < _PRECISION:
+            break
+    return 1 / value
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _SMALLEST else _SMALLEST
+
+
+def _coefficient(step: int, a: float, b: float, x: float) -> float:
+    m = step // 2
+    if step % 2:
+        return -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+    return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))

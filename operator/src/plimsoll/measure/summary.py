@@ -1,0 +1,136 @@
+"""The numbers of a point over its trials, and whether they may be believed.
+
+The unit of statistics is the trial: every trial weighs the same, and a percentile is a statistic of the trials' own
+percentiles. Histograms are merged over trials for display only, since pooling hides how far trials differ.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
+from plimsoll.measure import checks
+from plimsoll.measure.checks import Observation
+from plimsoll.measure.latency import PERCENTILES, merge_latencies
+from plimsoll.measure.statistics import describe
+from plimsoll.measure.wording import passes_text, quote
+
+_NAMED_CAUSES = 8
+_MESSAGE_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointNumbers:
+    """What a point's trials gave together; no summary if none of them counts."""
+
+    summary: Summary | None
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+
+def counted(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the trials that count, by pass: the last attempt of each, if it was measured and is not Invalid."""
+    return [trial for trial in last_attempts(trials).values() if _counts(trial)]
+
+
+def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
+    """Return the last attempt of every recorded pass, by ascending pass."""
+    ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
+    return {trial.pass_number: trial for trial in ordered}
+
+
+def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
+    """Summarise a point of which `repetitions` trials were planned."""
+    last = last_attempts(trials)
+    good = counted(trials)
+    missing = _causes(last, repetitions)
+    findings = (
+        *_replication(missing, len(good), repetitions),
+        *_rolled_up(good or list(last.values())),
+    )
+    return PointNumbers(
+        summary=Summary(trials=len(good), operations=_operations(good)) if good else None,
+        verdict=checks.verdict_of(findings),
+        findings=findings,
+    )
+
+
+def _counts(trial: Trial) -> bool:
+    return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
+
+
+def _causes(last: Mapping[int, Trial], repetitions: int) -> dict[int, str]:
+    """Return why each pass that does not count does not."""
+    passes = sorted({*range(repetitions), *last})
+    return {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
+
+
+def _cause(trial: Trial | None) -> str:
+    if trial is None:
+        return "not recorded"
+    if trial.abort is not None:
+        return f"{Outcome.ABORTED} ({trial.abort.reason})"
+    reasons = [finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID]
+    return f"{trial.verdict} ({', '.join(reasons)})" if reasons else f"{trial.outcome}, {trial.verdict}"
+
+
+def _replication(missing: Mapping[int, str], good: int, repetitions: int) -> tuple[Finding, ...]:
+    if not good:
+        detail = f"no repetition counts: {_listed(missing) or 'none is planned'}"
+        return checks.evaluate(checks.NO_TRIAL_COUNTS, [Observation(value=0, detail=detail)])
+    absent = Observation(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing)}")
+    alone = [Observation(value=good)] if repetitions > 1 else []
+    return (*checks.evaluate(checks.PASSES_MISSING, [absent]), *checks.evaluate(checks.UNREPLICATED, alone))
+
+
+def _listed(missing: Mapping[int, str]) -> str:
+    by_cause: defaultdict[str, list[int]] = defaultdict(list)
+    for number, cause in missing.items():
+        by_cause[cause].append(number)
+    named = [f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()]
+    return "; ".join(named[:_NAMED_CAUSES])
+
+
+def _rolled_up(trials: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Return every distinct reason of the trials once, at its worst, with the passes that have it."""
+    found: defaultdict[str, list[tuple[int, Finding]]] = defaultdict(list)
+    for trial in trials:
+        for finding in trial.findings:
+            found[finding.reason].append((trial.pass_number, finding))
+    return tuple(_roll_up(cases) for cases in found.values())
+
+
+def _roll_up(cases: Sequence[tuple[int, Finding]]) -> Finding:
+    verdict = checks.verdict_of(finding for _, finding in cases)
+    example = next(finding for _, finding in cases if finding.verdict is verdict)
+    passes = passes_text({number for number, _ in cases})
+    message = quote(f"{passes}: {example.message}", _MESSAGE_CHARACTERS)
+    return Finding(reason=example.reason, verdict=verdict, message=message, clients=example.clients)
+
+
+def _operations(trials: Sequence[Trial]) -> tuple[OperationSummary, ...]:
+    found: dict[Operation, list[OperationResult]] = {operation: [] for operation in Operation}
+    for trial in trials:
+        for result in trial.operations:
+            found[result.operation].append(result)
+    return tuple(_operation(operation, results) for operation, results in found.items() if results)
+
+
+def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:
+    latencies = [result.latency for result in results]
+    percentiles = {p: _statistic([latency.percentiles.get(p) for latency in latencies]) for p in map(str, PERCENTILES)}
+    return OperationSummary(
+        operation=operation,
+        iops=describe([result.rates.iops for result in results]),
+        bytes_per_second=describe([result.rates.bytes_per_second for result in results]),
+        mean_latency=_statistic([latency.mean_nanoseconds for latency in latencies]),
+        percentiles={key: value for key, value in percentiles.items() if value is not None},
+        latency=merge_latencies(latencies),
+    )
+
+
+def _statistic(values: Sequence[float | None]) -> Statistic | None:
+    """Describe a quantity that every trial has; leaving out those without it would favour the others."""
+    known = [value for value in values if value is not None]
+    return describe(known) if len(known) == len(values) else None

@@ -1,0 +1,182 @@
+"""The seam every tool fits.
+
+A tool says what it runs against (`target`), who takes part (`roles`), in which `steps`, whether its clients overlap
+in time (`windowed`) and what it knows of latency. It turns typed parameters into a command and the command's output
+into a `Measurement`; it never runs anything itself.
+
+How the tools of the published Ceph studies fit:
+
+| tool | target | roles | steps | windowed | latency |
+|---|---|---|---|---|---|
+| fio on a volume | volume | each | measure | yes | full |
+| fio through librbd | image | each | measure | yes | full |
+| ioping | volume | each | measure | yes | full |
+| rados bench write | pool | each | measure, clean up | yes | meanOnly |
+| rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
+| rbd bench | image | each | measure | yes | none |
+| iperf3, netperf | peer | server and client | measure | yes | none |
+| ceph tell osd bench | OSDs | one actor | measure | no | none |
+| bonnie++, IOR | volume | each | measure | no | meanOnly |
+| dd | volume | each | measure | no | none |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import LatencyKind
+from plimsoll.measure.sample import Measurement
+
+
+class TargetKind(StrEnum):
+    """What a tool does its I/O against."""
+
+    VOLUME = "volume"
+    IMAGE = "image"
+    POOL = "pool"
+    PEER = "peer"
+    OSDS = "osds"
+
+
+class Roles(StrEnum):
+    """Who takes part."""
+
+    EACH = "each"
+    SERVER_AND_CLIENT = "serverAndClient"
+    ACTOR = "actor"
+
+
+class StepKind(StrEnum):
+    """What a step is for. Only `measure` is timed and judged."""
+
+    PREPARE = "prepare"
+    MEASURE = "measure"
+    CLEAN_UP = "cleanUp"
+
+
+class ToolParameters(Model):
+    """The parameters of one point: scalars only.
+
+    Attributes:
+        axes: JSON names of the fields that a workload writes as a list of values to sweep over.
+
+    """
+
+    axes: ClassVar[frozenset[str]]
+
+    def label(self) -> str:
+        """Return the parameters as people say them: `randwrite 4Ki depth 16`."""
+        raise NotImplementedError
+
+
+class VolumeKind(StrEnum):
+    """How a volume appears to a client."""
+
+    FILE = "file"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeTarget:
+    """The client's data set: `size` bytes from `offset` of a file or block device.
+
+    Both are multiples of 1 MiB: direct I/O needs alignment, and a prefill of whole MiB then misses no byte.
+    """
+
+    kind: VolumeKind
+    path: str
+    size: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds of warm-up that do not count, then seconds that do."""
+
+    ramp_seconds: int
+    runtime_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepContext:
+    """Everything a command depends on besides the parameters.
+
+    Attributes:
+        step: which of the tool's steps.
+        target: the data set.
+        timing: how long to run.
+        seed: of the random generator; differs between clients, passes and points.
+        work_directory: empty directory of this step, for the tool's own output files.
+
+    """
+
+    step: StepKind
+    target: VolumeTarget
+    timing: Timing
+    seed: int
+    work_directory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to run. `argv[0]` is the tool's name, which the agent resolves."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a command left behind.
+
+    Attributes:
+        exit_code: negative is the signal that ended it.
+        stdout: text, bounded by the agent.
+        stderr: text, bounded by the agent.
+        files: name -> text of every file in the work directory.
+
+    """
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: Mapping[str, str]
+
+
+class OutputError(ValueError):
+    """A tool's output cannot be read; the message names the missing field or the broken place."""
+
+
+class Tool(Protocol):
+    """One tool."""
+
+    key: ClassVar[str]
+    parameters: ClassVar[type[ToolParameters]]
+    target: ClassVar[TargetKind]
+    roles: ClassVar[Roles]
+    windowed: ClassVar[bool]
+    latency: ClassVar[LatencyKind]
+
+    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
+        """Return the steps of one trial, in order."""
+        ...
+
+    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+        """Return the command of a step.
+
+        Raises:
+            ValueError: the parameters do not fit the target, as when it is smaller than one block.
+
+        """
+        ...
+
+    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step.
+
+        Raises:
+            OutputError: naming what is missing or broken. A field that is merely unknown becomes a warning.
+
+        """
+        ...

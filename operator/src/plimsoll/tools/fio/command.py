@@ -1,0 +1,131 @@
+"""Arguments of a measuring fio.
+
+Sources: fio's HOWTO; what 3.33 and 3.39 were seen to do is said where it decides something.
+"""
+
+from collections.abc import Iterator
+
+from plimsoll.api.names import Operation
+from plimsoll.api.quantity import format_quantity
+from plimsoll.measure.latency import PERCENTILES
+from plimsoll.tools.base import Command, StepContext, VolumeKind, VolumeTarget
+from plimsoll.tools.fio.parameters import FioParameters
+
+JOB = "measure"
+"""Name of every measuring job; the document is read by it."""
+DOCUMENT = "fio.json"
+LOG_MILLISECONDS = 1000
+
+_LOG_PREFIX = "fio"
+_MAX_SEED = 2**63 - 1
+
+
+def measure_command(parameters: FioParameters, context: StepContext) -> Command:
+    """Return the command of a measurement.
+
+    Raises:
+        ValueError: the target is too small for the block size and the jobs, or is a file that is to be trimmed.
+
+    """
+    if Operation.TRIM in parameters.pattern.operations and context.target.kind is not VolumeKind.DEVICE:
+        raise ValueError(f"{parameters.pattern} needs a block device: use a volume of mode Block")
+    return Command(
+        argv=(
+            "fio",
+            *output_arguments(context.work_directory),
+            f"--name={JOB}",
+            *target_arguments(context.target),
+            *_slice(parameters, context.target),
+            *_load(parameters),
+            *_timing(context),
+            *seed_arguments(context.seed),
+            *_report(context.work_directory),
+        )
+    )
+
+
+def output_arguments(work_directory: str) -> Iterator[str]:
+    """Yield where the document goes, and in which form."""
+    yield f"--output={work_directory}/{DOCUMENT}"
+    yield "--output-format=json+"
+    yield "--eta=never"
+
+
+def target_arguments(target: VolumeTarget) -> Iterator[str]:
+    """Yield which file or device is used; not which part of it."""
+    # A colon would separate two file names.
+    escaped = target.path.replace(":", "\\:")
+    yield f"--filename={escaped}"
+
+
+def seed_arguments(seed: int) -> Iterator[str]:
+    """Yield the seed; fio multiplies it by the number of the job, so no two jobs go the same way.
+
+    fio 3.33 ignores the seed unless `randrepeat` is off; a seed of 0 would make all jobs alike, and one beyond 63 bits
+    is refused.
+    """
+    yield "--randrepeat=0"
+    yield f"--randseed={1 + seed % _MAX_SEED}"
+    yield "--random_generator=tausworthe64"
+
+
+def log_name(kind: str, job: int) -> str:
+    """Return the name of a log file in the work directory: `fio_bw.1.log`; jobs count from 1."""
+    return f"{_LOG_PREFIX}_{kind}.{job}.log"
+
+
+def _slice(parameters: FioParameters, target: VolumeTarget) -> Iterator[str]:
+    """Yield which part of the target each job uses, in whole blocks.
+
+    Sequential jobs over the same range would run in step and find each other's blocks in a cache, so each gets its own;
+    less than one block for each job is left over at the end of the target.
+    """
+    parts = 1 if parameters.pattern.is_random else parameters.jobs
+    size = target.size // parts // parameters.block_size * parameters.block_size
+    if not size:
+        least = format_quantity(parts * parameters.block_size)
+        raise ValueError(f"the target has {format_quantity(target.size)}, but {parameters.label()} needs {least}")
+    yield f"--offset={target.offset}"
+    yield f"--size={size}"
+    if parts > 1:
+        yield f"--offset_increment={size}"
+
+
+def _load(parameters: FioParameters) -> Iterator[str]:
+    yield f"--rw={parameters.pattern}"
+    if parameters.pattern.is_mixed:
+        yield f"--rwmixread={parameters.shares[Operation.READ]}"
+    yield f"--bs={parameters.block_size}"
+    yield f"--ioengine={parameters.engine}"
+    yield f"--iodepth={parameters.io_depth}"
+    yield f"--numjobs={parameters.jobs}"
+    yield f"--direct={int(parameters.direct_io)}"
+    yield "--thread=1"
+    yield "--norandommap=1"
+    yield "--allow_file_create=0"
+    yield "--continue_on_error=none"
+    if parameters.pattern.writes:
+        yield "--refill_buffers=1"
+    if parameters.fsync_every:
+        yield f"--fsync={parameters.fsync_every}"
+    if parameters.rate_per_job:
+        # In the order read, write; a single value holds for whatever the pattern does.
+        yield f"--rate_iops={','.join(map(str, parameters.rate_per_job.values()))}"
+
+
+def _timing(context: StepContext) -> Iterator[str]:
+    yield "--time_based=1"
+    yield f"--ramp_time={context.timing.ramp_seconds}s"
+    yield f"--runtime={context.timing.runtime_seconds}s"
+
+
+def _report(work_directory: str) -> Iterator[str]:
+    """Yield what the parser needs: latency histograms, and one log for each job."""
+    yield "--group_reporting=0"
+    for kind in ("lat", "clat", "slat"):
+        yield f"--{kind}_percentiles=1"
+    yield f"--percentile_list={':'.join(map(str, PERCENTILES))}"
+    for kind in ("iops", "bw"):
+        yield f"--write_{kind}_log={work_directory}/{_LOG_PREFIX}"
+    yield f"--log_avg_msec={LOG_MILLISECONDS}"
+    yield "--per_job_logs=1"

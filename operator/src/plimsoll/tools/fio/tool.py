@@ -1,0 +1,54 @@
+"""fio as a tool."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from plimsoll.api.names import LatencyKind
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    Roles,
+    StepContext,
+    StepKind,
+    TargetKind,
+    Tool,
+    ToolParameters,
+)
+from plimsoll.tools.fio.command import measure_command
+from plimsoll.tools.fio.output import parse_measurement
+from plimsoll.tools.fio.parameters import FioParameters
+
+
+class Fio:
+    """One fio process per client, on its own volume."""
+
+    key: ClassVar[str] = "fio"
+    parameters: ClassVar[type[ToolParameters]] = FioParameters
+    target: ClassVar[TargetKind] = TargetKind.VOLUME
+    roles: ClassVar[Roles] = Roles.EACH
+    windowed: ClassVar[bool] = True
+    latency: ClassVar[LatencyKind] = LatencyKind.FULL
+
+    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
+        """Return the one step: what a read needs was written by the prefill."""
+        _own(parameters)
+        return (StepKind.MEASURE,)
+
+    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+        """Return the command of the measuring step."""
+        return measure_command(_own(parameters), context)
+
+    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step."""
+        del context
+        return parse_measurement(_own(parameters), output)
+
+
+FIO: Tool = Fio()
+
+
+def _own(parameters: ToolParameters) -> FioParameters:
+    if not isinstance(parameters, FioParameters):
+        raise TypeError(f"fio cannot use {type(parameters).__name__}")
+    return parameters

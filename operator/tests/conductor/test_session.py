@@ -1,0 +1,222 @@
+"""The conductor's decisions, case by case."""
+
+import pytest
+
+from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Trial
+from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling
+from plimsoll.conductor.roster import Client, RefusedError, choose
+from plimsoll.protocol import messages
+from support.simulation import SECOND, Simulation, make_plan
+
+
+def until(simulation: Simulation, phase: type, *, without: tuple[int, ...] = (), limit: int = 2000) -> None:
+    """Let everything but some agents run until the session is in a phase."""
+    for _ in range(limit):
+        if isinstance(simulation.session.phase, phase):
+            return
+        simulation.work()
+        for agent in simulation.agents:
+            if agent.client not in without and not isinstance(simulation.session.phase, phase):
+                simulation.poll(agent)
+        simulation.pass_time(0.05 if not isinstance(simulation.session.phase, phase) else 0.0)
+    message = f"never {phase.__name__}, but {simulation.session.phase}"
+    raise AssertionError(message)
+
+
+def trials(simulation: Simulation) -> list[Trial]:
+    return [trial for stored in simulation.stored.values() for trial in stored]
+
+
+def test_a_run_without_faults_is_measured_once_and_valid() -> None:
+    simulation = Simulation(make_plan(points=3, clients=2, repetitions=2))
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+    assert len(trials(simulation)) == 6
+    assert {trial.verdict for trial in trials(simulation)} == {Verdict.VALID}
+    assert {trial.operations[0].rates.iops for trial in trials(simulation)} == {200}
+
+
+def test_prefill_comes_before_the_first_trial_and_settles() -> None:
+    simulation = Simulation(make_plan())
+    until(simulation, Preparing)
+    assert not simulation.touched
+    until(simulation, Settling)
+    until(simulation, Running)
+
+
+def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:
+    simulation = Simulation(make_plan(clients=3))
+    for agent in simulation.agents[:2]:
+        simulation.poll(agent)
+    simulation.pass_time(1001)
+    simulation.session.advance(simulation.moment)
+    state = simulation.session.state(simulation.moment)
+    assert state.phase is RunPhase.FAILED
+    assert state.failure is not None
+    assert state.failure.reason is FailureReason.CLIENTS_NOT_READY
+    assert "2" in state.failure.message
+
+
+def test_an_agent_that_is_not_armed_by_t0_aborts_all_before_any_io() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Arming)
+    until(simulation, Gathering, without=(1,))
+    (trial,) = trials(simulation)
+    assert trial.outcome is Outcome.ABORTED
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.CLIENT_NOT_ARMED
+    assert "client 1" in trial.abort.message
+    assert not simulation.touched
+
+
+def test_an_agent_that_stops_across_t0_is_late_and_is_named() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    simulation.agents[1].stopped = True
+    until(simulation, Gathering, without=(1,))
+    (trial,) = trials(simulation)
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.LATE_CLIENT
+    assert "client 1" in trial.abort.message
+    simulation.settle()
+    assert [trial.outcome for trial in trials(simulation)] == [Outcome.ABORTED, Outcome.MEASURED]
+
+
+def test_a_replaced_agent_aborts_its_trial_and_prefills_again() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    simulation.kill(simulation.agents[0])
+    until(simulation, Preparing)
+    (trial,) = trials(simulation)
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.CLIENT_LOST
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+
+
+def test_a_conductor_that_dies_leaves_an_aborted_attempt_and_its_successor_does_not_prefill_again() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    simulation.crash()
+    until(simulation, Running)
+    (trial,) = trials(simulation)
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.CONDUCTOR_RESTARTED
+    simulation.settle()
+    attempts = simulation.stored["w-000"]
+    assert [attempt.epoch for attempt in attempts] == ["epoch-2", "epoch-2"]
+
+
+def test_a_post_of_an_earlier_epoch_is_acknowledged_and_discarded() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    simulation.settle()
+    stale = simulation.posts[0]
+    assert simulation.post(stale) is False
+    simulation.crash()
+    assert simulation.post(stale) is False
+
+
+def test_an_invalid_trial_is_repeated_at_most_twice_and_every_attempt_is_kept() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    simulation.failing.add(0)
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+    assert [(trial.attempt, trial.verdict) for trial in simulation.stored["w-000"]] == [
+        (0, Verdict.INVALID),
+        (1, Verdict.INVALID),
+        (2, Verdict.INVALID),
+    ]
+
+
+def test_interrupting_does_not_use_up_the_chances_of_a_trial() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    for _ in range(5):
+        until(simulation, Running)
+        simulation.session.stop()
+        simulation.settle()
+        assert simulation.phase is RunPhase.INTERRUPTED
+        simulation.publish()
+        simulation.crash()
+        for agent in list(simulation.agents):
+            simulation.kill(agent)
+    simulation.settle()
+    assert simulation.phase is RunPhase.COMPLETE
+    assert [trial.outcome for trial in simulation.stored["w-000"]] == [Outcome.ABORTED] * 5 + [Outcome.MEASURED]
+
+
+def test_the_total_deadline_ends_the_run_also_when_it_was_interrupted_in_between() -> None:
+    simulation = Simulation(make_plan(points=2, repetitions=2, total_seconds=60))
+    until(simulation, Running)
+    simulation.pass_time(30)
+    simulation.publish()
+    simulation.crash()
+    simulation.pass_time(35)
+    simulation.settle()
+    state = simulation.session.state(simulation.moment)
+    assert state.failure is not None
+    assert state.failure.reason is FailureReason.DEADLINE_EXCEEDED
+
+
+def test_a_tool_that_never_ends_is_aborted_and_named() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    simulation.agents[1].started = False
+    for _ in range(200):
+        simulation.pass_time(0.2)
+        for agent in simulation.agents:
+            simulation.session.client(agent.client, agent.instance, agent.epoch, simulation.moment)
+        simulation.poll(simulation.agents[0])
+        simulation.work()
+    (trial,) = trials(simulation)
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.TOOL_OVERRAN
+    assert "client 1" in trial.abort.message
+
+
+def test_two_processes_of_one_client_do_not_both_take_part() -> None:
+    simulation = Simulation(make_plan(clients=1))
+    old = simulation.agents[0]
+    simulation.poll(old)
+    simulation.kill(old)
+    simulation.poll(simulation.agents[0])
+    simulation.poll(old)
+    assert old.left
+    with pytest.raises(RefusedError, match="replaced"):
+        simulation.session.register(
+            messages.Registration(protocol=1, client=0, instance="other", attempt=0, node="n"), simulation.moment
+        )
+
+
+def test_a_client_that_the_plan_does_not_have_is_refused() -> None:
+    simulation = Simulation(make_plan(clients=1))
+    with pytest.raises(RefusedError, match="not one of"):
+        simulation.session.register(
+            messages.Registration(protocol=1, client=5, instance="x", node="n"), simulation.moment
+        )
+
+
+def test_clients_are_chosen_round_robin_over_nodes() -> None:
+    nodes = ["a", "a", "a", "b", "b", "c"]
+    clients = [
+        Client(number=number, instance="", attempt=0, node=node, last_contact=0) for number, node in enumerate(nodes)
+    ]
+    assert choose(clients, 3) == (0, 3, 5)
+    assert choose(clients, 4) == (0, 1, 3, 5)
+    assert choose(clients, 6) == (0, 1, 2, 3, 4, 5)
+
+
+def test_t0_lies_further_ahead_for_slow_round_trips_and_later_attempts() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Arming)
+    phase = simulation.session.phase
+    assert isinstance(phase, Arming)
+    first = phase.attempt.t0 - simulation.moment.wall
+    assert first > 0.9 * SECOND
+    until(simulation, Gathering, without=(1,))
+    until(simulation, Arming)
+    phase = simulation.session.phase
+    assert isinstance(phase, Arming)
+    assert phase.attempt.t0 - simulation.moment.wall > 1.8 * first

@@ -1,0 +1,196 @@
+import statistics
+
+import pytest
+
+from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.result import Abort, Finding, Latency, OperationResult, Rates, Trial
+from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
+from plimsoll.measure.latency import merge_latencies
+from plimsoll.measure.summary import counted, summarise
+
+MILLISECOND = 10**6
+
+
+def latency(value: int, count: int = 1000) -> Latency:
+    return merge_latencies(
+        [
+            Latency(
+                kind=LatencyKind.FULL,
+                count=count,
+                mean_nanoseconds=value,
+                standard_deviation_nanoseconds=0,
+                min_nanoseconds=value,
+                max_nanoseconds=value,
+                histogram=Histogram(counts={bin_index(value): count}).encode(),
+            )
+        ]
+    )
+
+
+def operation(iops: int, value: int = MILLISECOND, count: int = 1000) -> OperationResult:
+    rates = Rates(iops=iops, bytes_per_second=iops * 4096)
+    return OperationResult(
+        operation=Operation.WRITE,
+        ios=count,
+        bytes=count * 4096,
+        rates=rates,
+        whole_run=rates,
+        sum_of_rates=rates,
+        latency=latency(value, count),
+    )
+
+
+def trial(
+    number: int,
+    *operations: OperationResult,
+    attempt: int = 0,
+    reasons: tuple[tuple[str, Verdict], ...] = (),
+    abort: AbortReason | None = None,
+) -> Trial:
+    findings = tuple(Finding(reason=name, verdict=verdict, message=f"{name} here") for name, verdict in reasons)
+    verdicts = [finding.verdict for finding in findings]
+    worst = next((v for v in (Verdict.INVALID, Verdict.SUSPECT) if v in verdicts), Verdict.VALID)
+    return Trial(
+        pass_number=number,
+        attempt=attempt,
+        epoch="e",
+        clients=(0,),
+        outcome=Outcome.ABORTED if abort else Outcome.MEASURED,
+        started_at="",
+        finished_at="",
+        abort=Abort(reason=abort, message="gone") if abort else None,
+        verdict=Verdict.INVALID if abort else worst,
+        findings=findings,
+        operations=operations or (operation(1000),),
+    )
+
+
+LATE = ("LateClient", Verdict.SUSPECT)
+SHORT = ("ShortRun", Verdict.SUSPECT)
+FAILED = ("ToolFailed", Verdict.INVALID)
+
+
+def test_good_point_is_valid_with_unweighted_statistics() -> None:
+    trials = [
+        trial(0, operation(100, MILLISECOND, 1000)),
+        trial(1, operation(200, 3 * MILLISECOND, 9000)),
+        trial(2, operation(300, 5 * MILLISECOND, 5000)),
+    ]
+    numbers = summarise(trials, 3)
+    assert (numbers.verdict, numbers.findings) == (Verdict.VALID, ())
+    assert numbers.summary is not None
+    (summary,) = numbers.summary.operations
+    assert numbers.summary.trials == 3
+    assert (summary.iops.n, summary.iops.mean, summary.iops.standard_deviation) == (3, 200, 100)
+    assert summary.bytes_per_second.mean == 200 * 4096
+    assert summary.mean_latency is not None
+    assert summary.mean_latency.mean == pytest.approx(3 * MILLISECOND)
+    assert summary.latency.count == 15_000
+    assert summary.latency.mean_nanoseconds == pytest.approx((1 + 27 + 25) / 15 * MILLISECOND)
+
+
+def test_percentile_statistics_are_of_the_trials_and_the_histogram_is_for_display() -> None:
+    trials = [trial(n, operation(100, value)) for n, value in enumerate([MILLISECOND] * 9 + [100 * MILLISECOND])]
+    numbers = summarise(trials, 10)
+    assert numbers.summary is not None
+    (summary,) = numbers.summary.operations
+    own = [item.operations[0].latency.percentiles["99"] for item in trials]
+    assert summary.percentiles["99"].mean == pytest.approx(statistics.fmean(own))
+    assert summary.latency.percentiles["99"] == bin_midpoint(bin_index(100 * MILLISECOND))
+
+
+def test_percentile_that_a_trial_lacks_has_no_statistic() -> None:
+    numbers = summarise([trial(0, operation(9, count=1000)), trial(1, operation(9, count=100))], 2)
+    assert numbers.summary is not None
+    (summary,) = numbers.summary.operations
+    assert set(summary.percentiles) == {"50", "90"}
+    assert set(summary.latency.percentiles) == {"50", "90", "95", "99"}
+
+
+def test_last_attempt_of_a_pass_counts() -> None:
+    trials = [
+        trial(1, operation(2), attempt=1),
+        trial(0, operation(9), attempt=0, reasons=(FAILED,)),
+        trial(1, operation(7), attempt=0, abort=AbortReason.CLIENT_LOST),
+        trial(0, operation(1), attempt=1),
+    ]
+    assert [(item.pass_number, item.attempt) for item in counted(trials)] == [(0, 1), (1, 1)]
+    numbers = summarise(trials, 2)
+    assert numbers.verdict is Verdict.VALID
+    assert numbers.summary is not None
+    assert numbers.summary.operations[0].iops.mean == 1.5
+
+
+def test_earlier_good_attempt_does_not_stand_in_for_a_bad_last_one() -> None:
+    assert counted([trial(0, attempt=0), trial(0, attempt=1, reasons=(FAILED,))]) == []
+
+
+def test_suspect_trials_make_the_point_suspect_and_are_rolled_up_once() -> None:
+    trials = [trial(0, reasons=(LATE, SHORT)), trial(1), trial(2, reasons=(LATE,))]
+    numbers = summarise(trials, 3)
+    assert numbers.verdict is Verdict.SUSPECT
+    assert [(item.reason, item.message) for item in numbers.findings] == [
+        ("LateClient", "passes 0 and 2: LateClient here"),
+        ("ShortRun", "pass 0: ShortRun here"),
+    ]
+
+
+def test_passes_that_do_not_count_are_named_with_their_reasons() -> None:
+    trials = [
+        trial(0),
+        trial(1, reasons=(FAILED, LATE)),
+        trial(2, abort=AbortReason.CLIENT_LOST),
+        trial(4),
+    ]
+    numbers = summarise(trials, 6)
+    (finding,) = numbers.findings
+    assert (finding.reason, numbers.verdict) == ("PassesMissing", Verdict.SUSPECT)
+    for words in ("pass 1 Invalid (ToolFailed)", "pass 2 Aborted (ClientLost)", "passes 3 and 5 not recorded"):
+        assert words in finding.message
+    assert numbers.summary is not None
+    assert numbers.summary.trials == 2
+
+
+def test_single_trial_of_several_is_suspect_for_being_alone() -> None:
+    numbers = summarise([trial(0)], 3)
+    assert [finding.reason for finding in numbers.findings] == ["PassesMissing", "Unreplicated"]
+    assert numbers.verdict is Verdict.SUSPECT
+
+
+def test_single_planned_trial_is_valid_without_an_interval() -> None:
+    numbers = summarise([trial(0)], 1)
+    assert (numbers.verdict, numbers.findings) == (Verdict.VALID, ())
+    assert numbers.summary is not None
+    assert numbers.summary.operations[0].iops.low is None
+
+
+def test_point_without_a_counting_trial_is_invalid_and_says_why() -> None:
+    numbers = summarise([trial(0, reasons=(FAILED,)), trial(1, abort=AbortReason.LATE_CLIENT)], 2)
+    assert (numbers.summary, numbers.verdict) == (None, Verdict.INVALID)
+    assert [finding.reason for finding in numbers.findings] == ["NoTrialCounts", "ToolFailed"]
+    assert "pass 0 Invalid (ToolFailed); pass 1 Aborted (LateClient)" in numbers.findings[0].message
+    assert numbers.findings[1].message == "pass 0: ToolFailed here"
+
+
+def test_nothing_recorded_is_invalid() -> None:
+    numbers = summarise([], 3)
+    assert numbers.verdict is Verdict.INVALID
+    assert "passes 0, 1 and 2 not recorded" in numbers.findings[0].message
+
+
+def test_operations_are_summarised_apart() -> None:
+    read = operation(50).model_copy(update={"operation": Operation.READ})
+    numbers = summarise([trial(0, operation(10), read), trial(1, operation(20), read)], 2)
+    assert numbers.summary is not None
+    assert [(item.operation, item.iops.mean) for item in numbers.summary.operations] == [
+        (Operation.READ, 50),
+        (Operation.WRITE, 15),
+    ]
+
+
+def test_damaged_histogram_of_a_recorded_trial_costs_the_percentiles_only() -> None:
+    damaged = operation(10)
+    broken = damaged.model_copy(update={"latency": damaged.latency.model_copy(update={"histogram": "x"})})
+    numbers = summarise([trial(0, broken), trial(1)], 2)
+    assert numbers.summary is not None
+    assert numbers.summary.operations[0].latency.kind is LatencyKind.MEAN_ONLY

@@ -1,0 +1,382 @@
+import json
+import signal
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.api.result import Finding
+from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
+from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, TrialFacts, TrialNumbers, measure_trial
+
+M = TypeVar("M", bound=Model)
+
+SECOND = 10**9
+T0 = 1_800_000_000 * SECOND
+RAMP = 5
+RUNTIME = 20
+BLOCK = 4096
+
+
+def facts(clients: int, *, windowed: bool = True) -> TrialFacts:
+    return TrialFacts(
+        clients=tuple(range(clients)),
+        runtime_seconds=RUNTIME,
+        ramp_seconds=RAMP,
+        t0_nanoseconds=T0,
+        windowed=windowed,
+    )
+
+
+def latency(ios: int, value: int = 1_000_000) -> LatencySample:
+    return LatencySample(
+        kind=LatencyKind.FULL,
+        count=ios,
+        mean_nanoseconds=value,
+        min_nanoseconds=value,
+        max_nanoseconds=value,
+        histogram=Histogram(counts={bin_index(value): ios}).encode(),
+    )
+
+
+def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # noqa: ANN401  # fields of the model
+    ios = ios_per_second * RUNTIME
+    cells = Cells(
+        width_nanoseconds=SECOND,
+        ios=(float(ios_per_second),) * RUNTIME,
+        bytes=(float(ios_per_second * BLOCK),) * RUNTIME,
+    )
+    whole = OperationSample(operation=Operation.WRITE, ios=ios, bytes=ios * BLOCK, latency=latency(ios), cells=cells)
+    return whole.model_copy(update=changes)
+
+
+def measurement(*operations: OperationSample, late: float = 0.0, **changes: Any) -> Measurement:  # noqa: ANN401
+    whole = Measurement(
+        tool="fio",
+        tool_version="3.39",
+        started_at=T0 + int((RAMP + late) * SECOND),
+        runtime=RUNTIME * SECOND,
+        operations=operations or (operation(),),
+    )
+    return whole.model_copy(update=changes)
+
+
+def document(client: int, measured: Measurement | None = None, **changes: Any) -> ClientDocument:  # noqa: ANN401
+    whole = ClientDocument(
+        client=client,
+        node=f"node-{client}",
+        exit_code=0,
+        launched_at=T0,
+        finished_at=T0 + (RAMP + RUNTIME) * SECOND,
+        argv=("fio",),
+        measurement=measured or measurement(),
+        clock=Clock(offset=0.0001, error=0.0005),
+    )
+    return whole.model_copy(update=changes)
+
+
+def measure(*documents: ClientDocument, planned: int | None = None) -> TrialNumbers:
+    count = len(documents) if planned is None else planned
+    return measure_trial(facts(count), {item.client: item for item in documents})
+
+
+def only(numbers: TrialNumbers, reason: str) -> Finding:
+    assert [finding.reason for finding in numbers.findings] == [reason]
+    assert numbers.verdict is numbers.findings[0].verdict
+    return numbers.findings[0]
+
+
+def test_good_trial_is_valid_and_counts_all_twelve_clients() -> None:
+    numbers = measure(*(document(client) for client in range(12)))
+    assert (numbers.verdict, numbers.findings, numbers.warnings) == (Verdict.VALID, (), ())
+    assert numbers.window is not None
+    assert (numbers.window.seconds, numbers.window.overlap, numbers.window.spread_seconds) == (RUNTIME, 1, 0)
+    (result,) = numbers.operations
+    assert (result.operation, result.ios, result.bytes) == (Operation.WRITE, 24_000, 24_000 * BLOCK)
+    assert (result.rates.iops, result.rates.bytes_per_second) == (1200, 1200 * BLOCK)
+    assert result.rates == result.whole_run == result.sum_of_rates
+    assert (result.bias, result.latency.count) == (0, 24_000)
+    assert set(result.latency.percentiles) == {"50", "90", "95", "99", "99.9"}
+
+
+def test_operations_are_kept_apart_and_sync_is_one_of_them() -> None:
+    sync = operation(10, operation=Operation.SYNC, bytes=0, cells=None)
+    numbers = measure(document(0, measurement(sync, operation(), operation(50, operation=Operation.READ))))
+    assert [result.operation for result in numbers.operations] == [Operation.READ, Operation.WRITE, Operation.SYNC]
+    assert [result.rates.iops for result in numbers.operations] == [50, 100, 10]
+    assert numbers.operations[2].bytes == 0
+    assert numbers.verdict is Verdict.VALID
+    assert numbers.slowest[0].iops == 150
+
+
+def test_failed_tool_is_invalid_in_its_own_words() -> None:
+    broken = document(1, exit_code=1, stderr_tail="fio: pid=7, err=5/file:io_u.c:1876, func=io_u error")
+    finding = only(measure(document(0), broken), "ToolFailed")
+    assert finding.verdict is Verdict.INVALID
+    assert finding.clients == (1,)
+    assert "client 1: exit code 1: fio: pid=7, err=5/file" in finding.message
+
+
+def test_errors_of_a_tool_that_ended_well_count_as_failure() -> None:
+    numbers = measure(document(0, measurement(errors=("job a: error 84", "job b: error 84"))))
+    assert "exit code 0: job a: error 84; job b: error 84" in only(numbers, "ToolFailed").message
+
+
+def test_signal_is_named() -> None:
+    numbers = measure(document(0, exit_code=-signal.SIGKILL, measurement=None))
+    assert "ended by signal 9 (SIGKILL): it said nothing" in only(numbers, "ToolFailed").message
+    assert "ended by signal 9999:" in measure(document(0, exit_code=-9999)).findings[0].message
+
+
+def test_unreadable_output_is_invalid_and_the_others_are_shown() -> None:
+    numbers = measure(document(0), document(1, measurement=None, parse_error="jobs[0].write.io_bytes is missing"))
+    assert "client 1: the tool's output cannot be read: jobs[0].write" in only(numbers, "OutputUnreadable").message
+    assert numbers.operations[0].rates.iops == 100
+
+
+def test_no_measurement_without_a_reason_is_unreadable() -> None:
+    assert "yet there is no measurement" in only(measure(document(0, measurement=None)), "OutputUnreadable").message
+    nothing = measure(document(0, measurement(runtime=0)))
+    assert "measured part has no length" in only(nothing, "OutputUnreadable").message
+
+
+def test_missing_client_is_named_and_the_others_are_shown() -> None:
+    numbers = measure(document(0), document(2), planned=4)
+    finding = only(numbers, "ClientMissing")
+    assert (finding.clients, finding.verdict) == ((1, 3), Verdict.INVALID)
+    assert numbers.operations[0].rates.iops == 200
+
+
+def test_nobody_answered() -> None:
+    numbers = measure(planned=2)
+    assert only(numbers, "ClientMissing").clients == (0, 1)
+    assert (numbers.window, numbers.operations, numbers.slowest) == (None, (), ())
+
+
+def test_client_that_failed_before_it_measured_does_not_blow_up_the_window() -> None:
+    nothing = measurement(
+        operation(0, latency=latency(0), cells=None), started_at=0, runtime=0, errors=("no such file",)
+    )
+    numbers = measure(document(0), document(1, nothing, exit_code=1))
+    only(numbers, "ToolFailed")
+    assert numbers.window is not None
+    assert numbers.window.spread_seconds == 0
+    assert numbers.operations[0].rates.iops == 100
+
+
+def test_late_client_leads_to_low_overlap_and_spread() -> None:
+    numbers = measure(document(0), document(1, measurement(late=1.5)))
+    assert [finding.reason for finding in numbers.findings] == ["LateClient", "LowOverlap", "WideSpread"]
+    assert numbers.verdict is Verdict.SUSPECT
+    assert "client 1" in numbers.findings[0].message
+    assert "1.5 s (limit 1 s)" in numbers.findings[0].message
+    assert "0.925 (limit 0.98)" in numbers.findings[1].message
+    assert measure(document(0), document(1, measurement(late=6))).verdict is Verdict.INVALID
+
+
+def test_late_launch_counts_although_the_ramp_was_cut() -> None:
+    assert only(measure(document(0, launched_at=T0 + 3 * SECOND)), "LateClient").verdict is Verdict.SUSPECT
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(19.7, Verdict.SUSPECT), (23, Verdict.INVALID), (2, Verdict.INVALID)])
+def test_runtime_other_than_requested(seconds: float, verdict: Verdict) -> None:
+    part = operation(cells=None, operation=Operation.SYNC)
+    numbers = measure(document(0, measurement(part, runtime=int(seconds * SECOND))))
+    assert only(numbers, "ShortRun").verdict is verdict
+
+
+def test_old_tool_is_suspect() -> None:
+    numbers = measure(document(0, measurement(start_is_estimated=True, tool_version="3.33")))
+    finding = only(numbers, "ToolTooOld")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
+    assert "fio 3.33 does not tell" in finding.message
+
+
+def test_reads_of_what_was_never_written_are_suspect() -> None:
+    reading = measurement(operation(operation=Operation.READ))
+    finding = only(measure(document(0, reading, prefilled=False), document(1, reading)), "NotPrefilled")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
+    assert measure(document(0, prefilled=False)).verdict is Verdict.VALID
+
+
+def test_short_and_dropped_operations() -> None:
+    short = only(measure(document(0, measurement(operation(short_ios=3)))), "ShortIo")
+    assert (short.verdict, "3 write operations" in short.message) == (Verdict.SUSPECT, True)
+    dropped = only(measure(document(0, measurement(operation(dropped_ios=4)))), "DroppedIo")
+    assert (dropped.verdict, "gave up 4 write operations" in dropped.message) == (Verdict.INVALID, True)
+
+
+def test_operation_without_io_is_invalid() -> None:
+    idle = operation(0, operation=Operation.READ)
+    finding = only(measure(document(0, measurement(operation(), idle))), "NoIo")
+    assert finding.verdict is Verdict.INVALID
+    assert "0 completed read operations inside the window (limit 1)" in finding.message
+    nothing = measure(document(0, measurement(operations=())))
+    assert "no operation was measured" in only(nothing, "NoIo").message
+
+
+def test_client_without_series_is_suspect_and_counts_with_its_mean_rate() -> None:
+    numbers = measure(document(0), document(1, measurement(operation(cells=None))))
+    finding = only(numbers, "SeriesIncomplete")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
+    assert numbers.operations[0].rates.iops == 200
+
+
+def test_tool_without_a_window_needs_neither_series_nor_runtime() -> None:
+    documents = {
+        client: document(client, measurement(operation(cells=None), runtime=seconds * SECOND))
+        for client, seconds in enumerate((3, 40))
+    }
+    numbers = measure_trial(facts(2, windowed=False), documents)
+    assert (numbers.verdict, numbers.window) == (Verdict.VALID, None)
+    assert numbers.operations[0].rates == numbers.operations[0].whole_run
+    assert numbers.operations[0].rates.iops == 100
+
+
+def test_clocks() -> None:
+    assert only(measure(document(0, clock=None)), "ClockUnknown").verdict is Verdict.SUSPECT
+    assert only(measure(document(0, clock=Clock(offset=float("nan"), error=0))), "ClockUnknown").clients == (0,)
+    assert measure(document(0, clock=Clock(offset=0.030, error=0.025))).verdict is Verdict.VALID
+    finding = only(measure(document(0, clock=Clock(offset=-0.030, error=0.005))), "ClockOffset")
+    assert (finding.verdict, "25 ms (limit 10 ms)" in finding.message) == (Verdict.SUSPECT, True)
+    assert measure(document(0, clock=Clock(offset=1.0, error=0.1))).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"count": 1999}, "1999 operations were timed, 2000 were done"),
+        ({"histogram": None}, "holds 0 of 2000"),
+        ({"histogram": Histogram(counts={9: 1999}).encode()}, "holds 1999 of 2000"),
+        ({"histogram": "fio-plat-7-29:AA"}, "layout"),
+    ],
+)
+def test_histogram_that_does_not_hold_the_operations_is_invalid(changes: dict[str, Any], words: str) -> None:
+    broken = operation(latency=latency(2000).model_copy(update=changes))
+    finding = only(measure(document(0, measurement(broken))), "HistogramMismatch")
+    assert finding.verdict is Verdict.INVALID
+    assert f"write latency: {words}" in finding.message or words in finding.message
+
+
+def test_slowest_clients_are_kept() -> None:
+    numbers = measure(*(document(client, measurement(operation(100 - client))) for client in range(12)))
+    assert [item.client for item in numbers.slowest] == [11, 10, 9, 8, 7, 6, 5, 4]
+    assert len(numbers.slowest) == MAX_SLOWEST
+    assert (numbers.slowest[0].iops, numbers.slowest[0].node) == (89, "node-11")
+    assert numbers.slowest[0].clock_offset_seconds == 0.0001
+
+
+def test_warnings_are_said_once_and_bounded() -> None:
+    same = [document(client, measurement(warnings=("unknown field x",))) for client in range(3)]
+    assert measure(*same).warnings == ("clients 0, 1 and 2: unknown field x",)
+    many = measure(document(0, measurement(warnings=tuple(f"field {n}" + "y" * 1000 for n in range(100)))))
+    assert len(many.warnings) == MAX_WARNINGS
+    assert many.warnings[-1] == "81 more warnings"
+    assert max(map(len, many.warnings)) < 250
+
+
+def test_document_of_a_client_that_takes_no_part_is_ignored_aloud() -> None:
+    numbers = measure(document(0), document(5), planned=1)
+    assert numbers.operations[0].rates.iops == 100
+    assert numbers.warnings == ("client 5: takes no part in this trial; its document is ignored",)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (measurement(started_at=-1), "startedAt is -1"),
+        (measurement(runtime=10**400), "runtime is 1000"),
+        (measurement(operation(ios=-5)), "write.ios is -5"),
+        (measurement(operation(latency=latency(1).model_copy(update={"mean_nanoseconds": float("nan")}))), "is nan"),
+        (measurement(operation(), operation()), "write stands there 2 times"),
+    ],
+)
+def test_impossible_number_makes_a_document_unreadable(broken: Measurement, words: str) -> None:
+    numbers = measure(document(0), document(1, broken))
+    assert words in only(numbers, "OutputUnreadable").message
+    assert numbers.operations[0].rates.iops == 100
+
+
+def drawn(model: type[M], **fields: st.SearchStrategy[object]) -> st.SearchStrategy[M]:
+    """Draw a document. `builds` would add the aliases of the fields as further arguments."""
+    return st.fixed_dictionaries(fields).map(model.model_validate)
+
+
+integers = st.one_of(st.integers(), st.integers(0, 100), st.integers(T0, T0 + 60 * SECOND), st.just(10**400))
+numbers_of_any_kind = st.one_of(st.floats(), st.floats(0, 1e9))
+texts = st.one_of(st.none(), st.text(max_size=20), st.just(Histogram(counts={3: 7}).encode()))
+any_cells = drawn(
+    Cells,
+    width_nanoseconds=integers,
+    ios=st.lists(numbers_of_any_kind, max_size=4).map(tuple),
+    bytes=st.lists(numbers_of_any_kind, max_size=4).map(tuple),
+)
+any_latency = drawn(
+    LatencySample,
+    kind=st.sampled_from(LatencyKind),
+    count=integers,
+    mean_nanoseconds=numbers_of_any_kind,
+    standard_deviation_nanoseconds=numbers_of_any_kind,
+    min_nanoseconds=integers,
+    max_nanoseconds=integers,
+    histogram=texts,
+)
+any_operation = drawn(
+    OperationSample,
+    operation=st.sampled_from(Operation),
+    ios=integers,
+    bytes=integers,
+    short_ios=integers,
+    dropped_ios=integers,
+    latency=st.one_of(any_latency, st.just(latency(7))),
+    cells=st.one_of(st.none(), any_cells),
+)
+any_measurement = drawn(
+    Measurement,
+    tool=st.text(max_size=5),
+    tool_version=st.text(max_size=5),
+    started_at=integers,
+    start_is_estimated=st.booleans(),
+    runtime=integers,
+    operations=st.lists(any_operation, max_size=3).map(tuple),
+    errors=st.lists(st.text(max_size=9), max_size=3).map(tuple),
+    warnings=st.lists(st.text(max_size=9), max_size=3).map(tuple),
+)
+any_document = drawn(
+    ClientDocument,
+    client=st.integers(),
+    node=st.text(max_size=5),
+    exit_code=integers,
+    launched_at=integers,
+    finished_at=integers,
+    argv=st.just(()),
+    measurement=st.one_of(st.none(), any_measurement),
+    parse_error=st.one_of(st.none(), st.text(max_size=9)),
+    stderr_tail=st.text(max_size=9),
+    clock=st.one_of(st.none(), drawn(Clock, offset=numbers_of_any_kind, error=numbers_of_any_kind)),
+)
+
+
+@given(st.dictionaries(st.integers(0, 5), any_document, max_size=5), st.booleans())
+@settings(deadline=None)  # slow under load, not stuck
+def test_no_document_makes_it_raise_or_write_what_is_not_json(
+    documents: dict[int, ClientDocument],
+    windowed: bool,  # noqa: FBT001  # drawn, not passed by hand
+) -> None:
+    numbers = measure_trial(facts(4, windowed=windowed), documents)
+    assert numbers.verdict is not Verdict.VALID or len(documents) >= 4
+    for model in (*numbers.findings, *numbers.operations, *numbers.slowest, numbers.window):
+        if model is not None:
+            json.dumps(model.model_dump(mode="json"), allow_nan=False)
+
+
+@given(st.permutations(range(4)))
+@settings(deadline=None)  # slow under load, not stuck
+def test_order_of_answers_does_not_matter(order: list[int]) -> None:
+    documents = {client: document(client, measurement(operation(100 + client), late=client / 10)) for client in order}
+    expected = {client: documents[client] for client in sorted(documents)}
+    assert measure_trial(facts(4), documents) == measure_trial(facts(4), expected)

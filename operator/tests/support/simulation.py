@@ -1,0 +1,301 @@
+"""A conductor's session among simulated agents, with a clock and a disk that the test holds in its hands."""
+
+from dataclasses import dataclass, field
+
+from plimsoll.api.names import LatencyKind, Operation, RunPhase
+from plimsoll.api.result import Trial
+from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.phases import Begin, Effect, Ended, Judge, Record
+from plimsoll.conductor.roster import RefusedError
+from plimsoll.conductor.session import Session
+from plimsoll.conductor.timings import Moment, Timings
+from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
+from plimsoll.measure.trial import measure_trial
+from plimsoll.plan.document import Plan, Point, RunIdentity
+from plimsoll.plan.order import shuffled
+from plimsoll.protocol import messages
+from plimsoll.protocol.messages import AgentState
+
+SECOND = 10**9
+EPOCH = 1_795_000_000 * SECOND
+
+
+def make_plan(
+    *, points: int = 2, clients: int = 2, taking_part: int | None = None, repetitions: int = 2, total_seconds: int = 2_000_000
+) -> Plan:
+    """Return a plan of points with a ramp of 1 s and a runtime of 4 s."""
+    return Plan(
+        run=RunIdentity(name="simulated", namespace="default", uid="u"),
+        seed=1,
+        clients=clients,
+        repetitions=repetitions,
+        points=tuple(
+            Point(
+                name=f"w-{number:03d}",
+                workload="w",
+                tool="fio",
+                parameters={},
+                label=f"point {number}",
+                clients=taking_part or clients,
+                runtime_seconds=4,
+                ramp_seconds=1,
+            )
+            for number in range(points)
+        ),
+        order=tuple(shuffled(1, pass_number=number, points=points) for number in range(repetitions)),
+        volume=Volume(size=2**30, mode="Filesystem"),
+        prepare=Prepare(settle_seconds=2),
+        gates=Gates(),
+        timeouts=Timeouts(ready_seconds=1000, total_seconds=total_seconds),
+    )
+
+
+def make_document(client: int, t0: int, *, node: str = "n", exit_code: int = 0, delay: float = 0.01) -> ClientDocument:
+    """Return what a client with 100 IOPS sends after a ramp of 1 s and a runtime of 4 s."""
+    cells = Cells(width_nanoseconds=SECOND, ios=(100.0,) * 4, bytes=(409600.0,) * 4)
+    read = OperationSample(
+        operation=Operation.READ,
+        ios=400,
+        bytes=400 * 4096,
+        latency=LatencySample(kind=LatencyKind.MEAN_ONLY, count=400, mean_nanoseconds=1e6),
+        cells=cells,
+    )
+    start = t0 + SECOND + int(delay * SECOND)
+    return ClientDocument(
+        client=client,
+        node=node,
+        exit_code=exit_code,
+        launched_at=t0,
+        finished_at=start + 4 * SECOND,
+        argv=("fio",),
+        measurement=Measurement(
+            tool="fio", tool_version="3.39", started_at=start, runtime=4 * SECOND, operations=(read,)
+        ),
+        clock=Clock(offset=0.0, error=0.0001),
+    )
+
+
+@dataclass
+class SimulatedAgent:
+    """An agent process that does what it is told, as far as the test lets it."""
+
+    client: int
+    attempt: int = 0
+    stopped: bool = False
+    epoch: str = ""
+    after: int = -1
+    order: messages.Order = field(default_factory=messages.Wait)
+    prepared_bytes: int = 0
+    started: bool = False
+    left: bool = False
+
+    @property
+    def instance(self) -> str:
+        return f"{self.client}/{self.attempt}"
+
+
+class Simulation:
+    """Everything of a run that outlives a conductor, and the conductor of the moment."""
+
+    def __init__(self, plan: Plan, timings: Timings | None = None) -> None:
+        self.plan = plan
+        self.timings = timings or Timings(lost_after=20.0, start_grace=3.0, overrun_grace=30.0)
+        self.seconds = 100.0
+        self.stored: dict[str, tuple[Trial, ...]] = {}
+        self.stored_state: RunState | None = None
+        self.agents = [SimulatedAgent(client=number) for number in range(plan.clients)]
+        self.posts: list[messages.ResultPost] = []
+        self.touched: list[tuple[str, TrialKey, int]] = []
+        self.armed: dict[tuple[str, TrialKey], set[int]] = {}
+        self.failing: set[int] = set()
+        self.epochs = 0
+        self.session = self.new_session()
+
+    @property
+    def moment(self) -> Moment:
+        return Moment(seconds=self.seconds, wall=EPOCH + int(self.seconds * SECOND))
+
+    def new_session(self) -> Session:
+        self.epochs += 1
+        return Session(
+            plan=self.plan,
+            ledger=Ledger(self.plan, self.stored),
+            epoch=f"epoch-{self.epochs}",
+            timings=self.timings,
+            before=self.stored_state,
+            moment=self.moment,
+        )
+
+    # -- the conductor's shell
+
+    def crash(self) -> None:
+        """Kill the conductor and start another from what is stored."""
+        self.session = self.new_session()
+
+    def work(self, *, crash_before: bool = False, crash_after: bool = False) -> bool:
+        """Advance and perform one effect, perhaps dying before or after it is durable; false if there was none."""
+        self.session.advance(self.moment)
+        effect = self.session.take_effect()
+        if effect is None:
+            return False
+        if crash_before:
+            self.crash()
+            return True
+        self._make_durable(effect)
+        if crash_after:
+            self.crash()
+            return True
+        self._acknowledge(effect)
+        self.session.advance(self.moment)
+        return True
+
+    def _make_durable(self, effect: Effect) -> None:
+        match effect:
+            case Begin():
+                self.stored_state = self.session.state(self.moment)
+            case Record(point=point, status=status):
+                self.stored[point] = status.trials
+            case Judge():
+                pass
+
+    def _acknowledge(self, effect: Effect) -> None:
+        match effect:
+            case Begin():
+                self.session.begun(self.moment)
+            case Record():
+                self.session.recorded(self.moment)
+            case Judge(facts=facts, documents=documents):
+                self.session.judged(measure_trial(facts, documents), self.moment)
+
+    def publish(self) -> None:
+        """Store the state, as the shell does now and then."""
+        self.stored_state = self.session.state(self.moment)
+
+    # -- the agents
+
+    def poll(self, agent: SimulatedAgent) -> None:
+        """Let an agent fetch its order and act on it as far as it can now."""
+        if agent.stopped or agent.left:
+            return
+        try:
+            self._poll(agent)
+        except RefusedError as refused:
+            if refused.code == "Superseded":
+                agent.left = True
+            else:
+                agent.epoch = ""
+
+    def _poll(self, agent: SimulatedAgent) -> None:
+        session = self.session
+        if not agent.epoch:
+            session.register(self._registration(agent), self.moment)
+            agent.epoch, agent.after, agent.order, agent.started = session.epoch, -1, messages.Wait(), False
+        client = session.client(agent.client, agent.instance, agent.epoch, self.moment)
+        if client.sequence > agent.after:
+            agent.after, agent.order = client.sequence, client.order
+            self._obey(agent)
+            session.advance(self.moment)
+        if isinstance(agent.order, messages.Go) and agent.started:
+            self._finish(agent)
+
+    def _obey(self, agent: SimulatedAgent) -> None:
+        match agent.order:
+            case messages.Wait():
+                agent.started = False
+                self._say(agent, AgentState.IDLE)
+            case messages.Prepare():
+                agent.prepared_bytes = 2**30
+                self._say(agent, AgentState.PREPARED, done=2**30)
+            case messages.Arm(trial=trial, t0_nanoseconds=t0):
+                self._t0 = t0
+                self.armed.setdefault((agent.epoch, trial), set()).add(agent.client)
+                self._say(agent, AgentState.ARMED)
+            case messages.Go(trial=trial):
+                if self.moment.wall > self._t0 + SECOND // 4:
+                    self._say(agent, AgentState.LATE)
+                    return
+                agent.started = True
+                self.touched.append((agent.epoch, trial, agent.client))
+                self._say(agent, AgentState.RUNNING)
+            case messages.Leave():
+                agent.left = True
+                self._say(agent, AgentState.LEAVING)
+
+    def _finish(self, agent: SimulatedAgent) -> None:
+        if self.moment.wall < self._t0 + 5 * SECOND:
+            return
+        agent.started = False
+        assert isinstance(agent.order, messages.Go)
+        failed = agent.client in self.failing
+        post = messages.ResultPost(
+            epoch=agent.epoch,
+            client=agent.client,
+            instance=agent.instance,
+            trial=agent.order.trial,
+            document=make_document(agent.client, self._t0, exit_code=1 if failed else 0),
+        )
+        self.posts.append(post)
+        self.post(post)
+
+    def post(self, post: messages.ResultPost) -> bool | None:
+        """Deliver a document, perhaps again; None if it was refused."""
+        try:
+            kept = self.session.post(post, self.moment)
+        except RefusedError:
+            return None
+        self.session.advance(self.moment)
+        return kept
+
+    def kill(self, agent: SimulatedAgent) -> None:
+        """Replace an agent process by a new one."""
+        self.agents[agent.client] = SimulatedAgent(client=agent.client, attempt=agent.attempt + 1)
+
+    def _registration(self, agent: SimulatedAgent) -> messages.Registration:
+        return messages.Registration(
+            protocol=messages.PROTOCOL_VERSION,
+            client=agent.client,
+            instance=agent.instance,
+            attempt=agent.attempt,
+            node=f"node-{agent.client % 2}",
+            prepared_bytes=agent.prepared_bytes,
+        )
+
+    def _say(self, agent: SimulatedAgent, state: AgentState, done: int = 0) -> None:
+        report = messages.Report(
+            epoch=agent.epoch,
+            client=agent.client,
+            instance=agent.instance,
+            sequence=agent.after,
+            state=state,
+            done_bytes=done,
+            clock=Clock(offset=0.0, error=0.001),
+        )
+        self.session.report(report, self.moment)
+        self.session.advance(self.moment)
+
+    # -- both
+
+    def pass_time(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def settle(self, *, limit: int = 20_000) -> None:
+        """Let everything run without faults until the session has ended."""
+        for agent in self.agents:
+            agent.stopped = False
+        for _ in range(limit):
+            if isinstance(self.session.phase, Ended):
+                return
+            self.session.advance(self.moment)
+            while self.work():
+                pass
+            for agent in self.agents:
+                self.poll(agent)
+            self.pass_time(0.2)
+        message = f"stuck in {self.session.phase}"
+        raise AssertionError(message)
+
+    @property
+    def phase(self) -> RunPhase:
+        return self.session.state(self.moment).phase

@@ -1,0 +1,103 @@
+"""Golden files of real fio versions, put into the form in which an agent hands them over."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from plimsoll.measure.sample import Measurement, OperationSample
+from plimsoll.tools.base import Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FIO, FioParameters
+
+_GOLDEN = Path(__file__).parent.parent / "golden"
+_PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
+    {
+        "randread-4k-qd16": FioParameters(io_depth=16),
+        "randwrite-4k-qd1": FioParameters.model_validate({"pattern": "randwrite"}),
+        "randrw70-8k": FioParameters.model_validate(
+            {"pattern": "randrw", "blockSize": "8Ki", "ioDepth": 8, "readPercent": 70}
+        ),
+        "write-fsync": FioParameters.model_validate({"pattern": "write", "fsyncEvery": 8}),
+        "numjobs2": FioParameters(io_depth=4, jobs=2),
+        "trim": FioParameters.model_validate({"pattern": "randtrim", "blockSize": "64Ki", "ioDepth": 4}),
+        "io-error": FioParameters.model_validate({"pattern": "read", "blockSize": "64Ki", "ioDepth": 4}),
+        "no-space": FioParameters.model_validate({"pattern": "write", "blockSize": "64Ki", "ioDepth": 4}),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Golden:
+    """One case; jobs and files are renamed to what the command would have called them."""
+
+    parameters: FioParameters
+    output: Output
+
+    @property
+    def document(self) -> str:
+        return self.output.files["fio.json"]
+
+    def parse(self) -> Measurement:
+        return parse(self.parameters, self.output)
+
+    def operation(self, name: str) -> OperationSample:
+        (sample,) = [sample for sample in self.parse().operations if sample.operation == name]
+        return sample
+
+    def with_document(self, document: str) -> "Golden":
+        return self.with_files({**self.output.files, "fio.json": document})
+
+    def with_files(self, files: Mapping[str, str]) -> "Golden":
+        output = Output(
+            exit_code=self.output.exit_code, stdout=self.output.stdout, stderr=self.output.stderr, files=files
+        )
+        return Golden(parameters=self.parameters, output=output)
+
+    def replaced(self, pattern: str, replacement: str) -> "Golden":
+        changed, count = re.subn(pattern, replacement, self.document, count=1)
+        assert count == 1, f"the document has no {pattern}"
+        return self.with_document(changed)
+
+
+def parse(parameters: FioParameters, output: Output) -> Measurement:
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20),
+        timing=Timing(ramp_seconds=0, runtime_seconds=5),
+        seed=1,
+        work_directory="/work",
+    )
+    return FIO.parse(parameters, context, output)
+
+
+def load(version: str, case: str, *, job: str = "measure") -> Golden:
+    stem = f"fio-{version}-{case}"
+    document = (_GOLDEN / f"{stem}.json").read_text()
+    files = {path.name.replace(stem, "fio"): path.read_text() for path in _GOLDEN.glob(f"{stem}_*.log")}
+    files["fio.json"] = document.replace(f'"jobname" : "{case}"', f'"jobname" : "{job}"')
+    output = Output(exit_code=int((_GOLDEN / f"{stem}.exit").read_text()), stdout="", stderr="", files=files)
+    return Golden(parameters=_PARAMETERS.get(case, FioParameters(io_depth=4)), output=output)
+
+
+@pytest.fixture(params=["3.33", "3.39"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def golden(version: str) -> Callable[..., Golden]:
+    """A golden case of each version."""
+
+    def of_version(case: str, *, job: str = "measure") -> Golden:
+        return load(version, case, job=job)
+
+    return of_version
+
+
+@pytest.fixture(scope="session")
+def one_golden() -> Golden:
+    """A healthy case, for what does not depend on the version."""
+    return load("3.39", "randread-4k-qd16")

@@ -1,0 +1,139 @@
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.fio.command import measure_command
+from plimsoll.tools.fio.parameters import Engine, Pattern
+
+MEBIBYTE = 2**20
+SEQUENTIAL = [pattern for pattern in Pattern if not pattern.is_random]
+
+
+def context_of(target: VolumeTarget, seed: int = 5) -> StepContext:
+    return StepContext(
+        step=StepKind.MEASURE,
+        target=target,
+        timing=Timing(ramp_seconds=3, runtime_seconds=60),
+        seed=seed,
+        work_directory="/work",
+    )
+
+
+def device(size: int = 64 * MEBIBYTE, offset: int = 0, path: str = "/dev/volume") -> VolumeTarget:
+    return VolumeTarget(kind=VolumeKind.DEVICE, path=path, size=size, offset=offset)
+
+
+def options(argv: Sequence[str]) -> dict[str, str]:
+    assert argv[0] == "fio"
+    pairs = [argument.removeprefix("--").partition("=") for argument in argv[1:]]
+    names = [name for name, _, _ in pairs]
+    assert len(set(names)) == len(names), "an option is given twice"
+    return {name: value for name, _, value in pairs}
+
+
+def measured(parameters: FioParameters, target: VolumeTarget, seed: int = 5) -> dict[str, str]:
+    return options(FIO.command(parameters, context_of(target, seed)).argv)
+
+
+@st.composite
+def any_parameters(draw: st.DrawFn) -> FioParameters:
+    pattern, engine = draw(st.sampled_from(Pattern)), draw(st.sampled_from(Engine))
+    return FioParameters(
+        pattern=pattern,
+        engine=engine,
+        block_size=512 * draw(st.integers(1, 2**11)),
+        io_depth=1 if engine.is_synchronous else draw(st.integers(1, 1024)),
+        jobs=draw(st.integers(1, 16)),
+        read_percent=draw(st.integers(0, 100)) if pattern.is_mixed else None,
+        fsync_every=draw(st.integers(0, 100)) if pattern.writes else 0,
+        rate_iops=draw(st.none() | st.integers(2000, 10**6)),
+        direct_io=draw(st.booleans()),
+    )
+
+
+targets = st.builds(
+    device,
+    size=st.integers(16, 4096).map(lambda n: n * MEBIBYTE),
+    offset=st.integers(0, 99).map(lambda n: n * MEBIBYTE),
+)
+
+
+@given(any_parameters(), targets, st.integers(-(2**70), 2**70))
+def test_what_makes_a_measurement_honest_is_always_set(
+    parameters: FioParameters, target: VolumeTarget, seed: int
+) -> None:
+    given_options = measured(parameters, target, seed)
+    always = {
+        "time_based": "1", "runtime": "60s", "ramp_time": "3s", "norandommap": "1", "random_generator": "tausworthe64",
+        "thread": "1", "group_reporting": "0", "allow_file_create": "0", "continue_on_error": "none",
+        "lat_percentiles": "1", "clat_percentiles": "1", "slat_percentiles": "1", "per_job_logs": "1",
+        "percentile_list": "50:90:95:99:99.9:99.99", "log_avg_msec": "1000", "output": "/work/fio.json",
+        "output-format": "json+", "eta": "never", "write_iops_log": "/work/fio", "write_bw_log": "/work/fio",
+        "randrepeat": "0",
+    }  # fmt: skip
+    assert always.items() <= given_options.items()
+    assert given_options["direct"] == str(int(parameters.direct_io))
+    assert given_options["numjobs"] == str(parameters.jobs)
+    assert ("refill_buffers" in given_options) == parameters.pattern.writes
+    assert 1 <= int(given_options["randseed"]) < 2**63
+
+
+@given(any_parameters(), targets)
+def test_nothing_is_set_that_falsifies_or_executes(parameters: FioParameters, target: VolumeTarget) -> None:
+    forbidden = {"gtod_reduce", "disable_lat", "unified_rw_reporting", "steadystate", "server", "client", "verify"}
+    given_options = measured(parameters, target)
+    assert not forbidden & given_options.keys()
+    assert not any(name.startswith("exec_") for name in given_options)
+
+
+@given(st.sampled_from(SEQUENTIAL), st.integers(1, 16), st.integers(1, 2**11), targets)
+def test_sequential_jobs_have_disjoint_slices_that_cover_the_target(
+    pattern: Pattern, jobs: int, blocks: int, target: VolumeTarget
+) -> None:
+    block_size = 512 * blocks
+    given_options = measured(FioParameters(pattern=pattern, jobs=jobs, block_size=block_size), target)
+    offset, size = int(given_options["offset"]), int(given_options["size"])
+    increment = int(given_options.get("offset_increment", size))
+    slices = [(offset + job * increment, offset + job * increment + size) for job in range(jobs)]
+    assert size % block_size == 0
+    assert slices[0][0] == target.offset
+    assert all(end == start for (_, end), (start, _) in pairwise(slices))
+    left_over = target.offset + target.size - slices[-1][1]
+    assert 0 <= left_over < jobs * block_size
+
+
+@given(st.sampled_from([pattern for pattern in Pattern if pattern.is_random]), st.integers(1, 16))
+def test_random_jobs_share_the_whole_target(pattern: Pattern, jobs: int) -> None:
+    given_options = measured(FioParameters(pattern=pattern, jobs=jobs), device(offset=MEBIBYTE))
+    assert (given_options["offset"], given_options["size"]) == (str(MEBIBYTE), str(64 * MEBIBYTE))
+    assert "offset_increment" not in given_options
+
+
+def test_mixed_pattern_names_share_and_rates() -> None:
+    parameters = FioParameters(pattern=Pattern.RANDRW, read_percent=70, rate_iops=1000, jobs=2)
+    given_options = measured(parameters, device())
+    assert (given_options["rwmixread"], given_options["rate_iops"]) == ("70", "350,150")
+
+
+def test_colons_in_a_path_do_not_separate_files() -> None:
+    assert measured(FioParameters(), device(path="/dev/disk/by-path/pci-0:1"))["filename"] == (
+        r"/dev/disk/by-path/pci-0\:1"
+    )
+
+
+@pytest.mark.parametrize(("pattern", "jobs"), [(Pattern.RANDREAD, 1), (Pattern.READ, 4)])
+def test_target_must_hold_a_block_for_each_slice(pattern: Pattern, jobs: int) -> None:
+    parameters = FioParameters(pattern=pattern, jobs=jobs, block_size=2 * MEBIBYTE)
+    with pytest.raises(ValueError, match=f"needs {2 * jobs}Mi"):
+        measure_command(parameters, context_of(device(size=2 * jobs * MEBIBYTE - MEBIBYTE)))
+
+
+def test_only_devices_can_be_trimmed() -> None:
+    target = VolumeTarget(kind=VolumeKind.FILE, path="/data/file", size=MEBIBYTE)
+    with pytest.raises(ValueError, match="mode Block"):
+        measure_command(FioParameters(pattern=Pattern.RANDTRIM), context_of(target))

@@ -1,0 +1,311 @@
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.measure.histogram import Histogram
+from plimsoll.measure.sample import LatencySample
+from plimsoll.tools.base import Output, OutputError
+
+from .conftest import Golden, load, parse
+
+Goldens = Callable[..., Golden]
+
+
+def decoded(golden: Golden) -> Any:  # noqa: ANN401  # a document of any shape
+    return json.loads(golden.document[golden.document.index("{\n") :])
+
+
+def changed(golden: Golden, path: str, value: object) -> Golden:
+    """Set a field, or remove it if the value is None."""
+    document = decoded(golden)
+    node, *parents, last = document, *path.split(".")
+    for key in parents:
+        node = node[int(key) if isinstance(node, list) else key]
+    place = int(last) if isinstance(node, list) else last
+    if value is None:
+        del node[place]
+    else:
+        node[place] = value
+    return golden.with_document(json.dumps(document))
+
+
+EXPECTED = {
+    ("randread-4k-qd16", "3.33"): {"read": (10000, 40960000)},
+    ("randread-4k-qd16", "3.39"): {"read": (10000, 40960000)},
+    ("randwrite-4k-qd1", "3.33"): {"write": (2500, 10240000)},
+    ("randwrite-4k-qd1", "3.39"): {"write": (2501, 10244096)},
+    ("randrw70-8k", "3.33"): {"read": (3500, 28672000), "write": (1500, 12288000)},
+    ("randrw70-8k", "3.39"): {"read": (3500, 28672000), "write": (1500, 12288000)},
+    ("write-fsync", "3.33"): {"write": (2501, 10244096), "sync": (312, 0)},
+    ("write-fsync", "3.39"): {"write": (2500, 10240000), "sync": (312, 0)},
+    ("numjobs2", "3.33"): {"read": (8000, 32768000)},
+    ("numjobs2", "3.39"): {"read": (8000, 32768000)},
+    ("trim", "3.33"): {"trim": (2500, 163840000)},
+    ("trim", "3.39"): {"trim": (2500, 163840000)},
+}
+
+
+@pytest.mark.parametrize("case", sorted({case for case, _ in EXPECTED}))
+def test_totals_are_those_of_the_document(golden: Goldens, version: str, case: str) -> None:
+    measurement = golden(case).parse()
+    assert (measurement.tool, measurement.tool_version) == ("fio", version)
+    assert measurement.runtime == 5_001_000_000
+    assert (measurement.errors, measurement.warnings) == ((), ())
+    found = {sample.operation: (sample.ios, sample.bytes) for sample in measurement.operations}
+    assert found == EXPECTED[case, version]
+
+
+@pytest.mark.parametrize("case", ["randread-4k-qd16", "randrw70-8k", "write-fsync", "trim", "ramp", "stall"])
+def test_percentiles_of_the_histogram_are_those_fio_printed(golden: Goldens, case: str) -> None:
+    (job,) = decoded(golden(case))["jobs"]
+    for sample in golden(case).parse().operations:
+        printed = job[sample.operation]["lat_ns"]
+        histogram = histogram_of(sample.latency)
+        assert {key: histogram.percentile(float(key)) for key in printed["percentile"]} == printed["percentile"]
+        assert histogram.total == sample.latency.count == sample.ios
+        assert sample.latency.mean_nanoseconds == pytest.approx(printed["mean"])
+        assert sample.latency.standard_deviation_nanoseconds == pytest.approx(printed["stddev"])
+        assert sample.latency.max_nanoseconds == printed["max"]
+
+
+def histogram_of(latency: LatencySample) -> Histogram:
+    assert latency.histogram is not None
+    return Histogram.decode(latency.histogram)
+
+
+def test_jobs_are_merged_exactly(golden: Goldens) -> None:
+    jobs = [job["read"]["lat_ns"] for job in decoded(golden("numjobs2"))["jobs"]]
+    latency = golden("numjobs2").operation("read").latency
+    assert latency.count == sum(job["N"] for job in jobs)
+    assert latency.mean_nanoseconds == pytest.approx(sum(job["mean"] * job["N"] for job in jobs) / latency.count)
+    assert latency.min_nanoseconds == min(job["min"] for job in jobs)
+    assert latency.max_nanoseconds == max(job["max"] for job in jobs)
+    assert histogram_of(latency).total == latency.count
+
+
+def test_order_of_jobs_and_other_jobs_make_no_difference(golden: Goldens) -> None:
+    original = golden("numjobs2")
+    document = decoded(original)
+    other = {**document["jobs"][0], "jobname": "other"}
+    document["jobs"] = [other, *reversed(document["jobs"])]
+    reordered = original.with_document(json.dumps(document)).parse()
+    assert reordered.operations == original.parse().operations
+    assert reordered.warnings == ("jobs[0] is named other and was left out",)
+
+
+@pytest.mark.parametrize("case", ["randread-4k-qd16", "randrw70-8k", "numjobs2", "trim", "ramp", "stall", "sigterm"])
+def test_cells_add_up_to_the_totals(golden: Goldens, case: str) -> None:
+    measurement = golden(case).parse()
+    for sample in measurement.operations:
+        assert sample.cells is not None
+        assert sum(sample.cells.ios) == pytest.approx(sample.ios)
+        assert sum(sample.cells.bytes) == pytest.approx(sample.bytes)
+        assert len(sample.cells.ios) == -(-measurement.runtime // sample.cells.width_nanoseconds)
+
+
+def test_stall_shows_as_cells_without_io(golden: Goldens) -> None:
+    cells = golden("stall").operation("read").cells
+    assert cells is not None
+    assert [round(count, -2) for count in cells.ios[:8]] == [500, 0, 500, 0, 0, 500, 0, 500]
+    assert cells.ios[1] == cells.ios[3] == cells.ios[4] == cells.ios[6] == 0
+
+
+def test_series_counts_from_the_end_of_the_ramp(golden: Goldens) -> None:
+    measurement = golden("ramp").parse()
+    cells = measurement.operations[0].cells
+    assert measurement.runtime == 4_001_000_000
+    assert cells is not None
+    assert [round(count, -1) for count in cells.ios] == [1000, 1000, 1000, 1000, 0]
+
+
+def test_start_is_told_by_new_versions_and_estimated_for_old_ones(golden: Goldens, version: str) -> None:
+    case = golden("ramp")
+    document, measurement = decoded(case), case.parse()
+    told = document["jobs"][0].get("job_start")
+    assert measurement.start_is_estimated == (version == "3.33") == (told is None)
+    assert measurement.started_at == (told or document["timestamp_ms"] - 4001) * 10**6
+
+
+def test_window_is_what_the_jobs_have_in_common(one_golden: Golden) -> None:
+    two = load("3.39", "numjobs2")
+    start = decoded(two)["jobs"][0]["job_start"]
+    measurement = changed(two, "jobs.1.job_start", start + 200).parse()
+    assert measurement.started_at == (start + 200) * 10**6
+    assert measurement.runtime == 4_801_000_000
+
+
+def test_jobs_that_start_far_apart_have_no_series() -> None:
+    two = load("3.39", "numjobs2")
+    measurement = changed(two, "jobs.1.job_start", decoded(two)["jobs"][0]["job_start"] + 700).parse()
+    assert measurement.operations[0].cells is None
+    assert measurement.warnings == ("no series of read operations: the jobs began to measure 700 ms apart",)
+
+
+def test_missing_target_is_an_error_in_fios_words(golden: Goldens) -> None:
+    measurement = golden("missing-file").parse()
+    assert measurement.errors == ("fio: file creation disallowed by allow_file_create=0",)
+    assert measurement.operations[0].ios == 0
+
+
+@pytest.mark.parametrize(("case", "name"), [("io-error", "EIO (error 5)"), ("no-space", "ENOSPC (error 28)")])
+def test_error_of_a_job_is_named(golden: Goldens, case: str, name: str) -> None:
+    measurement = golden(case).parse()
+    assert measurement.errors[0] == f"job 1 of 1 failed: {name}"
+    assert measurement.errors[1].startswith("fio: io_u error on file")
+    assert any(text.startswith("2 of ") and text.endswith("did not complete") for text in measurement.warnings)
+
+
+def test_terminated_fio_leaves_a_short_run(golden: Goldens) -> None:
+    measurement = golden("sigterm").parse()
+    assert measurement.errors == ("fio: terminating on signal 15",)
+    assert measurement.runtime < 4 * 10**9
+    assert measurement.operations[0].cells is not None
+
+
+def test_killed_fio_leaves_no_document(golden: Goldens) -> None:
+    with pytest.raises(OutputError, match="it is empty"):
+        golden("sigkill").parse()
+
+
+def test_fio_that_never_began_leaves_no_file() -> None:
+    output = Output(exit_code=1, stdout="", stderr="fio: bad option\n", files={})
+    with pytest.raises(OutputError, match=r"exit code 1 and left no fio\.json: fio: bad option"):
+        parse(load("3.39", "ramp").parameters, output)
+
+
+def test_last_of_several_documents_is_taken(golden: Goldens) -> None:
+    measurement = golden("status-interval").parse()
+    assert measurement.warnings == ("5 documents in the output; the last one was taken",)
+    assert measurement.operations[0].ios in {800, 801}
+
+
+def test_remark_of_a_run_that_went_well_is_a_warning(golden: Goldens) -> None:
+    measurement = golden("noise").parse()
+    assert measurement.errors == ()
+    assert any("queue depth will be capped" in text for text in measurement.warnings)
+    assert any("occur twice in one object" in text and "ioengine" in text for text in measurement.warnings)
+
+
+def test_ramp_that_never_ended_is_an_error(one_golden: Golden) -> None:
+    empty = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    measurement = changed(one_golden, "jobs.0.read.lat_ns", empty).parse()
+    assert measurement.errors == ("none of 10000 read operations was timed: fio ended before its ramp did",)
+    assert (measurement.operations[0].ios, measurement.operations[0].bytes) == (0, 0)
+
+
+REQUIRED = [
+    "fio version", "timestamp_ms", "jobs", "jobs.0.jobname", "jobs.0.error", "jobs.0.read", "jobs.0.trim",
+    "jobs.0.sync", "jobs.0.read.io_bytes", "jobs.0.read.total_ios", "jobs.0.read.runtime", "jobs.0.read.short_ios",
+    "jobs.0.read.drop_ios", "jobs.0.read.lat_ns", "jobs.0.read.lat_ns.N", "jobs.0.read.lat_ns.bins",
+    "jobs.0.read.lat_ns.mean", "jobs.0.read.lat_ns.stddev", "jobs.0.read.lat_ns.min", "jobs.0.read.lat_ns.max",
+    "jobs.0.sync.lat_ns.N",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", REQUIRED)
+def test_missing_field_is_an_error_that_names_it(one_golden: Golden, path: str) -> None:
+    name = path.replace("jobs.0", "jobs[0]")
+    with pytest.raises(OutputError, match=f"^{re.escape(name)} is missing$"):
+        changed(one_golden, path, None).parse()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("jobs.0.read.io_bytes", -1, r"^jobs\[0\]\.read\.io_bytes is not a whole number"),
+        ("jobs.0.read.lat_ns.mean", float("nan"), r"^jobs\[0\]\.read\.lat_ns\.mean is not a number"),
+        ("jobs.0.read.lat_ns.N", 9999, r"^jobs\[0\]\.read\.lat_ns\.bins holds 10000 operations, but N is 9999$"),
+        ("jobs.0.read.lat_ns.bins.128", 1, r"bins\.128 is not a bin of the known histogram layout"),
+        ("jobs.0.read.lat_ns.bins.fast", 1, r"bins\.fast is not a bin of the known histogram layout"),
+        ("jobs.0.job_start", 10**15, r"^jobs\[0\]\.job_start is not a whole number"),
+        ("jobs.0.jobname", "other", r"^jobs has 0 jobs named measure, but 1 were started$"),
+    ],
+)
+def test_wrong_value_is_an_error_that_names_it(one_golden: Golden, path: str, value: object, words: str) -> None:
+    with pytest.raises(OutputError, match=words):
+        changed(one_golden, path, value).parse()
+
+
+@pytest.mark.parametrize("path", ["new", "jobs.0.new", "jobs.0.read.new", "jobs.0.sync.new", "jobs.0.read.lat_ns.new"])
+def test_unknown_field_is_a_warning_that_names_it(one_golden: Golden, path: str) -> None:
+    measurement = changed(one_golden, path, 1).parse()
+    name = path.replace("jobs.0", "jobs[0]")
+    assert measurement.warnings == (f"{name} is not a field that is known; it was not read",)
+    assert measurement.operations == one_golden.parse().operations
+
+
+def test_messages_are_bounded(one_golden: Golden) -> None:
+    document = decoded(one_golden) | {f"field{number}": number for number in range(99)}
+    assert one_golden.with_document(json.dumps(document)).parse().warnings[-1] == "and 49 more"
+
+
+def test_missing_log_leaves_everything_but_the_series(one_golden: Golden) -> None:
+    measurement = one_golden.with_files({"fio.json": one_golden.document}).parse()
+    assert measurement.operations[0].cells is None
+    assert measurement.operations[0].ios == 10000
+    assert measurement.warnings == ("no series of read operations: fio_bw.1.log is missing",)
+
+
+def attempt(golden: Golden) -> None:
+    """Parse, and send what comes of it as an agent would."""
+    try:
+        text = golden.parse().model_dump_json()
+    except OutputError as error:
+        text = str(error)
+    text.encode()
+
+
+def test_document_that_breaks_off_anywhere_is_never_taken_for_a_whole_one(one_golden: Golden) -> None:
+    document = one_golden.document.rstrip()
+    # Every place in what is read first and last, and a sample of the long middle.
+    for end in (*range(3000), *range(3000, len(document) - 1500, 97), *range(len(document) - 1500, len(document))):
+        with pytest.raises(OutputError):
+            one_golden.with_document(document[:end]).parse()
+
+
+TOKENS = ["-1", "NaN", "1e999", "null", "[]", "{}", '"\\ud800"', "9" * 5000, "true", "0", "", "{", "}", "\n{", "\x00"]
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_mutated_document_is_a_measurement_or_an_output_error(one_golden: Golden, data: st.DataObject) -> None:
+    document = one_golden.document
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(document)))
+        length = data.draw(st.integers(0, 12))
+        document = (
+            document[:start] + data.draw(st.sampled_from(TOKENS) | st.text(max_size=5)) + document[start + length :]
+        )
+    attempt(one_golden.with_document(document))
+
+
+def paths(node: object, prefix: str = "") -> Iterator[str]:
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in items:
+        # A path is written with dots, which the percentiles' names have too.
+        if "." not in str(key):
+            yield f"{prefix}{key}"
+            yield from paths(value, f"{prefix}{key}.")
+
+
+VALUES: list[object] = [-1, 2**63, 10**400, 1.5, float("inf"), float("nan"), "x\ud800", True, [], {}, [{}], {"a": 1}]
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_any_value_in_any_field_is_a_measurement_or_an_output_error(one_golden: Golden, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(sorted(paths(decoded(one_golden)))))
+    attempt(changed(one_golden, path, data.draw(st.sampled_from(VALUES))))
+
+
+@given(log=st.text(max_size=200) | st.from_regex(r"(\d{1,16}, \d{1,16}, [0-3], 0, 0\n){0,9}"))
+def test_any_log_is_a_series_or_a_warning(one_golden: Golden, log: str) -> None:
+    measurement = one_golden.with_files({**one_golden.output.files, "fio_bw.1.log": log}).parse()
+    cells = measurement.operations[0].cells
+    assert (cells is None) == bool(measurement.warnings)
+    assert cells is None or sum(cells.ios) == pytest.approx(10000)

@@ -1,0 +1,105 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue, ValidationError
+
+from plimsoll.api.errors import problems_of
+from plimsoll.api.names import Operation
+from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.fio.parameters import Engine, Pattern
+
+
+def parameters(**fields: JsonValue) -> FioParameters:
+    return FioParameters.model_validate(fields)
+
+
+def problem(**fields: JsonValue) -> tuple[str, str]:
+    with pytest.raises(ValidationError) as caught:
+        parameters(**fields)
+    (found,) = problems_of(caught.value)
+    return found.field, found.remedy
+
+
+def test_defaults_are_a_small_random_read() -> None:
+    assert parameters().label() == "randread 4Ki qd1"
+    assert parameters().direct_io
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        ({"pattern": "randwrite", "ioDepth": 16}, "randwrite 4Ki qd16"),
+        (
+            {"pattern": "randrw", "readPercent": 70, "blockSize": "8Ki", "ioDepth": 4, "jobs": 2},
+            "randrw 70/30 8Ki qd4 x2 jobs",
+        ),
+        ({"pattern": "readwrite"}, "readwrite 50/50 4Ki qd1"),
+        ({"pattern": "write", "engine": "psync", "fsyncEvery": 8}, "write 4Ki qd1 psync fsync/8"),
+        ({"rateIops": 500, "directIo": False}, "randread 4Ki qd1 max 500 IOPS buffered"),
+    ],
+)
+def test_label_says_what_differs_from_plain(fields: dict[str, JsonValue], label: str) -> None:
+    assert parameters(**fields).label() == label
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"blockSize": 100}, "blockSize", "512"),
+        ({"blockSize": 1000}, "blockSize", "multiple of 512"),
+        ({"blockSize": "65Mi"}, "blockSize", "67108864"),
+        ({"ioDepth": 0}, "ioDepth", "1"),
+        ({"ioDepth": 1025}, "ioDepth", "1024"),
+        ({"engine": "psync", "ioDepth": 2}, "ioDepth", "raise jobs, or use libaio"),
+        ({"engine": "sync", "ioDepth": 2}, "ioDepth", "raise jobs, or use libaio"),
+        ({"pattern": "randread", "readPercent": 70}, "readPercent", "use readwrite or randrw"),
+        ({"pattern": "trim", "fsyncEvery": 1}, "fsyncEvery", "does not write"),
+        ({"jobs": 4, "rateIops": 3}, "rateIops", "at least 4"),
+        ({"pattern": "randrw", "readPercent": 99, "rateIops": 10}, "rateIops", "at least 100"),
+        ({"gtodReduce": True}, "gtodReduce", "not a known field"),
+    ],
+)
+def test_problem_is_reported_at_the_field_to_change(fields: dict[str, JsonValue], field: str, words: str) -> None:
+    where, remedy = problem(**fields)
+    assert where == field
+    assert words in remedy
+
+
+def test_rate_is_divided_over_directions_and_jobs() -> None:
+    mixed = parameters(pattern="randrw", readPercent=70, jobs=2, rateIops=1000)
+    assert mixed.rate_per_job == {Operation.READ: 350, Operation.WRITE: 150}
+
+
+def test_direction_without_a_share_needs_no_rate() -> None:
+    assert parameters(pattern="randrw", readPercent=100, rateIops=1).rate_per_job[Operation.WRITE] == 0
+
+
+@given(
+    pattern=st.sampled_from(Pattern),
+    percent=st.integers(0, 100),
+    jobs=st.integers(1, 64),
+    rate=st.integers(1, 10**6),
+)
+def test_rate_of_all_jobs_never_exceeds_the_cap(pattern: Pattern, percent: int, jobs: int, rate: int) -> None:
+    try:
+        given_rate = FioParameters(
+            pattern=pattern, read_percent=percent if pattern.is_mixed else None, jobs=jobs, rate_iops=rate
+        )
+    except ValidationError:
+        return
+    per_job = given_rate.rate_per_job
+    assert sum(per_job.values()) * jobs <= rate
+    assert all(per_job[operation] > 0 for operation, share in given_rate.shares.items() if share)
+
+
+@given(
+    pattern=st.sampled_from(Pattern),
+    engine=st.sampled_from(Engine),
+    depth=st.integers(1, 1024),
+    blocks=st.integers(1, 2**17),
+)
+def test_parameters_survive_a_plan(pattern: Pattern, engine: Engine, depth: int, blocks: int) -> None:
+    original = FioParameters(
+        pattern=pattern, engine=engine, io_depth=1 if engine.is_synchronous else depth, block_size=512 * blocks
+    )
+    assert FioParameters.model_validate(original.model_dump(mode="json")) == original

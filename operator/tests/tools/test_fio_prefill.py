@@ -1,0 +1,70 @@
+import json
+from collections.abc import Callable
+
+import pytest
+
+from plimsoll.tools.base import Output, OutputError, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import parse_prefill, prefill_command
+
+from .conftest import Golden
+
+MEBIBYTE = 2**20
+Goldens = Callable[..., Golden]
+
+
+def volume(size: int = 64 * MEBIBYTE, kind: VolumeKind = VolumeKind.DEVICE) -> VolumeTarget:
+    return VolumeTarget(kind=kind, path="/dev/volume", size=size, offset=MEBIBYTE)
+
+
+def with_exit_code(output: Output, exit_code: int) -> Output:
+    return Output(exit_code=exit_code, stdout="", stderr="fio: out of paper\n", files=output.files)
+
+
+def test_every_byte_is_written_once_in_order() -> None:
+    argv = prefill_command(volume(), 7, "/work").argv
+    expected = {
+        "--rw=write", "--bs=1048576", f"--offset={MEBIBYTE}", f"--size={64 * MEBIBYTE}", "--direct=1", "--iodepth=8",
+        "--refill_buffers=1", "--end_fsync=1", "--fallocate=none", "--randseed=8", "--output=/work/fio.json",
+    }  # fmt: skip
+    assert expected <= set(argv)
+    assert not any(argument.startswith(("--time_based", "--numjobs", "--ramp_time", "--loops")) for argument in argv)
+
+
+@pytest.mark.parametrize(("kind", "allowed"), [(VolumeKind.FILE, 1), (VolumeKind.DEVICE, 0)])
+def test_only_files_are_created(kind: VolumeKind, allowed: int) -> None:
+    assert f"--allow_file_create={allowed}" in prefill_command(volume(kind=kind), 1, "/work").argv
+
+
+@pytest.mark.parametrize("size", [0, MEBIBYTE - 512, MEBIBYTE + 512])
+def test_target_must_be_whole_mebibytes(size: int) -> None:
+    with pytest.raises(ValueError, match="whole number of MiB"):
+        prefill_command(volume(size=size), 1, "/work")
+
+
+def test_whole_target_was_written(golden: Goldens) -> None:
+    assert parse_prefill(golden("prefill", job="prefill").output, volume()) == 64 * MEBIBYTE
+
+
+@pytest.mark.parametrize("size", [63 * MEBIBYTE, 65 * MEBIBYTE])
+def test_other_amount_is_an_error(golden: Goldens, size: int) -> None:
+    with pytest.raises(OutputError, match=f"wrote {64 * MEBIBYTE} of {size} bytes"):
+        parse_prefill(golden("prefill", job="prefill").output, volume(size=size))
+
+
+def test_failed_prefill_is_an_error_in_fios_words(golden: Goldens) -> None:
+    with pytest.raises(OutputError, match=r"exit code 1: job 1 of 1 failed: ENOSPC \(error 28\); fio: io_u error"):
+        parse_prefill(golden("no-space", job="prefill").output, volume())
+
+
+def test_exit_code_alone_is_an_error(golden: Goldens) -> None:
+    output = with_exit_code(golden("prefill", job="prefill").output, 1)
+    with pytest.raises(OutputError, match="exit code 1: fio: out of paper"):
+        parse_prefill(output, volume())
+
+
+def test_dropped_operations_are_an_error(golden: Goldens) -> None:
+    original = golden("prefill", job="prefill")
+    document = json.loads(original.document)
+    document["jobs"][0]["write"]["drop_ios"] = 1
+    with pytest.raises(OutputError, match="with 1 operations that were short or dropped"):
+        parse_prefill(original.with_document(json.dumps(document)).output, volume())

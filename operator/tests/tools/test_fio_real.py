@@ -1,0 +1,71 @@
+"""The commands, run by the fio that PLIMSOLL_FIO names."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FIO, FioParameters, parse_prefill, prefill_command
+
+MEBIBYTE = 2**20
+pytestmark = pytest.mark.fio
+
+
+@pytest.fixture(scope="module")
+def fio() -> str:
+    found = shutil.which(os.environ.get("PLIMSOLL_FIO", ""))
+    if found is None:
+        pytest.skip("PLIMSOLL_FIO names no fio")
+    return found
+
+
+@pytest.fixture(scope="module")
+def target(fio: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VolumeTarget]:
+    """A file that is written from its second MiB on, with what separates names in its path."""
+    path = tmp_path_factory.mktemp("fio") / "a:b c"
+    volume = VolumeTarget(kind=VolumeKind.FILE, path=str(path), size=16 * MEBIBYTE, offset=MEBIBYTE)
+    work = tmp_path_factory.mktemp("prefill")
+    assert parse_prefill(run(fio, prefill_command(volume, 1, str(work)), work), volume) == volume.size
+    content = path.read_bytes()
+    assert not any(content[:MEBIBYTE])
+    assert all(any(content[start : start + 4096]) for start in range(MEBIBYTE, len(content), 4096))
+    yield volume
+    path.unlink()
+
+
+def run(fio: str, command: Command, directory: Path) -> Output:
+    done = subprocess.run(
+        [fio, *command.argv[1:]], cwd=directory, capture_output=True, text=True, timeout=60, check=False
+    )
+    files = {path.name: path.read_text() for path in directory.iterdir()}
+    return Output(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, files=files)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pattern": "randrw", "readPercent": 70, "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "rateIops": 400},
+        {"pattern": "write", "blockSize": "64Ki", "jobs": 3, "fsyncEvery": 8, "rateIops": 30},
+        {"pattern": "randread", "engine": "psync", "blockSize": 512, "rateIops": 50},
+    ],
+)
+def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path, fields: dict[str, JsonValue]) -> None:
+    parameters = FioParameters.model_validate(fields)
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=target,
+        timing=Timing(ramp_seconds=1, runtime_seconds=3),
+        seed=0,
+        work_directory=str(tmp_path),
+    )
+    measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), tmp_path))
+    assert (measurement.errors, measurement.warnings) == ((), ())
+    assert measurement.runtime == pytest.approx(3 * 10**9, rel=0.1)
+    assert all(sample.ios > 0 for sample in measurement.operations)
+    rate = sum(sample.ios for sample in measurement.operations if sample.cells) / (measurement.runtime / 10**9)
+    assert rate <= (parameters.rate_iops or 0) * 1.3

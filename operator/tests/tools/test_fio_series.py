@@ -1,0 +1,137 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Operation
+from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
+
+READ = Operation.READ
+
+
+def totals(ios: int, milliseconds: int, *, in_flight: int = 1) -> Totals:
+    return Totals(ios=ios, bytes=ios * 4096, milliseconds=milliseconds, in_flight=in_flight)
+
+
+def log_of(*rows: tuple[int, int], direction: int = 0) -> str:
+    return "".join(f"{time}, {rate}, {direction}, 0, 0\n" for time, rate in rows)
+
+
+def rounded(logs: list[str], expected: Totals) -> list[float]:
+    return [round(count) for count in cells_of(logs, READ, 1.0, expected).ios]
+
+
+def test_line_is_for_its_nominal_interval_and_gaps_are_zero() -> None:
+    assert rounded([log_of((999, 600), (2999, 600), (5999, 600))], totals(1800, 6001)) == [600, 0, 600, 0, 0, 600, 0]
+
+
+def test_interval_that_was_not_logged_gets_what_is_missing() -> None:
+    assert rounded([log_of((1000, 100), (2000, 100))], totals(290, 3000)) == [100, 100, 90]
+    assert rounded([log_of((1000, 100), (2000, 100))], totals(250, 2500)) == [100, 100, 50]
+
+
+def test_whole_interval_and_a_bit_may_lack_lines() -> None:
+    assert rounded([log_of((1000, 100), (2000, 100))], totals(305, 3050)) == [100, 100, 100, 5]
+
+
+def test_stall_at_the_end_is_not_filled_up() -> None:
+    """A freeze from 2 s to 5.2 s ends in the one operation that was in flight."""
+    assert rounded([log_of((1000, 500), (2000, 500))], totals(1001, 5200)) == [500, 500, 0, 0, 0, 1]
+
+
+def test_distance_between_neighbouring_lines_counts() -> None:
+    """The second line came 40 ms late, and holds 1.04 s."""
+    late = log_of((1000, 1000), (2040, 1000), (3000, 1000))
+    assert rounded([late], totals(3000, 3000)) == pytest.approx([1000, 1040, 960], abs=2)
+
+
+def test_only_lines_of_the_operation_count() -> None:
+    mixed = log_of((1000, 100), (2000, 100)) + log_of((1000, 7), (2000, 7), direction=1)
+    assert rounded([mixed], totals(200, 2001)) == [100, 100, 0]
+    assert [round(count) for count in cells_of([mixed], Operation.WRITE, 1.0, totals(14, 2001)).ios] == [7, 7, 0]
+
+
+def test_jobs_are_added() -> None:
+    logs = [log_of((1000, 100), (2001, 100)), log_of((999, 50), (1999, 50))]
+    assert rounded(logs, totals(300, 2001, in_flight=2)) == [150, 150, 0]
+
+
+def test_last_interval_may_be_logged_for_one_job_only() -> None:
+    logs = [log_of((1000, 100), (2000, 100), (3001, 100)), log_of((1000, 100), (2000, 100))]
+    assert rounded(logs, totals(600, 3000)) == [200, 200, 200]
+    assert rounded(logs, totals(500, 3000)) == pytest.approx([200, 200, 100], abs=1)
+
+
+def test_slow_operations_are_told_exactly_by_the_finer_log() -> None:
+    kind, unit = finest_log(2**20)
+    assert kind == "bw"
+    # Three operations of 1 MiB in 1.001 s, in KiB/s.
+    log = log_of((1001, 3 * 1024 * 1000 // 1001), (2001, 3 * 1024), (3001, 3 * 1024))
+    assert list(cells_of([log], READ, unit, totals(9, 3001)).ios) == [3, 3, 3, 0]
+
+
+def test_smallest_blocks_are_told_by_the_log_of_operations() -> None:
+    assert finest_log(512) == ("iops", 1.0)
+
+
+def test_low_rate_survives_rounding_of_every_line() -> None:
+    """Ten operations in 1.001 s are logged as 9 per second."""
+    rows = [(second * 1000, 9 if second % 2 else 10) for second in range(1, 61)]
+    ios = cells_of([log_of(*rows)], READ, 1.0, totals(600, 60001)).ios
+    assert math.fsum(ios) == pytest.approx(600)
+    assert all(count == pytest.approx(10, abs=1.1) for count in ios[:60])
+
+
+def test_nothing_done_is_all_zero() -> None:
+    cells = cells_of([""], READ, 1.0, totals(0, 2001))
+    assert (cells.ios, cells.bytes) == ((0, 0, 0), (0, 0, 0))
+
+
+def test_run_within_one_interval_has_one_cell() -> None:
+    assert rounded([""], totals(70, 700)) == [70]
+
+
+@pytest.mark.parametrize(
+    ("log", "expected", "words"),
+    [
+        (log_of((1000, 100), (2000, 100)), totals(190, 2001), "accounts for 20[0-2] of 190"),
+        (log_of((1000, 100), (2000, 100)), totals(900, 3001), "of 900 operations"),
+        ("", totals(900, 3001), "of 900 operations"),
+        (log_of((1000, 100), (1400, 100)), totals(200, 2001), "at 1400 ms does not lie on"),
+        (log_of((1000, 100), (1010, 100)), totals(200, 2001), "two lines"),
+        (log_of((1000, 100), (4000, 100)), totals(200, 2001), "when measuring had ended"),
+        (log_of((0, 100), (1000, 100)), totals(200, 2001), "two lines"),
+        ("1000, 100, 0, 0, 0\n2000, 1", totals(200, 2001), "line 2 of the log is damaged"),
+        ("nonsense", totals(200, 2001), "line 1 of the log is damaged"),
+        (log_of((1000, 100)), totals(1, 10**12), "too long"),
+    ],
+)
+def test_log_that_cannot_be_believed_is_refused(log: str, expected: Totals, words: str) -> None:
+    with pytest.raises(SeriesError, match=words):
+        cells_of([log], READ, 1.0, expected)
+
+
+@given(
+    counts=st.lists(st.just(0) | st.integers(200, 100_000), min_size=2, max_size=60),
+    jitters=st.lists(st.integers(-2, 2), min_size=60, max_size=60),
+    rest=st.integers(0, 99),
+)
+def test_what_a_log_says_is_found_again(counts: list[int], jitters: list[int], rest: int) -> None:
+    """Any series, stalled or not, logged with jitter and cut off within its last interval."""
+    rows = []
+    before = 0
+    for second, (count, jitter) in enumerate(zip(counts, jitters, strict=False), start=1):
+        time = second * 1000 + jitter
+        if count:
+            rows.append((time, count * 1000 // (time - before)))
+        before = time
+    after = rest * min(counts) // 1000
+    cells = cells_of([log_of(*rows)], READ, 1.0, totals(sum(counts) + after, 1000 * len(counts) + rest + 1)).ios
+    assert math.fsum(cells) == pytest.approx(sum(counts) + after)
+    *closed, last = zip(cells, counts, strict=False)
+    for cell, count in closed:
+        assert cell == pytest.approx(count, rel=0.02, abs=2)
+        assert (cell == 0) == (count == 0)
+    # The last interval may also get what jitter took from the others.
+    assert last[0] == pytest.approx(last[1], rel=0.02, abs=2 + 0.005 * sum(counts))
