@@ -211,6 +211,7 @@ class Agent:
                 return
             finished.set()
         self._prepared_bytes = size
+        _log.info("prepared %d bytes", size)
         await self._say(AgentState.PREPARED, sequence, done=size, total=size)
 
     async def _tell_progress(self, sequence: int, progress: dict[str, int], finished: asyncio.Event) -> None:

@@ -67,7 +67,8 @@ class ProgressView(AbstractContextManager["ProgressView"]):
             amount=f"{state.trials_done}/{state.trials_total}",
             remaining=f"about {_minutes(remaining_seconds(state, self._plan, now))} left",
         )
-        if not self._console.is_terminal:
+        between_trials = state.phase is RunPhase.MEASURING and state.current is None
+        if not self._console.is_terminal and not between_trials:
             self._say_once(describe(state, self._plan))
 
     def _say_once(self, text: str) -> None:

@@ -133,11 +133,11 @@ class _Driver:
         return True
 
     async def _publish_if_due(self) -> None:
-        """Publish changes: those of phase at once, progress a few times a second."""
+        """Publish changes: those of phase or trial at once, progress a few times a second."""
         now = moment()
         state = self._session.state(now)
         last = self._published
-        if last is not None and last.phase is state.phase and last.in_flight == state.in_flight:
+        if last is not None and (last.phase, last.current) == (state.phase, state.current):
             unchanged = last == state.model_copy(update={"elapsed_seconds": last.elapsed_seconds})
             idle = state.elapsed_seconds - last.elapsed_seconds < 10 * _PUBLISH_SECONDS
             if now.seconds - self._published_at < _PUBLISH_SECONDS or (unchanged and idle):

@@ -47,7 +47,7 @@ class Ledger:
         if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
             message = f"{point} pass {trial.pass_number} attempt {trial.attempt} is recorded already"
             raise ValueError(message)
-        self._trials[point] = (*self._trials[point], trial)
+        self._trials[point] = (*self._trials[point], _compact(trial))
 
     def has(self, key: TrialKey) -> bool:
         """Tell whether that attempt is recorded."""
@@ -79,14 +79,26 @@ class Ledger:
         return ResultStatus(
             trials=trials,
             summary=numbers.summary,
-            verdict=numbers.verdict,
-            findings=numbers.findings,
+            # Before the last trial every point would look as if trials were missing: there is no verdict yet.
+            verdict=numbers.verdict if final else None,
+            findings=numbers.findings if final else (),
             environment=environment,
             final=final,
         )
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]
+
+
+def _compact(trial: Trial) -> Trial:
+    """Leave out the histograms of a trial that does not count: nobody will merge them, and results are bounded."""
+    if trial.verdict is not Verdict.INVALID:
+        return trial
+    operations = tuple(
+        operation.model_copy(update={"latency": operation.latency.model_copy(update={"histogram": None})})
+        for operation in trial.operations
+    )
+    return trial.model_copy(update={"operations": operations})
 
 
 def is_settled(attempts: Sequence[Trial]) -> bool:

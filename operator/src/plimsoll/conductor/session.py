@@ -33,6 +33,7 @@ from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import AgentState, Leave, Registration, Report, ResultPost, Wait
+from plimsoll.tools.registry import TOOLS
 
 _SECOND = 10**9
 
@@ -278,6 +279,7 @@ class Session:
             runtime_seconds=attempt.point.runtime_seconds,
             ramp_seconds=attempt.point.ramp_seconds,
             t0_nanoseconds=attempt.t0,
+            windowed=TOOLS[attempt.point.tool].windowed,
         )
         self.phase = Judging(attempt=attempt)
         self._effects.append(Judge(facts=facts, documents=attempt.documents))

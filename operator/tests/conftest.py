@@ -1,0 +1,19 @@
+"""Fixtures for all tests. A tool that is missing is a failure, never a reason to skip."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("plimsoll", deadline=None)
+settings.load_profile("plimsoll")
+
+
+@pytest.fixture(scope="session")
+def fio() -> str:
+    """Return the fio that tests run: PLIMSOLL_FIO, which `make test` sets."""
+    path = shutil.which(os.environ.get("PLIMSOLL_FIO", ""))
+    if path is None:
+        pytest.fail("PLIMSOLL_FIO does not name a fio; run `make test`, or PLIMSOLL_FIO=$(hack/fio.sh) pytest")
+    return path

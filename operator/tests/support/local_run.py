@@ -1,0 +1,155 @@
+"""`plimsoll run` as a real process with real agents, conductor and fio, as a test sees and disturbs it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.api.state import RunState
+from plimsoll.conductor.sink import read_results, read_state
+
+T = TypeVar("T")
+
+WORKLOAD: Mapping[str, Any] = {
+    "name": "read",
+    "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [4], "rateIops": 200},
+    "runtimeSeconds": 3,
+    "rampSeconds": 1,
+}
+
+
+def make_spec(**changes: Any) -> dict[str, Any]:
+    """Return a small rate-limited run: two clients, one point, two repetitions."""
+    spec: dict[str, Any] = {
+        "storage": {"storageClass": {"name": "any"}, "volume": {"size": "16Mi", "mode": "Filesystem"}},
+        "clients": {"count": 2},
+        "workloads": [dict(WORKLOAD)],
+        "repetitions": 2,
+        "prepare": {"settleSeconds": 0},
+    }
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": "local"},
+        "spec": spec | changes,
+    }
+
+
+class LocalRun:
+    """One `plimsoll run`, from its start to the end of all its processes."""
+
+    def __init__(self, directory: Path, fio: str, spec: Mapping[str, Any] | None = None, *options: str) -> None:
+        self.results = directory / "results"
+        self.data = directory / "data"
+        self.data.mkdir(exist_ok=True)
+        self.file = directory / "run.yaml"
+        if not self.file.exists():
+            self.file.write_text(yaml.safe_dump(dict(spec or make_spec())))
+        place = () if "--device" in options else ("--directory", str(self.data))
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "plimsoll", "run", str(self.file)),
+                *("--output", str(self.results), "--fio", fio, "--seed", "1", *place, *options),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "COLUMNS": "200"},
+        )
+
+    def __enter__(self) -> "LocalRun":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    @property
+    def state(self) -> RunState | None:
+        return read_state(self.results)
+
+    def wait_for(self, what: Callable[[], T | None], *, seconds: float = 60) -> T:
+        """Return the first true value of something, or fail."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            value = what()
+            if value:
+                return value
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.02)
+        message = f"not within {seconds} s; state: {self.state}"
+        raise AssertionError(message)
+
+    def wait_for_trial(self, *, seconds_in: float) -> RunState:
+        """Return once a trial has gone on for so long; negative: as long before its T0."""
+
+        def running() -> RunState | None:
+            state = self.state
+            due = state is not None and state.current is not None and time.time() >= state.current.starts_at + seconds_in
+            return state if due else None
+
+        return self.wait_for(running)
+
+    def pids(self, pattern: str) -> list[int]:
+        """Return the processes below this run's own whose command line matches."""
+        return [pid for pid in descendants(self.process.pid) if re.search(pattern, command_line(pid))]
+
+    def agent(self, client: int) -> int:
+        """Return the process id of a client's agent."""
+        return self.wait_for(lambda: next(iter(self.pids(rf"plimsoll agent .*--client {client} ")), None))
+
+    def conductor(self) -> int:
+        """Return the process id of the conductor."""
+        return self.wait_for(lambda: next(iter(self.pids("plimsoll conductor ")), None))
+
+    def finish(self, *, seconds: float = 90) -> tuple[int, str, str]:
+        """Return exit code, standard output and standard error."""
+        out, err = self.process.communicate(timeout=seconds)
+        return self.process.returncode, out, err
+
+    def found(self) -> list[BenchmarkResult]:
+        return read_results(self.results)
+
+    def trials(self) -> list[Trial]:
+        """Return every recorded attempt of every point."""
+        return [trial for result in self.found() for trial in result.status.trials]
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below one."""
+    found = []
+    for child in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for number in child.read_text().split():
+                found += [int(number), *descendants(int(number))]
+        except OSError:
+            continue
+    return found
+
+
+def command_line(pid: int) -> str:
+    """Return a process's command line; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def processes_naming(text: str) -> list[int]:
+    """Return all processes of the machine that have a text in their command line, this one left out."""
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if pid != os.getpid() and text in command_line(pid)]
+
+

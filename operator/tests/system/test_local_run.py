@@ -1,0 +1,216 @@
+"""Local mode with real processes and a real fio: what it measures, and what it does when things die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Trial
+from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from support.local_run import LocalRun, make_spec, processes_naming
+
+pytestmark = [pytest.mark.system, pytest.mark.fio]
+
+
+def aborts(trials: list[Trial]) -> list[AbortReason]:
+    return [trial.abort.reason for trial in trials if trial.abort is not None]
+
+
+def assert_every_planned_trial_is_measured_once(run: LocalRun, passes: int = 2) -> None:
+    for result in run.found():
+        measured = [trial for trial in result.status.trials if trial.outcome is Outcome.MEASURED]
+        assert Counter(trial.pass_number for trial in measured) == dict.fromkeys(range(passes), 1)
+        assert result.status.final
+
+
+def test_a_run_measures_what_it_was_asked_to(tmp_path: Path, fio: str) -> None:
+    workloads = [
+        {
+            "name": "mixed",
+            "fio": {"pattern": "randrw", "readPercent": 50, "ioDepth": [2, 8], "rateIops": 400},
+            "clients": [1, 2],
+            "runtimeSeconds": 3,
+            "rampSeconds": 1,
+        }
+    ]
+    with LocalRun(tmp_path, fio, make_spec(workloads=workloads, repetitions=1)) as run:
+        code, out, err = run.finish()
+    assert code == 0, err
+    assert_every_planned_trial_is_measured_once(run, passes=1)
+    assert len(run.found()) == 4
+    for result in run.found():
+        (trial,) = result.status.trials
+        assert len(trial.clients) == result.spec.clients
+        assert {operation.operation for operation in trial.operations} == {"read", "write"}
+        total = sum(operation.rates.iops for operation in trial.operations)
+        assert total == pytest.approx(400 * result.spec.clients, rel=0.1)
+        assert trial.window is not None
+        assert trial.window.overlap > 0.9
+        assert result.status.verdict is not Verdict.INVALID, result.status.findings
+    assert "mixed" in out
+    assert list(run.data.iterdir()) == [], "the data is removed"
+    assert not processes_naming(str(run.results)), "no process is left"
+
+
+def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio) as run:
+        run.wait_for_trial(seconds_in=1)
+        agent = run.agent(1)
+        tools = run.wait_for(lambda: run.pids(r"--name=measure.*client-1"))
+        os.kill(agent, signal.SIGKILL)
+        run.wait_for(lambda: not set(tools) & set(processes_naming("--name=measure")), seconds=2)
+        code, _, err = run.finish()
+    assert code == 0, err
+    assert aborts(run.trials()) == [AbortReason.CLIENT_LOST]
+    assert "client 1" in next(trial.abort.message for trial in run.trials() if trial.abort)
+    assert_every_planned_trial_is_measured_once(run)
+
+
+def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
+        run.wait_for(lambda: len(run.trials()) == 1)
+        run.wait_for_trial(seconds_in=1)
+        os.kill(run.conductor(), signal.SIGKILL)
+        code, _, err = run.finish()
+    assert code == 0, err
+    assert aborts(run.trials()) == [AbortReason.CONDUCTOR_RESTARTED]
+    assert_every_planned_trial_is_measured_once(run, passes=3)
+    assert len({trial.epoch for trial in run.trials()}) == 2
+    for client in range(2):
+        log = (run.results / "logs" / f"client-{client}.log").read_text()
+        assert log.count("prepared") == 1, "the agents lived on and did not prefill again"
+
+
+def test_an_agent_stopped_across_t0_does_not_start_late(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(repetitions=1)) as run:
+        run.wait_for_trial(seconds_in=-0.4)
+        agent = run.agent(1)
+        os.kill(agent, signal.SIGSTOP)
+        run.wait_for(lambda: aborts(run.trials()))
+        assert not run.pids(r"--name=measure.*client-1"), "a stopped agent starts no tool"
+        os.kill(agent, signal.SIGCONT)
+        code, _, err = run.finish()
+    assert code == 0, err
+    (reason,) = aborts(run.trials())
+    assert reason is AbortReason.LATE_CLIENT
+    assert "client 1" in next(trial.abort.message for trial in run.trials() if trial.abort)
+    assert_every_planned_trial_is_measured_once(run, passes=1)
+
+
+def test_an_agent_that_is_not_there_in_time_to_arm_stops_all_before_any_io(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(prepare={"settleSeconds": 2}, repetitions=1)) as run:
+        run.wait_for(lambda: run.state and run.state.phase is RunPhase.SETTLING)
+        agent = run.agent(0)
+        os.kill(agent, signal.SIGSTOP)
+        run.wait_for(lambda: aborts(run.trials()))
+        os.kill(agent, signal.SIGCONT)
+        code, _, err = run.finish()
+    assert code == 0, err
+    assert aborts(run.trials()) == [AbortReason.CLIENT_NOT_ARMED]
+    assert_every_planned_trial_is_measured_once(run, passes=1)
+
+
+def test_ctrl_c_leaves_a_truthful_state_and_resume_goes_on_from_it(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
+        run.wait_for(lambda: len(run.trials()) == 1)
+        run.wait_for_trial(seconds_in=1)
+        run.interrupt()
+        code, _, err = run.finish()
+        assert code == EXIT_INTERRUPTED
+        assert "1 of 3" in err
+        assert "--resume" in err
+        assert list(run.data.iterdir()) == []
+    assert aborts(run.trials()) == [AbortReason.INTERRUPTED]
+    before = run.trials()
+    with LocalRun(tmp_path, fio, None, "--resume") as resumed:
+        code, _, err = resumed.finish()
+    assert code == 0, err
+    assert resumed.trials()[: len(before)] == before, "what was recorded stays as it was"
+    assert_every_planned_trial_is_measured_once(resumed, passes=3)
+
+
+def test_a_second_run_into_the_same_output_is_refused(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(repetitions=1)) as run:
+        run.finish()
+    kept = run.trials()
+    with LocalRun(tmp_path, fio) as again:
+        code, _, err = again.finish()
+    assert code == 1
+    assert "--resume" in err
+    assert run.trials() == kept
+
+
+def test_killing_the_launcher_ends_everything(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio) as run:
+        run.wait_for_trial(seconds_in=1)
+        run.process.kill()
+        run.process.wait()
+        assert_gone_within(str(run.results), "--name=measure", seconds=15)
+    assert run.state is not None
+    assert run.state.phase is RunPhase.INTERRUPTED
+    assert aborts(run.trials()) == [AbortReason.INTERRUPTED]
+
+
+def assert_gone_within(*texts: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while any(processes_naming(text) for text in texts):
+        assert time.monotonic() < deadline, [processes_naming(text) for text in texts]
+        time.sleep(0.1)
+
+
+def test_a_missing_fio_is_said_at_once(tmp_path: Path) -> None:
+    with LocalRun(tmp_path, "/nonexistent/fio") as run:
+        code, _, err = run.finish(seconds=30)
+    assert code == 1
+    assert "install fio" in err
+
+
+def test_a_full_directory_fails_the_preparation_with_the_tools_words(tmp_path: Path, fio: str) -> None:
+    (tmp_path / "data").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path / "data")], check=True)
+    try:
+        with LocalRun(tmp_path, fio) as run:
+            code, _, err = run.finish()
+    finally:
+        subprocess.run(["umount", str(tmp_path / "data")], check=True)
+    assert code == 11
+    assert "PreparationFailed" in err
+    assert "client 0" in err
+
+
+def test_clients_share_a_device_without_touching_each_others_part(
+    tmp_path: Path, fio: str, loop_device: Path
+) -> None:
+    options = ("--device", str(loop_device), "--destroy-data")
+    with LocalRun(tmp_path, fio, make_spec(repetitions=1), *options) as run:
+        code, _, err = run.finish()
+    assert code == 0, err
+    assert_every_planned_trial_is_measured_once(run, passes=1)
+    (result,) = run.found()
+    assert result.status.environment["dataSetBytes"] == {"min": 32 * 2**20, "max": 32 * 2**20}
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[Path]:
+    backing = tmp_path / "disk"
+    backing.write_bytes(b"")
+    os.truncate(backing, 64 * 2**20)
+    device = subprocess.run(
+        ["losetup", "--find", "--show", str(backing)], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    yield Path(device)
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def test_the_installed_commands_start() -> None:
+    for name in ("plimsoll", "kubectl-plimsoll"):
+        program = Path(sys.executable).with_name(name)
+        shown = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+        assert "plan" in shown
