@@ -33,7 +33,7 @@ clean: ## Remove what building and testing left; keeps the virtual environment a
 
 .PHONY: lint
 lint: setup ## Check style and architecture
-	cd operator && $(BIN)/ruff check . && $(BIN)/ruff format --check .
+	cd operator && $(BIN)/ruff check . ../hack && $(BIN)/ruff format --check . ../hack
 	cd operator && $(BIN)/lint-imports --no-logo
 	$(BIN)/shellcheck $(SHELL_SCRIPTS)
 
@@ -52,24 +52,26 @@ test-fast: setup ## Run the tests that need nothing but Python
 .PHONY: verify
 verify: setup ## Fail if a generated file is not what its source says
 	hack/lock.sh --check
+	$(BIN)/python hack/checks_table.py --check
 
 ##@ Change
 
 .PHONY: format
 format: setup ## Format, and fix what can be fixed
-	cd operator && $(BIN)/ruff check --fix-only . && $(BIN)/ruff format .
+	cd operator && $(BIN)/ruff check --fix-only . ../hack && $(BIN)/ruff format . ../hack
 
 .PHONY: generate
 generate: setup ## Make the generated files anew
 	hack/lock.sh
+	$(BIN)/python hack/checks_table.py
 
 ##@ Run
 
 .PHONY: quickstart
 quickstart: setup ## Benchmark a directory of this machine, without a cluster
-	mkdir -p $(QUICKSTART_DIR)
-	fio=$$(hack/fio.sh) && PATH=$$(dirname "$$fio"):$$PATH \
-	    $(BIN)/plimsoll run manifests/samples/quickstart.yaml --directory $(QUICKSTART_DIR)
+	rm -rf $(QUICKSTART_DIR) && mkdir -p $(QUICKSTART_DIR)/data
+	fio=$$(hack/fio.sh) && $(BIN)/plimsoll run manifests/samples/quickstart.yaml --fio "$$fio" \
+	    --directory $(QUICKSTART_DIR)/data --output $(QUICKSTART_DIR)/results
 
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself

@@ -43,7 +43,7 @@ def latency(ios: int, value: int = 1_000_000) -> LatencySample:
     )
 
 
-def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # noqa: ANN401  # fields of the model
+def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # fields of the model
     ios = ios_per_second * RUNTIME
     cells = Cells(
         width_nanoseconds=SECOND,
@@ -54,7 +54,7 @@ def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # 
     return whole.model_copy(update=changes)
 
 
-def measurement(*operations: OperationSample, late: float = 0.0, **changes: Any) -> Measurement:  # noqa: ANN401
+def measurement(*operations: OperationSample, late: float = 0.0, **changes: Any) -> Measurement:
     whole = Measurement(
         tool="fio",
         tool_version="3.39",
@@ -65,7 +65,7 @@ def measurement(*operations: OperationSample, late: float = 0.0, **changes: Any)
     return whole.model_copy(update=changes)
 
 
-def document(client: int, measured: Measurement | None = None, **changes: Any) -> ClientDocument:  # noqa: ANN401
+def document(client: int, measured: Measurement | None = None, **changes: Any) -> ClientDocument:
     whole = ClientDocument(
         client=client,
         node=f"node-{client}",

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import yaml
 
@@ -65,7 +65,7 @@ class LocalRun:
             env={**os.environ, "COLUMNS": "200"},
         )
 
-    def __enter__(self) -> "LocalRun":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,7 +94,9 @@ class LocalRun:
 
         def running() -> RunState | None:
             state = self.state
-            due = state is not None and state.current is not None and time.time() >= state.current.starts_at + seconds_in
+            due = (
+                state is not None and state.current is not None and time.time() >= state.current.starts_at + seconds_in
+            )
             return state if due else None
 
         return self.wait_for(running)
@@ -151,5 +153,3 @@ def processes_naming(text: str) -> list[int]:
     """Return all processes of the machine that have a text in their command line, this one left out."""
     pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
     return [pid for pid in pids if pid != os.getpid() and text in command_line(pid)]
-
-

@@ -23,7 +23,12 @@ EPOCH = 1_795_000_000 * SECOND
 
 
 def make_plan(
-    *, points: int = 2, clients: int = 2, taking_part: int | None = None, repetitions: int = 2, total_seconds: int = 2_000_000
+    *,
+    points: int = 2,
+    clients: int = 2,
+    taking_part: int | None = None,
+    repetitions: int = 2,
+    total_seconds: int = 2_000_000,
 ) -> Plan:
     """Return a plan of points with a ramp of 1 s and a runtime of 4 s."""
     return Plan(

@@ -1,6 +1,7 @@
 """Local mode with real processes and a real fio: what it measures, and what it does when things die."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.agent.agent import EXIT_REFUSED
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
-from support.local_run import LocalRun, make_spec, processes_naming
+from plimsoll.protocol.secret import TOKEN_FILE
+from support.local_run import LocalRun, command_line, make_spec, processes_naming
 
 pytestmark = [pytest.mark.system, pytest.mark.fio]
 
@@ -185,9 +188,7 @@ def test_a_full_directory_fails_the_preparation_with_the_tools_words(tmp_path: P
     assert "client 0" in err
 
 
-def test_clients_share_a_device_without_touching_each_others_part(
-    tmp_path: Path, fio: str, loop_device: Path
-) -> None:
+def test_clients_share_a_device_without_touching_each_others_part(tmp_path: Path, fio: str, loop_device: Path) -> None:
     options = ("--device", str(loop_device), "--destroy-data")
     with LocalRun(tmp_path, fio, make_spec(repetitions=1), *options) as run:
         code, _, err = run.finish()
@@ -214,3 +215,28 @@ def test_the_installed_commands_start() -> None:
         program = Path(sys.executable).with_name(name)
         shown = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
         assert "plan" in shown
+
+
+def test_an_agent_with_a_wrong_token_is_turned_away_and_the_run_is_not_disturbed(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(repetitions=1)) as run:
+        conductor = command_line(run.conductor()).split()
+        secret = tmp_path / "guessed"
+        shutil.copytree(conductor[conductor.index("--secret") + 1], secret, ignore=shutil.ignore_patterns("scratch"))
+        (secret / TOKEN_FILE).write_text("guessed")
+        url = f"https://127.0.0.1:{conductor[conductor.index('--port') + 1]}"
+        intruder = subprocess.run(
+            [
+                *(sys.executable, "-m", "plimsoll", "agent", "--conductor", url, "--secret", str(secret)),
+                *("--client", "0", "--attempt", "9", "--work", str(tmp_path / "work"), "--fio", fio),
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        code, _, err = run.finish()
+    assert intruder.returncode == EXIT_REFUSED
+    assert "token" in intruder.stderr
+    assert code == 0, err
+    assert aborts(run.trials()) == []
+    assert_every_planned_trial_is_measured_once(run, passes=1)

@@ -16,7 +16,7 @@ from .conftest import Golden, load, parse
 Goldens = Callable[..., Golden]
 
 
-def decoded(golden: Golden) -> Any:  # noqa: ANN401  # a document of any shape
+def decoded(golden: Golden) -> Any:  # a document of any shape
     return json.loads(golden.document[golden.document.index("{\n") :])
 
 

@@ -4,10 +4,11 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from pydantic import JsonValue
 
@@ -42,19 +43,29 @@ _CLOCK_PROBES = 3
 _PROGRESS_SECONDS = 1.0
 _SECOND = 10**9
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
 
 class Work(Protocol):
     """What an agent can do: `plimsoll.agent.worker.Worker`, or a simulation of it."""
 
-    async def facts(self) -> dict[str, JsonValue]: ...
+    async def facts(self) -> dict[str, JsonValue]:
+        """Return what a result should say of where this client runs."""
+        ...
 
-    async def prepare(self, order: Prepare, progress: Progress) -> int: ...
+    async def prepare(self, order: Prepare, progress: Progress) -> int:
+        """Prepare the volume, and return its data set's size in bytes."""
+        ...
 
-    def arm(self, order: Arm) -> Armed: ...
+    def arm(self, order: Arm) -> Armed:
+        """Get ready to measure without touching the volume."""
+        ...
 
-    async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument: ...
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        """Measure now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +96,26 @@ class Agent:
         self._task: asyncio.Task[None] | None = None
         self._armed_trial: Arm | None = None
         self._go: asyncio.Future[int] | None = None
+        self._broken: asyncio.Future[None]
 
     async def run(self) -> int:
         """Obey until dismissed, refused or alone. Whatever runs then is killed."""
+        self._broken = asyncio.get_running_loop().create_future()
         watchdog = asyncio.create_task(self._watch_silence())
         listening = asyncio.create_task(self._listen())
         try:
-            done, _ = await asyncio.wait({watchdog, listening}, return_when=asyncio.FIRST_COMPLETED)
+            ends = {watchdog, listening, self._broken}
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         except RefusedError as refused:
-            _log.error("refused: %s", refused)  # noqa: TRY400 - not a fault of this program
+            _log.error("refused: %s", refused)
             return EXIT_REFUSED
         except PreparationError as error:
-            _log.error("%s", error)  # noqa: TRY400 - the message says it all
+            _log.error("%s", error)
             return EXIT_UNUSABLE
         except _SilenceError:
-            _log.error("the conductor was silent for %s s", self._silence)  # noqa: TRY400
+            _log.error("the conductor was silent for %s s", self._silence)
             return EXIT_SILENCE
         finally:
             for task in (watchdog, listening):
@@ -110,7 +124,7 @@ class Agent:
         return EXIT_DISMISSED
 
     async def _watch_silence(self) -> None:
-        while time.monotonic() - self._connection.last_answer < self._silence:
+        while time.monotonic() - self._connection.last_answer < self._silence:  # noqa: ASYNC110 - time is no event
             await asyncio.sleep(_RETRY_SECONDS)
         raise _SilenceError
 
@@ -140,26 +154,21 @@ class Agent:
             prepared_bytes=self._prepared_bytes,
             facts=facts,
         )
-        while True:
-            try:
-                return await self._connection.register(registration)
-            except UnreachableError:
-                await asyncio.sleep(_RETRY_SECONDS)
+        return await _insist(lambda: self._connection.register(registration))
 
     async def _obey_all(self, registered: Registered) -> None:
         after = -1
         while True:
-            try:
-                ordered = await self._connection.orders(
+            ordered = await _insist(
+                partial(
+                    self._connection.orders,
                     client=self._identity.client,
                     instance=self._instance,
                     epoch=registered.epoch,
                     after=after,
                     hold=registered.hold_seconds,
                 )
-            except UnreachableError:
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
+            )
             if ordered.sequence <= after:
                 continue
             after = ordered.sequence
@@ -175,7 +184,7 @@ class Agent:
         await self._drop_work()
         match order:
             case Wait():
-                self._start(self._say(AgentState.IDLE, sequence))
+                self._start(self._say(self._report(AgentState.IDLE, sequence)))
             case Prepare():
                 self._start(self._prepare(order, sequence))
             case Arm():
@@ -207,18 +216,21 @@ class Agent:
             except PreparationError as error:
                 finished.set()
                 await telling
-                await self._say(AgentState.FAILED, sequence, message=str(error))
+                await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
                 return
             finished.set()
         self._prepared_bytes = size
         _log.info("prepared %d bytes", size)
-        await self._say(AgentState.PREPARED, sequence, done=size, total=size)
+        await self._say(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
     async def _tell_progress(self, sequence: int, progress: dict[str, int], finished: asyncio.Event) -> None:
         while not finished.is_set():
-            await self._say(AgentState.PREPARING, sequence, done=progress["done"], total=progress["total"])
+            await self._say(
+                self._report(AgentState.PREPARING, sequence, done=progress["done"], total=progress["total"])
+            )
             with suppress(TimeoutError):
-                await asyncio.wait_for(finished.wait(), _PROGRESS_SECONDS)
+                async with asyncio.timeout(_PROGRESS_SECONDS):
+                    await finished.wait()
 
     async def _take_part(self, order: Arm, sequence: int, go: asyncio.Future[int]) -> None:
         """Arm, wait for the word and for T0, measure, deliver."""
@@ -226,14 +238,14 @@ class Agent:
             armed = self._work.arm(order)
             clock = await self._connection.clock(_CLOCK_PROBES)
         except (PreparationError, UnreachableError) as error:
-            await self._say(AgentState.FAILED, sequence, message=str(error))
+            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
             return
-        await self._say(AgentState.ARMED, sequence, clock=clock)
+        await self._say(self._report(AgentState.ARMED, sequence, clock=clock))
         released = await go
         if not await _sleep_until(order.t0_nanoseconds):
-            await self._say(AgentState.LATE, released)
+            await self._say(self._report(AgentState.LATE, released))
             return
-        running = asyncio.create_task(self._say(AgentState.RUNNING, released))
+        running = asyncio.create_task(self._say(self._report(AgentState.RUNNING, released)))
         try:
             document = await self._work.measure(armed, clock)
         finally:
@@ -249,39 +261,17 @@ class Agent:
             trial=order.trial,
             document=document,
         )
-        while True:
-            try:
-                kept = await self._connection.post(post)
-            except UnreachableError:
-                await asyncio.sleep(_RETRY_SECONDS)
-            except RefusedError as refused:
-                _log.warning("result of %s refused: %s", order.trial, refused)
-                return
-            else:
-                _log.info("result of %s %s", order.trial, "delivered" if kept else "was not needed any more")
-                return
+        try:
+            kept = await _insist(lambda: self._connection.post(post))
+        except RefusedError as refused:
+            _log.warning("result of %s refused: %s", order.trial, refused)
+        else:
+            _log.info("result of %s %s", order.trial, "delivered" if kept else "was not needed any more")
 
-    async def _say(
-        self,
-        state: AgentState,
-        sequence: int,
-        *,
-        message: str = "",
-        done: int = 0,
-        total: int = 0,
-        clock: Clock | None = None,
-    ) -> None:
+    async def _say(self, report: Report) -> None:
         """Report until it arrives. A conductor that does not know this agent finds out by the next order request."""
-        report = self._report(state, sequence, message=message, done=done, total=total, clock=clock)
-        while True:
-            try:
-                await self._connection.report(report)
-            except UnreachableError:
-                await asyncio.sleep(_RETRY_SECONDS)
-            except RefusedError:
-                return
-            else:
-                return
+        with suppress(RefusedError):
+            await _insist(lambda: self._connection.report(report))
 
     def _report(
         self,
@@ -307,19 +297,33 @@ class Agent:
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         self._task = asyncio.create_task(work)
+        self._task.add_done_callback(self._note_failure)
+
+    def _note_failure(self, task: asyncio.Task[None]) -> None:
+        """End the agent if its work failed in a way it does not know: its launcher starts another."""
+        if not task.cancelled() and (error := task.exception()) is not None and not self._broken.done():
+            self._broken.set_exception(error)
 
     async def _drop_work(self) -> None:
         """Kill whatever runs, and return when it is gone."""
         self._armed_trial = None
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait({self._task})
             self._task = None
 
 
 async def _sleep_until(t0: int) -> bool:
     """Sleep until a wall-clock time; false if it is too late for it."""
-    while (remaining := t0 - time.time_ns()) > 0:
+    while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
         await asyncio.sleep(remaining / _SECOND)
     return time.time_ns() - t0 <= LATE_SECONDS * _SECOND
+
+
+async def _insist(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask again and again until there is an answer; the watchdog ends it when that takes too long."""
+    while True:
+        try:
+            return await ask()
+        except UnreachableError:
+            await asyncio.sleep(_RETRY_SECONDS)

@@ -128,7 +128,7 @@ class Connection:
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"{path}: {error or type(error).__name__}"
+            message = f"{path}: {str(error) or type(error).__name__}"
             raise UnreachableError(message) from error
         if response.status >= _HTTP_ERROR:
             raise _refused(path, response.status, text)

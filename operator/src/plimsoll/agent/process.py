@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
@@ -38,7 +39,7 @@ async def run(
     `on_written` is called about every second with the bytes that the command has written to storage so far.
     A command that cannot be started ends with exit code 127, as in a shell.
     """
-    with (directory / STDOUT_FILE).open("wb") as stdout, (directory / STDERR_FILE).open("wb") as stderr:
+    with _open(directory / STDOUT_FILE) as stdout, _open(directory / STDERR_FILE) as stderr:
         try:
             process = await asyncio.create_subprocess_exec(
                 *_DIE_WITH_PARENT,
@@ -55,22 +56,21 @@ async def run(
         try:
             exit_code = await _wait(process, on_written)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    files = {path.name: _read(path) for path in sorted(directory.iterdir()) if path.is_file()}
-    return Finished(
-        exit_code=exit_code, stdout=files.pop(STDOUT_FILE), stderr=files.pop(STDERR_FILE), files=files
-    )
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+    files = _files(directory)
+    return Finished(exit_code=exit_code, stdout=files.pop(STDOUT_FILE), stderr=files.pop(STDERR_FILE), files=files)
 
 
 async def _wait(process: asyncio.subprocess.Process, on_written: Callable[[int], None] | None) -> int:
     while True:
-        try:
-            return await asyncio.wait_for(process.wait(), _POLL_SECONDS if on_written else None)
-        except TimeoutError:
-            if on_written is not None:
-                on_written(_written_bytes(process.pid))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_POLL_SECONDS if on_written else None):
+                return await process.wait()
+        if on_written is not None:
+            on_written(_written_bytes(process.pid))
 
 
 def _written_bytes(pid: int) -> int:
@@ -80,6 +80,14 @@ def _written_bytes(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("wb")
+
+
+def _files(directory: Path) -> dict[str, str]:
+    return {path.name: _read(path) for path in sorted(directory.iterdir()) if path.is_file()}
 
 
 def _read(path: Path) -> str:

@@ -118,7 +118,7 @@ class Worker:
             environment=command.environment,
         )
 
-    async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument:
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         """Run the command now and reduce its output. A tool that fails gives a document that says so."""
         launched_at = time.time_ns()
         finished = await process.run(
@@ -191,9 +191,7 @@ class Worker:
 
 
 def _output(finished: process.Finished) -> Output:
-    return Output(
-        exit_code=finished.exit_code, stdout=finished.stdout, stderr=finished.stderr, files=finished.files
-    )
+    return Output(exit_code=finished.exit_code, stdout=finished.stdout, stderr=finished.stderr, files=finished.files)
 
 
 def _digest(finished: process.Finished) -> str:

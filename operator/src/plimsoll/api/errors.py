@@ -1,13 +1,12 @@
 """What a user is told about a bad document: the field, the value and the remedy, all problems at once."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-_SHOWN_VALUE_CHARACTERS = 80
+from plimsoll.api.wording import remedy_of, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,11 @@ class Problem:
 
 
 class SpecError(ValueError):
-    """A document cannot be used; `problems` says why, in the order of the document."""
+    """A document cannot be used; `problems` says why, in the order of the document.
+
+    A validator of a model raises it too, with fields relative to that model, where a plain ValueError would blame
+    the model as a whole.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         """Keep the problems; the message is one line for each."""
@@ -51,41 +54,23 @@ def field_path(location: Iterable[int | str]) -> str:
     return path
 
 
-def shown(value: object) -> str:
-    """Return a value as a user would recognise it, shortened."""
-    if isinstance(value, dict | list | tuple):
-        return ""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= _SHOWN_VALUE_CHARACTERS else text[: _SHOWN_VALUE_CHARACTERS - 1] + "…"
-
-
 def problems_of(error: ValidationError, *, prefix: Sequence[int | str] = ()) -> tuple[Problem, ...]:
     """Translate what the validation library says into problems a user can act on.
 
     `prefix` is the location of the validated part within the whole document.
     """
-    return tuple(_problem(details, prefix) for details in error.errors(include_url=False))
+    return tuple(problem for details in error.errors(include_url=False) for problem in _problems_from(details, prefix))
 
 
-def _problem(details: ErrorDetails, prefix: Sequence[int | str]) -> Problem:
+def _problems_from(details: ErrorDetails, prefix: Sequence[int | str]) -> tuple[Problem, ...]:
     path = field_path([*prefix, *details["loc"]])
-    match details["type"]:
-        case "missing":
-            return Problem(field=path, remedy="is required; add it")
-        case "extra_forbidden":
-            return Problem(field=path, remedy="is not a known field; remove it or correct its spelling")
-        case "value_error":
-            return Problem(field=path, value=shown(details["input"]), remedy=_own_message(details))
-        case _:
-            return Problem(field=path, value=shown(details["input"]), remedy=_as_clause(details["msg"]))
+    cause = details.get("ctx", {}).get("error")
+    if isinstance(cause, SpecError):
+        return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
+    # An unknown field is named by its path; that it has a value does not matter.
+    value = "" if details["type"] in ("missing", "extra_forbidden") else shown(details["input"])
+    return (Problem(field=path, value=value, remedy=remedy_of(details)),)
 
 
-def _own_message(details: ErrorDetails) -> str:
-    context: dict[str, Any] = details.get("ctx", {})
-    return str(context.get("error", details["msg"]))
-
-
-def _as_clause(message: str) -> str:
-    """Turn 'Input should be ...' into the clause 'should be ...'."""
-    text = message.removeprefix("Input ").removeprefix("Value ")
-    return text if text[:1].islower() else text[:1].lower() + text[1:]
+def _joined(path: str, field: str) -> str:
+    return f"{path}.{field}" if path and field and not field.startswith("[") else path + field

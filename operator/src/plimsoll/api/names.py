@@ -8,9 +8,12 @@ API_VERSION = f"{GROUP}/{VERSION}"
 RUN_KIND = "BenchmarkRun"
 RESULT_KIND = "BenchmarkResult"
 
+DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+"""Source: Kubernetes, RFC 1123 labels."""
+
 
 class Verdict(StrEnum):
-    """May the numbers be believed?"""
+    """Whether the numbers may be believed."""
 
     VALID = "Valid"
     SUSPECT = "Suspect"

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, PlainSerializer
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
 _SUFFIXES = _BINARY | _DECIMAL
-_QUANTITY = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,9})?)(?P<suffix>[KMGTPE]i|[kMGTPE]|)")
+_QUANTITY = re.compile(r"(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)(?P<suffix>[KMGTPE]i|[kMGTPE]|)")
 _REMEDY = "write a Kubernetes quantity of whole bytes such as 4Ki, 20Gi or 4096"
 
 
@@ -24,10 +24,8 @@ def parse_quantity(value: object) -> int:
         ValueError: if `value` is no quantity, or not a whole number of bytes.
 
     """
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        message = f"is not a quantity; {_REMEDY}"
-        raise ValueError(message)
-    match = _QUANTITY.fullmatch(str(value))
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    match = _QUANTITY.fullmatch(text)
     if match is None:
         message = f"is not a quantity; {_REMEDY}"
         raise ValueError(message)

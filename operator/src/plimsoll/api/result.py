@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.numbers import ClientNumbers
 
 
 class Statistic(Model):
@@ -160,7 +161,7 @@ class Trial(Model):
     pass_number: int
     attempt: int
     epoch: str
-    clients: tuple[int, ...]
+    clients: ClientNumbers
     outcome: Outcome
     started_at: str
     finished_at: str

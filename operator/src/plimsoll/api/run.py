@@ -4,33 +4,40 @@ The tool parameters of a workload stay as they were written here; `tools.decode`
 keeps this layer free of tools, and makes a sweep the same thing for all of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
-from plimsoll.api.errors import Problem, SpecError, problems_of
-from plimsoll.api.model import Model
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
+from plimsoll.api.manifest import read_manifest
+from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, RUN_KIND
 from plimsoll.api.quantity import Size
+from plimsoll.api.wording import shown
 
 MAX_CLIENTS = 1000
 MAX_WORKLOADS = 32
 MAX_AXIS_VALUES = 64
-MAX_REPETITIONS = 20
+MAX_REPETITIONS = 10
 _MAX_SECONDS = 30 * 24 * 3600
-_GENERIC_WORKLOAD_FIELDS = frozenset({"name", "clients", "runtimeSeconds", "rampSeconds"})
+_MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
+_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
+_GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
-DnsLabel = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-WorkloadName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=32)]
-Percent = Annotated[int, Field(ge=1, le=100)]
+DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
+Percent = Annotated[Integer, Field(ge=1, le=100)]
 
 
 def _unique(values: tuple[int, ...]) -> tuple[int, ...]:
-    if len(set(values)) != len(values):
-        message = "lists a value twice; every value of an axis must occur once"
-        raise ValueError(message)
+    problems = [
+        Problem(field=f"[{number}]", value=str(value), remedy="stands in the list before; every value must occur once")
+        for number, value in enumerate(values)
+        if values.index(value) != number
+    ]
+    if problems:
+        raise SpecError(problems)
     return values
 
 
@@ -43,6 +50,14 @@ class ObjectMeta(Model):
     namespace: DnsLabel = "default"
     uid: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_name_of_its_own(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
+        """Results and resuming need a name that is known beforehand."""
+        if isinstance(document, dict) and "name" not in document and "generateName" in document:
+            raise SpecError([Problem(field="generateName", remedy="is not supported; write metadata.name instead")])
+        return document
+
 
 class NamespacedName(Model):
     """A reference to an object in a namespace."""
@@ -54,14 +69,14 @@ class NamespacedName(Model):
 class Replicated(Model):
     """A replicated pool."""
 
-    size: Annotated[int, Field(ge=1, le=10)]
+    size: Annotated[Integer, Field(ge=1, le=10)]
 
 
 class ErasureCoded(Model):
     """An erasure-coded pool of k data and m coding chunks."""
 
-    data_chunks: Annotated[int, Field(ge=2, le=32)]
-    coding_chunks: Annotated[int, Field(ge=1, le=32)]
+    data_chunks: Annotated[Integer, Field(ge=2, le=32)]
+    coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
 
 
 class Pool(Model):
@@ -71,7 +86,7 @@ class Pool(Model):
     erasure_coded: ErasureCoded | None = None
     failure_domain: DnsLabel = "host"
     device_class: DnsLabel | None = None
-    placement_groups: Annotated[int, Field(ge=1, le=32768)] | None = None
+    placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
 
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
@@ -118,7 +133,7 @@ class StorageClassStorage(Model):
 class Volume(Model):
     """The volume that each client gets."""
 
-    size: Size
+    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
     mode: Literal["Block", "Filesystem"] = "Block"
     access: Literal["PVC", "LibRBD"] = "PVC"
 
@@ -142,7 +157,7 @@ class Storage(Model):
 class Clients(Model):
     """The load generators."""
 
-    count: Annotated[int, Field(ge=1, le=MAX_CLIENTS)] = 1
+    count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
     spread: Literal["Required", "Preferred"] = "Required"
     resources: Mapping[str, JsonValue] = Field(default_factory=dict)
     node_selector: Mapping[str, str] = Field(default_factory=dict)
@@ -159,47 +174,56 @@ class Workload(Model):
     parameters: Mapping[str, JsonValue]
     clients: (
         Annotated[
-            tuple[Annotated[int, Field(ge=1, le=MAX_CLIENTS)], ...],
+            tuple[Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)], ...],
             Field(min_length=1, max_length=MAX_AXIS_VALUES),
             AfterValidator(_unique),
         ]
         | None
     ) = None
-    runtime_seconds: Annotated[int, Field(ge=1, le=24 * 3600)] = 60
-    ramp_seconds: Annotated[int, Field(ge=0, le=3600)] = 10
+    runtime_seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 60
+    ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
 
     @model_validator(mode="before")
     @classmethod
     def _name_the_tool(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
         """Take `{name: w, fio: {...}}` apart into tool and parameters."""
-        if not isinstance(document, dict) or "tool" in document:
+        if not isinstance(document, dict):
             return document
         tools = [key for key in document if key not in _GENERIC_WORKLOAD_FIELDS]
         if len(tools) != 1:
-            found = f"it has {', '.join(tools)}" if tools else "it has none"
-            message = f"needs exactly one tool such as fio ({found})"
-            raise ValueError(message)
+            raise ValueError(_one_tool(tools))
         (tool,) = tools
+        parameters = {} if document[tool] is None else document[tool]
+        if not isinstance(parameters, dict):
+            remedy = f"is neither a tool with a mapping of parameters nor one of {', '.join(_GENERIC_WORKLOAD_FIELDS)}"
+            raise SpecError([Problem(field=tool, value=shown(parameters), remedy=remedy)])
         generic = {key: value for key, value in document.items() if key != tool}
-        return {**generic, "tool": tool, "parameters": document[tool] if document[tool] is not None else {}}
+        return {**generic, "tool": tool, "parameters": parameters}
 
     @model_validator(mode="after")
     def _ramp_is_shorter_than_runtime(self) -> Self:
         if self.ramp_seconds >= self.runtime_seconds:
-            message = (
-                f"has rampSeconds {self.ramp_seconds}, which must be less than runtimeSeconds {self.runtime_seconds}"
+            remedy = (
+                f"must be less than runtimeSeconds, which is {self.runtime_seconds}; lower it, or measure for longer"
             )
-            raise ValueError(message)
+            raise SpecError([Problem(field="rampSeconds", value=str(self.ramp_seconds), remedy=remedy)])
         return self
+
+
+def _one_tool(found: list[str]) -> str:
+    if not found:
+        return "has no tool; add one such as fio with a mapping of its parameters"
+    others = ", ".join(_GENERIC_WORKLOAD_FIELDS)
+    return f"must have one tool besides {others}, but has {' and '.join(found)}; remove one or correct its spelling"
 
 
 class Prepare(Model):
     """What is done to every volume before the first trial."""
 
-    prefill: bool = True
-    discard: bool = True
-    drop_caches: bool = False
-    settle_seconds: Annotated[int, Field(ge=0, le=24 * 3600)] = 10
+    prefill: Flag = True
+    discard: Flag = True
+    drop_caches: Flag = False
+    settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
     fill_percent: Percent = 80
 
 
@@ -207,15 +231,15 @@ class Gates(Model):
     """Conditions on the cluster that must hold before, during and after a trial."""
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
-    pause_scrub: bool = True
+    pause_scrub: Flag = True
 
 
 class Timeouts(Model):
     """No wait is without an end."""
 
-    provision_seconds: Annotated[int, Field(ge=1, le=_MAX_SECONDS)] = 600
-    ready_seconds: Annotated[int, Field(ge=1, le=_MAX_SECONDS)] = 300
-    total_seconds: Annotated[int, Field(ge=1, le=_MAX_SECONDS)] = 14400
+    provision_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 600
+    ready_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 300
+    total_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 14400
 
 
 class RunSpec(Model):
@@ -224,44 +248,54 @@ class RunSpec(Model):
     storage: Storage | None = None
     clients: Clients = Clients()
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS)]
-    repetitions: Annotated[int, Field(ge=1, le=MAX_REPETITIONS)] = 5
+    repetitions: Annotated[Integer, Field(ge=1, le=MAX_REPETITIONS)] = 5
     prepare: Prepare = Prepare()
     gates: Gates = Gates()
     timeouts: Timeouts = Timeouts()
     cleanup: Literal["Always", "OnSuccess", "Never"] = "Always"
     results: Literal["Delete", "Retain"] = "Delete"
-    ttl_seconds_after_finished: Annotated[int, Field(ge=0)] | None = None
-    suspend: bool = False
+    ttl_seconds_after_finished: Annotated[Integer, Field(ge=0, le=_MAX_TTL_SECONDS)] | None = None
+    suspend: Flag = False
 
     @model_validator(mode="after")
-    def _workload_names_differ(self) -> Self:
-        names = [workload.name for workload in self.workloads]
-        if len(set(names)) != len(names):
-            message = f"has workloads of the same name ({', '.join(names)}); give each its own"
-            raise ValueError(message)
+    def _workloads_fit_together(self) -> Self:
+        problems = [*_same_names(self.workloads), *_too_many_clients(self.workloads, self.clients.count)]
+        if problems:
+            raise SpecError(problems)
         return self
 
-    @model_validator(mode="after")
-    def _enough_clients(self) -> Self:
-        for workload in self.workloads:
-            if max(workload.clients or (1,)) > self.clients.count:
-                message = (
-                    f"has workload {workload.name} with clients {list(workload.clients or ())}, but clients.count is "
-                    f"{self.clients.count}; raise clients.count or lower the axis"
-                )
-                raise ValueError(message)
-        return self
+
+def _same_names(workloads: tuple[Workload, ...]) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, workload in enumerate(workloads):
+        if first.setdefault(workload.name, index) != index:
+            remedy = f"is the name of workloads[{first[workload.name]}] already; give each workload its own"
+            yield Problem(field=f"workloads[{index}].name", value=shown(workload.name), remedy=remedy)
+
+
+def _too_many_clients(workloads: tuple[Workload, ...], count: int) -> Iterator[Problem]:
+    for index, workload in enumerate(workloads):
+        for number, clients in enumerate(workload.clients or ()):
+            if clients > count:
+                remedy = f"is more than spec.clients.count, which is {count}; raise that or lower the axis"
+                field = field_path(["workloads", index, "clients", number])
+                yield Problem(field=field, value=str(clients), remedy=remedy)
 
 
 class BenchmarkRun(Model):
     """A run as a user writes it or as the API server stores it; `status` is not read from here."""
 
-    model_config = Model.model_config | {"extra": "ignore"}
-
     api_version: Literal["plimsoll.dev/v1alpha1"]
     kind: Literal["BenchmarkRun"]
     metadata: ObjectMeta
     spec: RunSpec
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_status(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
+        if not isinstance(document, dict):
+            return document
+        return {key: value for key, value in document.items() if key != "status"}
 
 
 def load_run(text: str) -> BenchmarkRun:
@@ -271,14 +305,21 @@ def load_run(text: str) -> BenchmarkRun:
         SpecError: naming every field that is wrong, its value and the remedy.
 
     """
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SpecError([Problem(field="", remedy=f"is not YAML: {error}")]) from error
+    return decode_run(read_manifest(text))
+
+
+def decode_run(document: JsonValue) -> BenchmarkRun:
+    """Read a `BenchmarkRun` from plain JSON values, as the API server and YAML give them.
+
+    Raises:
+        SpecError: naming every field that is wrong, its value and the remedy.
+
+    """
     if not isinstance(document, dict):
-        remedy = f"is not a mapping; write one {RUN_KIND} of {API_VERSION}"
-        raise SpecError([Problem(field="", remedy=remedy)])
+        what = "is empty" if document is None else "is not a mapping"
+        raise SpecError([Problem(field="", remedy=f"{what}; write one {RUN_KIND} of {API_VERSION}")])
     try:
-        return BenchmarkRun.model_validate(document)
+        # By alias alone: `settle_seconds` is no name that the API server knows.
+        return BenchmarkRun.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
         raise SpecError(problems_of(error)) from error

@@ -8,8 +8,6 @@ from typing import Literal
 from plimsoll.api.model import Model
 from plimsoll.api.names import FailureReason, RunPhase
 
-STATE_SCHEMA_VERSION = 1
-
 
 class TrialKey(Model):
     """Identity of one attempt. `str()` is how it is shown: `random-write-003 pass 1 attempt 0`."""
@@ -58,7 +56,7 @@ class RunState(Model):
 
     """
 
-    schema_version: Literal[1] = STATE_SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     epoch: str = ""
     phase: RunPhase = RunPhase.GATHERING
     message: str = ""

@@ -28,7 +28,7 @@ from plimsoll.agent.worker import Worker
 @click.option("--size", type=int, help="Bytes of the device that belong to this client.")
 @click.option("--fio", "fio_path", default="fio", help="The fio to run.")
 @click.option("--silence", type=float, default=60.0, help="Seconds without a conductor after which to exit.")
-def command(  # noqa: PLR0913 - one parameter per option
+def command(
     *,
     conductor: str,
     secret: Path,
@@ -59,8 +59,6 @@ def command(  # noqa: PLR0913 - one parameter per option
 async def _serve(url: str, secret: Path, identity: Identity, worker: Worker, silence: float) -> int:
     connection = Connection(url, secret)
     try:
-        return await Agent(
-            identity=identity, connection=connection, work=worker, silence_seconds=silence
-        ).run()
+        return await Agent(identity=identity, connection=connection, work=worker, silence_seconds=silence).run()
     finally:
         await connection.close()

@@ -24,14 +24,12 @@ _DEFAULTS = Timings()
 @click.option("--lost-after", type=float, default=_DEFAULTS.lost_after, show_default=True, help="Seconds.")
 @click.option("--silence", type=float, default=_DEFAULTS.silence, show_default=True, help="Seconds.")
 @click.option("--epoch", help="Identity of this process; random if not given.")
-def command(  # noqa: PLR0913 - one parameter per option
+def command(
     *, results: Path, secret: Path, host: str, port: int, lost_after: float, silence: float, epoch: str | None
 ) -> None:
     """Measure what is missing of a plan, with agents that come to this address."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     sink = FilesSink(results)
-    listen = Listen(
-        host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip()
-    )
+    listen = Listen(host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip())
     timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
     sys.exit(asyncio.run(conduct(plan=sink.plan, sink=sink, listen=listen, timings=timings, epoch=epoch)))

@@ -6,7 +6,8 @@ from typing import NoReturn
 
 import click
 
-from plimsoll.api.errors import SpecError
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.api.run import BenchmarkRun, load_run
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import refuse_if_hopeless
@@ -18,8 +19,15 @@ _SEED_BITS = 63
 def read_run(path: Path) -> BenchmarkRun:
     """Read a `BenchmarkRun` file; exits with what is wrong with it."""
     try:
-        return load_run(path.read_text())
-    except (SpecError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            # No more of an endless file than it takes to refuse it.
+            text = file.read(MAX_TEXT_BYTES + 1).decode()
+        return load_run(text)
+    except UnicodeDecodeError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
+    except OSError as error:
+        _refuse(path, SpecError([Problem(field="", remedy=f"cannot be read: {error.strerror}")]))
+    except SpecError as error:
         _refuse(path, error)
 
 

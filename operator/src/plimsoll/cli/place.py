@@ -109,9 +109,7 @@ def _check_unused(device: Path) -> None:
 
 def _check_unsigned(device: Path) -> None:
     """Probe the device itself, not a cache, for anything that looks like data."""
-    probe = subprocess.run(
-        ["blkid", "--probe", str(device)], capture_output=True, text=True, check=False, timeout=30
-    )
+    probe = subprocess.run(["blkid", "--probe", str(device)], capture_output=True, text=True, check=False, timeout=30)
     if probe.returncode != _BLKID_NOTHING_FOUND:
         found = (probe.stdout or probe.stderr).strip()
         message = f"--device {device} carries data ({found}); run `wipefs --all {device}` if nobody needs it"

@@ -4,15 +4,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
+from rich.text import Text
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.cli.document import freeze, read_run
+from plimsoll.cli.table import stdout_console
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, estimate
+from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
+
+# What the columns that may be folded need at least.
+_NAME_COLUMNS = 20
+_LABEL_COLUMNS = 14
 
 
 @click.command()
@@ -26,42 +31,52 @@ def command(*, file: Path, output: str, seed: int | None) -> None:
     if output == "json":
         click.echo(plan.model_dump_json(indent=1))
         return
-    console = Console()
-    console.print(_table(plan))
-    console.print(_costs(run, plan), highlight=False)
+    console = stdout_console()
+    for part in (plan.run.name, _table(plan), "", _costs(run, plan)):
+        console.print(part, highlight=False)
 
 
 def _table(plan: Plan) -> Table:
-    table = Table(title=f"{plan.run.name}: {len(plan.points)} points, {plan.repetitions} passes")
-    for heading in ("Point", "Tool", "Parameters"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("Clients", "Ramp", "Runtime"):
-        table.add_column(heading, justify="right")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    longest = max(len(point.name) for point in plan.points)
+    table.add_column("Point", overflow="fold", min_width=min(longest, _NAME_COLUMNS))
+    table.add_column("Tool", no_wrap=True)
+    table.add_column("Parameters", overflow="fold", min_width=_LABEL_COLUMNS)
+    for heading in ("Clients", "Ramp + run"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for point in plan.points:
         table.add_row(
             point.name,
             point.tool,
-            point.label,
+            Text(point.label),
             f"{point.clients}/{plan.clients}",
-            f"{point.ramp_seconds} s",
-            f"{point.runtime_seconds} s",
+            f"{point.ramp_seconds} + {point.runtime_seconds} s",
         )
     return table
 
 
-def _costs(run: BenchmarkRun, plan: Plan) -> str:
+def _costs(run: BenchmarkRun, plan: Plan) -> Table:
     cost = estimate(plan, run.spec.storage)
     rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
-    lines = [
-        f"Trials     {cost.trials}, each pass in its own shuffled order (seed {plan.seed})",
-        f"Measuring  {timedelta(seconds=cost.measuring_seconds)} without repeated attempts",
-        f"Prefill    {timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s, "
-        f"then {cost.settle_seconds} s to settle",
-        f"Total      {timedelta(seconds=cost.total_seconds)} of at most "
-        f"{timedelta(seconds=plan.timeouts.total_seconds)} (timeouts.totalSeconds)",
-        f"Capacity   {_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks",
-    ]
-    return "\n".join(lines)
+    limit = timedelta(seconds=plan.timeouts.total_seconds)
+    table = Table.grid("", "", padding=(0, 2, 0, 0))
+    for name, text in (
+        ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
+        ("Trials", f"{cost.trials}, and repeated attempts"),
+        ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
+        ("Prefill", _prefill(plan, cost, rate)),
+        ("Settling", f"{cost.settle_seconds} s"),
+        ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
+        ("Capacity", f"{_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks"),
+    ):
+        table.add_row(Text(name, style="bold"), Text(text))
+    return table
+
+
+def _prefill(plan: Plan, cost: Estimate, rate: str) -> str:
+    if not plan.prepare.prefill:
+        return "none"
+    return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
 
 
 def _size(size: int) -> str:

@@ -8,12 +8,11 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.rows import Row, rows
-from plimsoll.cli.table import results_table
+from plimsoll.cli.table import results_table, stdout_console
 from plimsoll.conductor.sink import read_results
 
 
@@ -24,8 +23,9 @@ def command(*, directory: Path, output: str) -> None:
     """Show the results in DIRECTORY: as a table, as the BenchmarkResult documents, or as CSV in base units."""
     try:
         found = read_results(directory)
-    except (SpecError, json.JSONDecodeError) as error:
-        raise click.ClickException(str(error)) from error
+    except (SpecError, ValueError, OSError) as error:
+        message = f"the results in {directory} cannot be read: {error}"
+        raise click.ClickException(message) from error
     if not found:
         message = f"{directory} holds no results; is it the --output of a run that has recorded a trial?"
         raise click.ClickException(message)
@@ -35,11 +35,11 @@ def command(*, directory: Path, output: str) -> None:
         case "csv":
             _write_csv(found)
         case _:
-            Console().print(results_table(found))
+            stdout_console().print(results_table(found))
 
 
 def _write_csv(results: Sequence[BenchmarkResult]) -> None:
     """Print one row per operation of every point; nanoseconds, bytes per second, ratios as numbers."""
-    writer = csv.DictWriter(sys.stdout, [field.name for field in fields(Row)])
+    writer = csv.DictWriter(sys.stdout, [field.name for field in fields(Row)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(row) for row in rows(results))

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
+
+UNFINISHED = "Unfinished"
+"""Shown as the verdict of a point that still lacks trials: there is none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +14,7 @@ class Row:
     """One operation of one point. Rates per second, latencies in nanoseconds; None is not known.
 
     Attributes:
+        verdict: as in the result, or `Unfinished`.
         iops_half_width: half the 95 % confidence interval of the mean.
         trials: passes that count, of the planned ones.
         attempts: everything that was recorded, aborted and invalid attempts included.
@@ -32,10 +35,10 @@ class Row:
     iops_half_width: float | None = None
     iops_variation: float | None = None
     bytes_per_second: float | None = None
-    latency_mean: float | None = None
-    latency_p50: float | None = None
-    latency_p99: float | None = None
-    latency_max: int | None = None
+    latency_mean_nanoseconds: float | None = None
+    latency_p50_nanoseconds: float | None = None
+    latency_p99_nanoseconds: float | None = None
+    latency_max_nanoseconds: int | None = None
     reasons: str = ""
 
 
@@ -61,7 +64,7 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         "repetitions": spec.repetitions,
         "attempts": len(status.trials),
         "trials": status.summary.trials if status.summary else 0,
-        "verdict": (status.verdict or Verdict.INVALID).value,
+        "verdict": status.verdict.value if status.verdict else UNFINISHED,
         "reasons": " ".join(dict.fromkeys(finding.reason for finding in status.findings)),
     }
     if operation is None:
@@ -73,10 +76,10 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         iops_half_width=half_width(operation.iops),
         iops_variation=operation.iops.coefficient_of_variation,
         bytes_per_second=operation.bytes_per_second.mean,
-        latency_mean=operation.mean_latency.mean if operation.mean_latency else None,
-        latency_p50=_percentile(operation, "50"),
-        latency_p99=_percentile(operation, "99"),
-        latency_max=operation.latency.max_nanoseconds,
+        latency_mean_nanoseconds=operation.mean_latency.mean if operation.mean_latency else None,
+        latency_p50_nanoseconds=_percentile(operation, "50"),
+        latency_p99_nanoseconds=_percentile(operation, "99"),
+        latency_max_nanoseconds=operation.latency.max_nanoseconds,
     )
 
 

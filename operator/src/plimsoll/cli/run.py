@@ -9,6 +9,7 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -20,7 +21,7 @@ from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
 from plimsoll.cli.place import DevicePlace, DirectoryPlace, Place, PlaceError, check_devices, make_directory
 from plimsoll.cli.progress import ProgressView
-from plimsoll.cli.table import results_table
+from plimsoll.cli.table import results_table, stdout_console
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
@@ -45,7 +46,7 @@ _EXIT_INVALID = 2
 @click.option("--resume", is_flag=True, help="Go on with the first trial that the output directory does not have.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random if not given.")
 @click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
-def command(  # noqa: PLR0913 - one parameter per option
+def command(
     *,
     file: Path,
     directory: Path | None,
@@ -67,13 +68,24 @@ def command(  # noqa: PLR0913 - one parameter per option
     if (directory is None) == (not devices):
         message = "say what to measure: either --directory DIR or --device DEV"
         raise click.UsageError(message)
+    run = _on_this_machine(run, "Block" if devices else "Filesystem")
     plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
     try:
         if devices:
             check_devices(devices, destroy=destroy_data)
-        sys.exit(_run_in_place(run, plan, results, directory, devices, fio))
+        sys.exit(_run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio))
     except (PlaceError, LaunchError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _on_this_machine(run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
+    """Return the run with the kind of volume that this machine gives it."""
+    storage = run.spec.storage
+    if storage is None:
+        return run
+    volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC"})
+    spec = run.spec.model_copy(update={"storage": storage.model_copy(update={"volume": volume})})
+    return run.model_copy(update={"spec": spec})
 
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
@@ -101,7 +113,7 @@ def _resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
 
 
 def _run_in_place(
-    run: BenchmarkRun, plan: Plan, results: Path, directory: Path | None, devices: tuple[Path, ...], fio: str
+    run: BenchmarkRun, plan: Plan, *, results: Path, directory: Path | None, devices: tuple[Path, ...], fio: str
 ) -> int:
     """Run with a data directory and a session secret that are gone afterwards."""
     _remove_leftovers(results)
@@ -170,7 +182,7 @@ def _conclude(code: int, results: Path) -> int:
     """Show what there is, and say how to go on."""
     found = read_results(results)
     if found:
-        Console().print(results_table(found))
+        stdout_console().print(results_table(found))
     state = read_state(results)
     if state is not None and state.failure is not None:
         click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)

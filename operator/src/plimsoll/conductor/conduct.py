@@ -5,6 +5,7 @@ import logging
 import signal
 import ssl
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -108,10 +109,9 @@ class _Driver:
             await self._publish_if_due()
             if await self._perform_one():
                 continue
-            try:
-                await asyncio.wait_for(self._inputs.wait(), _TICK_SECONDS)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._inputs.wait()
         await self._publish()
 
     async def _perform_one(self) -> bool:

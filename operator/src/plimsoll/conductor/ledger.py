@@ -91,14 +91,14 @@ class Ledger:
 
 
 def _compact(trial: Trial) -> Trial:
-    """Leave out the histograms of a trial that does not count: nobody will merge them, and results are bounded."""
+    """Leave out the details of a trial that does not count: nobody will merge them, and results are bounded."""
     if trial.verdict is not Verdict.INVALID:
         return trial
     operations = tuple(
         operation.model_copy(update={"latency": operation.latency.model_copy(update={"histogram": None})})
         for operation in trial.operations
     )
-    return trial.model_copy(update={"operations": operations})
+    return trial.model_copy(update={"operations": operations, "slowest": ()})
 
 
 def is_settled(attempts: Sequence[Trial]) -> bool:

@@ -108,7 +108,6 @@ class Judge:
     documents: dict[int, ClientDocument]
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """Store a point's status with the attempt durably, then call `Session.recorded`."""

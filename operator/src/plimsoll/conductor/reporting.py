@@ -55,6 +55,7 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
 
 def environment(roster: Roster) -> dict[str, JsonValue]:
     """Return what is known of where the numbers come from: nodes, and each distinct fact of the clients."""
+    nodes: list[JsonValue] = [*sorted({client.node for client in roster})]
     facts: dict[str, list[JsonValue]] = {}
     for client in roster:
         for name, value in client.facts.items():
@@ -63,7 +64,7 @@ def environment(roster: Roster) -> dict[str, JsonValue]:
                 known.append(value)
     sizes = [client.prepared_bytes for client in roster]
     return {
-        "nodes": sorted({client.node for client in roster}),
+        "nodes": nodes,
         "dataSetBytes": {"min": min(sizes, default=0), "max": max(sizes, default=0)},
         **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
     }

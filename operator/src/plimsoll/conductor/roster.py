@@ -146,9 +146,5 @@ def choose(clients: Iterable[Client], count: int) -> tuple[int, ...]:
     by_node: dict[str, list[int]] = {}
     for client in clients:
         by_node.setdefault(client.node, []).append(client.number)
-    ranked = [
-        (rank, node, number)
-        for node, numbers in by_node.items()
-        for rank, number in enumerate(sorted(numbers))
-    ]
+    ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
     return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))

@@ -79,14 +79,17 @@ class Rendezvous:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let in whoever has the token, and turn refusals into answers."""
         try:
-            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-            if scheme != "Bearer" or not hmac.compare_digest(token.encode(), self._token):
-                raise RefusedError("BadToken", "this is not the token of this run's session secret")
+            self._check_token(request)
             return await handler(request)
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
         except ValidationError as error:
             return _refusal("BadRequest", str(error.errors(include_url=False, include_input=False)[:3]))
+
+    def _check_token(self, request: web.Request) -> None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme != "Bearer" or not hmac.compare_digest(token.encode(), self._token):
+            raise RefusedError("BadToken", "this is not the token of this run's session secret")
 
     async def _clock(self, _: web.Request) -> web.Response:
         received_at = time.time_ns()
@@ -101,9 +104,7 @@ class Rendezvous:
         self._on_input()
         timings = self._session.timings
         return _answer(
-            Registered(
-                epoch=self._session.epoch, hold_seconds=timings.hold, silence_seconds=timings.silence
-            )
+            Registered(epoch=self._session.epoch, hold_seconds=timings.hold, silence_seconds=timings.silence)
         )
 
     async def _orders(self, request: web.Request) -> web.Response:

@@ -214,9 +214,7 @@ class Session:
         failed = [client for client in self.roster if client.is_in(AgentState.FAILED)]
         if failed:
             message = "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
-            return self._end(
-                RunPhase.FAILED, Failure(reason=FailureReason.PREPARATION_FAILED, message=message), moment
-            )
+            return self._end(RunPhase.FAILED, Failure(reason=FailureReason.PREPARATION_FAILED, message=message), moment)
         unprepared = self._unprepared()
         for client in unprepared:
             if client.is_quiet:
@@ -241,9 +239,7 @@ class Session:
         if moment.seconds < deadline:
             return False
         message = reporting.why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
-        return self._end(
-            RunPhase.FAILED, Failure(reason=FailureReason.CLIENTS_NOT_READY, message=message), moment
-        )
+        return self._end(RunPhase.FAILED, Failure(reason=FailureReason.CLIENTS_NOT_READY, message=message), moment)
 
     def _leave_settling(self, phase: Settling, moment: Moment) -> bool:
         if moment.seconds < phase.until:

@@ -1,15 +1,18 @@
 """The frozen plan: everything that operator, conductor and agents need of a run, fixed before it starts."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 MAX_POINTS = 512
+
+_SCHEMA_VERSION = 1
+_DAMAGED = "the plan is damaged"
 
 
 class RunIdentity(Model):
@@ -51,7 +54,7 @@ class Plan(Model):
 
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     run: RunIdentity
     runner_image: str = ""
     seed: int
@@ -63,6 +66,17 @@ class Plan(Model):
     prepare: Prepare
     gates: Gates
     timeouts: Timeouts
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        """Check what a conductor takes for granted: every pass measures every point once, under a name of its own."""
+        everything = list(range(len(self.points)))
+        if len(self.order) != self.repetitions or any(sorted(indices) != everything for indices in self.order):
+            remedy = f"must hold each of the {len(self.points)} points once in each of {self.repetitions} passes"
+            raise SpecError([Problem(field="order", remedy=f"{remedy}; {_DAMAGED}")])
+        if len({point.name for point in self.points}) != len(self.points):
+            raise SpecError([Problem(field="points", remedy=f"must have names that differ; {_DAMAGED}")])
+        return self
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""
@@ -80,6 +94,20 @@ def load_plan(text: str) -> Plan:
 
     """
     try:
-        return Plan.model_validate_json(text)
+        version = _Versioned.model_validate_json(text).schema_version
+        if version != _SCHEMA_VERSION:
+            remedy = (
+                f"is a version that this Plimsoll cannot read ({_SCHEMA_VERSION}); use the Plimsoll that made the plan"
+            )
+            raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=remedy)])
+        return Plan.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as error:
         raise SpecError(problems_of(error)) from error
+
+
+class _Versioned(Model):
+    """Any version of the document: of what else a later one holds, nothing can be said."""
+
+    model_config = Model.model_config | {"extra": "ignore"}
+
+    schema_version: int

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.run import Pool, Storage
@@ -57,7 +58,7 @@ def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
-        stored_bytes=int(plan.clients * filled * _copies(pool)),
+        stored_bytes=ceil(plan.clients * filled * _copies(pool)),
     )
 
 

@@ -1,18 +1,24 @@
 """Sweep expansion: a workload whose parameters may be lists becomes one point per combination."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from pydantic import JsonValue, ValidationError
 
-from plimsoll.api.errors import Problem, SpecError, field_path, problems_of, shown
+from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
 from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, Workload
+from plimsoll.api.wording import shown
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
 from plimsoll.tools.base import TargetKind, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 Path = tuple[int | str, ...]
+
+_PREFILLED = (TargetKind.VOLUME, TargetKind.IMAGE)
+"""Targets that hold nothing before somebody writes to them."""
 
 
 def make_plan(run: BenchmarkRun, *, seed: int, runner_image: str = "") -> Plan:
@@ -31,9 +37,7 @@ def make_plan(run: BenchmarkRun, *, seed: int, runner_image: str = "") -> Plan:
         clients=spec.clients.count,
         repetitions=spec.repetitions,
         points=points,
-        order=tuple(
-            shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)
-        ),
+        order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),
         volume=spec.storage.volume if spec.storage else None,
         prepare=spec.prepare,
         gates=spec.gates,
@@ -48,40 +52,93 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
         SpecError: with every problem of every workload.
 
     """
-    points: list[Point] = []
+    sweeps: list[_Sweep] = []
     problems: list[Problem] = []
     for index, workload in enumerate(run.spec.workloads):
         try:
-            points += _points_of(workload, index, run)
+            sweeps.append(_sweep(workload, index, run))
         except SpecError as error:
             problems += error.problems
-    if not problems and len(points) > MAX_POINTS:
-        remedy = f"expands to {len(points)} points, but a run has at most {MAX_POINTS}; shorten an axis or split the run"
+    # Counted before it is made: a few long axes would be millions of points.
+    count = sum(sweep.points for sweep in sweeps)
+    if count > MAX_POINTS:
+        remedy = f"expands to {count} points, but a run has at most {MAX_POINTS}; shorten an axis or split the run"
         problems.append(Problem(field="spec.workloads", remedy=remedy))
     if problems:
         raise SpecError(problems)
-    return tuple(points)
+    combinations = [_combinations(sweep) for sweep in sweeps]
+    if not run.spec.prepare.prefill:
+        _refuse_reads(sweeps, combinations)
+    return tuple(
+        point for sweep, parameters in zip(sweeps, combinations, strict=True) for point in _points(sweep, parameters)
+    )
 
 
-def _points_of(workload: Workload, index: int, run: BenchmarkRun) -> Iterator[Point]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sweep:
+    """One workload, taken apart. `place` is where its tool's parameters stand in the document."""
+
+    workload: Workload
+    tool: Tool
+    place: Path
+    clients: tuple[int, ...]
+    fixed: Mapping[str, JsonValue]
+    axes: Mapping[str, Sequence[JsonValue]]
+
+    @property
+    def points(self) -> int:
+        """Return how many there will be."""
+        return len(self.clients) * prod(map(len, self.axes.values()))
+
+
+def _sweep(workload: Workload, index: int, run: BenchmarkRun) -> _Sweep:
     place: Path = ("spec", "workloads", index, workload.tool)
     tool = _tool_of(workload, place)
     if tool.target is TargetKind.VOLUME and run.spec.storage is None:
         remedy = f"is required, because workload {workload.name} runs {tool.key} on a volume; add storage with a volume"
         raise SpecError([Problem(field="spec.storage", remedy=remedy)])
-    combinations = _combinations(tool, workload.parameters, place)
-    counts = workload.clients or (run.spec.clients.count,)
-    for number, (clients, parameters) in enumerate(product(counts, combinations)):
+    parameters = workload.parameters
+    axes = _axes(tool, parameters, place)
+    sweep = _Sweep(
+        workload=workload,
+        tool=tool,
+        place=place,
+        clients=workload.clients or (run.spec.clients.count,),
+        fixed={name: value for name, value in parameters.items() if name not in axes},
+        axes=axes,
+    )
+    _check_values(sweep)
+    return sweep
+
+
+def _points(sweep: _Sweep, combinations: Sequence[ToolParameters]) -> Iterator[Point]:
+    workload = sweep.workload
+    for number, (clients, parameters) in enumerate(product(sweep.clients, combinations)):
         yield Point(
             name=f"{workload.name}-{number:03d}",
             workload=workload.name,
-            tool=tool.key,
+            tool=sweep.tool.key,
             parameters=parameters.model_dump(mode="json"),
             label=parameters.label(),
             clients=clients,
             runtime_seconds=workload.runtime_seconds,
             ramp_seconds=workload.ramp_seconds,
         )
+
+
+def _refuse_reads(sweeps: Sequence[_Sweep], combinations: Sequence[Sequence[ToolParameters]]) -> None:
+    """Refuse to read what nobody wrote; the numbers would be those of the client's memory."""
+    reading = [
+        sweep.workload.name
+        for sweep, parameters in zip(sweeps, combinations, strict=True)
+        if sweep.tool.target in _PREFILLED and any(one.reads_data for one in parameters)
+    ]
+    if reading:
+        remedy = (
+            f"must be true, because {', '.join(reading)} would read extents that nobody wrote, and such reads are "
+            "answered without touching the storage; set it to true, or leave out the workloads that read"
+        )
+        raise SpecError([Problem(field="spec.prepare.prefill", value="false", remedy=remedy)])
 
 
 def _tool_of(workload: Workload, place: Path) -> Tool:
@@ -92,57 +149,83 @@ def _tool_of(workload: Workload, place: Path) -> Tool:
     return tool
 
 
-def _combinations(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Sequence[ToolParameters]:
-    """Return the typed parameters of every combination of axis values.
-
-    Every value is tried once on its own first, so that a bad one is reported once and at its own place.
-    """
-    axes = {name: _axis(name, value, place) for name, value in parameters.items() if name in tool.parameters.axes}
-    fixed = {name: value for name, value in parameters.items() if name not in axes}
-    first = fixed | {name: values[0] for name, values in axes.items()}
-    problems = list(_problems(tool, first, dict.fromkeys(axes, 0), place))
-    for name, values in axes.items():
-        for number, value in enumerate(values[1:], start=1):
-            found = _problems(tool, first | {name: value}, dict.fromkeys(axes, 0) | {name: number}, place)
-            problems += [problem for problem in found if problem not in problems]
+def _axes(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
+    axes: dict[str, Sequence[JsonValue]] = {}
+    problems: list[Problem] = []
+    for name, value in parameters.items():
+        try:
+            if name in tool.parameters.axes:
+                axes[name] = _axis(name, value, place)
+        except SpecError as error:
+            problems += error.problems
     if problems:
         raise SpecError(problems)
-    return [
-        _decode(tool, fixed | dict(zip(axes, values, strict=True)), place) for values in product(*axes.values())
-    ]
+    return axes
 
 
-def _axis(name: str, value: JsonValue, place: Path) -> list[JsonValue]:
+def _check_values(sweep: _Sweep) -> None:
+    """Try every value of every axis on its own, so that a bad one is reported once and at its own place.
+
+    Raises:
+        SpecError: with every problem of the workload's parameters.
+
+    """
+    problems: list[Problem] = []
+    for name in sweep.axes or ("",):
+        problems += _axis_problems(sweep, name)
+    if problems:
+        # A fixed parameter is as wrong with every value of an axis.
+        raise SpecError(list(dict.fromkeys(problems)))
+
+
+def _axis_problems(sweep: _Sweep, axis: str) -> Iterator[Problem]:
+    """Try the values of one axis with the first value of every other. Of equal values all but one are problems."""
+    first = {**sweep.fixed, **{name: values[0] for name, values in sweep.axes.items()}}
+    seen: dict[ToolParameters, int] = {}
+    for number, value in enumerate(sweep.axes.get(axis, [None])):
+        parameters = {**first, axis: value} if axis else first
+        try:
+            typed = _validated(sweep, parameters)
+        except ValidationError as error:
+            numbers = dict.fromkeys(sweep.axes, 0) | {axis: number}
+            found = problems_of(error, prefix=sweep.place)
+            yield from (_at_its_number(problem, numbers, sweep.place) for problem in found)
+            continue
+        if seen.setdefault(typed, number) != number:
+            remedy = f"is the same as {axis}[{seen[typed]}]; every value must occur once"
+            yield Problem(field=field_path((*sweep.place, axis, number)), value=shown(value), remedy=remedy)
+
+
+def _combinations(sweep: _Sweep) -> list[ToolParameters]:
+    """Return the typed parameters of every combination of axis values."""
+    return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
+
+
+def _axis(name: str, value: JsonValue, place: Path) -> Sequence[JsonValue]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_AXIS_VALUES:
-        remedy = f"must be a list of 1 to {MAX_AXIS_VALUES} values, such as [{value if not isinstance(value, list) else '…'}]"
+        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
+        remedy = f"must be a list of 1 to {MAX_AXIS_VALUES} values{example}"
         raise SpecError([Problem(field=field_path((*place, name)), value=shown(value), remedy=remedy)])
-    texts = [str(item) for item in value]
-    if len(set(texts)) != len(texts):
-        remedy = "lists a value twice; every value of an axis must occur once"
-        raise SpecError([Problem(field=field_path((*place, name)), remedy=remedy)])
     return value
-
-
-def _problems(
-    tool: Tool, parameters: Mapping[str, JsonValue], numbers: Mapping[str, int], place: Path
-) -> Iterator[Problem]:
-    try:
-        tool.parameters.model_validate(parameters)
-    except ValidationError as error:
-        for problem in problems_of(error, prefix=place):
-            yield _at_its_number(problem, numbers, place)
 
 
 def _at_its_number(problem: Problem, numbers: Mapping[str, int], place: Path) -> Problem:
     """Point at `blockSize[1]` where the validation of one combination knows only `blockSize`."""
     for name, number in numbers.items():
         if problem.field == field_path((*place, name)):
-            return Problem(field=f"{problem.field}[{number}]", value=problem.value, remedy=problem.remedy)
+            return replace(problem, field=f"{problem.field}[{number}]")
     return problem
 
 
-def _decode(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> ToolParameters:
+def _decode(sweep: _Sweep, values: Mapping[str, JsonValue]) -> ToolParameters:
     try:
-        return tool.parameters.model_validate(parameters)
+        return _validated(sweep, {**sweep.fixed, **values})
     except ValidationError as error:
-        raise SpecError(problems_of(error, prefix=place)) from error
+        numbers = {name: sweep.axes[name].index(value) for name, value in values.items()}
+        found = problems_of(error, prefix=sweep.place)
+        raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in found]) from error
+
+
+def _validated(sweep: _Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:
+    # By alias alone: `io_depth` is no name that the API server knows, nor that of an axis.
+    return sweep.tool.parameters.model_validate(parameters, by_alias=True, by_name=False)

@@ -5,7 +5,7 @@ Hashes rather than a random generator: the same seed gives the same order in eve
 
 from hashlib import sha256
 
-_SEED_BITS = 31
+_SEEDS = 2**31 - 1
 
 
 def _hash(*parts: int | str) -> bytes:
@@ -24,4 +24,4 @@ def client_seed(seed: int, *, point: str, pass_number: int, client: int) -> int:
     attempt has the seed of the first.
     """
     number = int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big")
-    return number % (2**_SEED_BITS - 1) + 1
+    return number % _SEEDS + 1

@@ -66,6 +66,11 @@ class ToolParameters(Model):
 
     axes: ClassVar[frozenset[str]]
 
+    @property
+    def reads_data(self) -> bool:
+        """Whether the measurement reads what an earlier step must have written."""
+        return False
+
     def label(self) -> str:
         """Return the parameters as people say them: `randwrite 4Ki depth 16`."""
         raise NotImplementedError

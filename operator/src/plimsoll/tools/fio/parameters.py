@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import Size, format_quantity
 from plimsoll.tools.base import ToolParameters
@@ -102,12 +103,12 @@ class FioParameters(ToolParameters):
     pattern: Pattern = Pattern.RANDREAD
     block_size: Annotated[Size, Field(ge=MIN_BLOCK_BYTES, le=MAX_BLOCK_BYTES, multiple_of=MIN_BLOCK_BYTES)] = 4096
     engine: Engine = Engine.LIBAIO
-    io_depth: Annotated[int, Field(ge=1, le=1024)] = 1
-    jobs: Annotated[int, Field(ge=1, le=64)] = 1
-    read_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    fsync_every: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    rate_iops: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
-    direct_io: bool = True
+    io_depth: Annotated[Integer, Field(ge=1, le=1024)] = 1
+    jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
+    read_percent: Annotated[Integer, Field(ge=0, le=100)] | None = None
+    fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
+    rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    direct_io: Flag = True
 
     @field_validator("io_depth")
     @classmethod
@@ -146,6 +147,11 @@ class FioParameters(ToolParameters):
         if value < needed:
             raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
         return value
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether it reads the target."""
+        return Operation.READ in self.pattern.operations
 
     @property
     def shares(self) -> Mapping[Operation, int]:

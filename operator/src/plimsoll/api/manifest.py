@@ -1,0 +1,162 @@
+"""YAML text to plain JSON values, without YAML's surprises.
+
+A manifest is often written by hand. What YAML would quietly make of a mistake is refused with its line: a key that
+stands twice, `010` for eight, a key that is no text. Text from others is bounded: in size, in depth, and in what
+aliases expand to.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+import yaml
+from pydantic import JsonValue
+from yaml.events import Event
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from plimsoll.api.errors import Problem, SpecError
+
+MAX_TEXT_BYTES = 256 * 2**10
+"""Far above any real manifest; a large one takes seconds to read."""
+MAX_DEPTH = 32
+MAX_VALUES = 20_000
+"""Scalars, lists and mappings together, an alias counting as what it stands for."""
+
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
+_FRACTION = re.compile(r"[-+]?[0-9]{0,19}\.[0-9]{0,19}([eE][-+][0-9]{1,2})?")
+_TAGS = "tag:yaml.org,2002:"
+_NO_TAG = (None, "!", f"{_TAGS}str")
+
+
+class _Mark(Protocol):
+    """A place in the text, counted from 0; the parsers in Python and in C have a type each."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def column(self) -> int: ...
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes and constructs what JSON can say, and nothing else."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event: Event = self.peek_event()  # type: ignore[no-untyped-call] # not in the stubs
+        tag = getattr(event, "tag", None)
+        if tag not in _NO_TAG:
+            raise _refusal(f"tag {tag} has no meaning here; remove it", event.start_mark)
+        if self._depth == MAX_DEPTH:
+            raise _refusal(f"is nested more than {MAX_DEPTH} levels deep", event.start_mark)
+        self._depth += 1
+        node: Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def compose_mapping_node(self, anchor: dict[str, Node]) -> MappingNode:
+        """Check the keys before merge keys (`<<`) are resolved: those may be overridden."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if key.tag == f"{_TAGS}merge":
+                continue
+            if not isinstance(key, ScalarNode) or key.tag != f"{_TAGS}str":
+                shown = f"key {key.value}" if isinstance(key, ScalarNode) else "a key"
+                raise _refusal(f"{shown} is not text; put it in quotes", key.start_mark)
+            if key.value in seen:
+                raise _refusal(f"key {key.value} stands twice in one mapping; remove one", key.start_mark)
+            seen.add(key.value)
+        return node
+
+    def construct_whole(self, node: ScalarNode) -> int:
+        return int(_checked(node, _WHOLE))
+
+    def construct_text(self, node: ScalarNode) -> str:
+        """Put together characters that JSON escapes as two halves."""
+        text = str(self.construct_scalar(node))
+        try:
+            return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+        except UnicodeDecodeError:
+            raise _refusal("has half a character, an unpaired surrogate; remove it", node.start_mark) from None
+
+    def construct_fraction(self, node: ScalarNode) -> float:
+        return float(_checked(node, _FRACTION))
+
+
+def _checked(node: ScalarNode, form: re.Pattern[str]) -> str:
+    text = str(node.value)
+    if not form.fullmatch(text):
+        remedy = "is not a plain decimal number; write it as one, or put it in quotes if it is text"
+        raise _refusal(f"{text} {remedy}", node.start_mark)
+    return text
+
+
+_Loader.add_constructor(f"{_TAGS}int", _Loader.construct_whole)
+_Loader.add_constructor(f"{_TAGS}str", _Loader.construct_text)
+_Loader.add_constructor(f"{_TAGS}float", _Loader.construct_fraction)
+# A date stays the text that it is in JSON.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAGS}timestamp"]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
+
+
+def read_manifest(text: str) -> JsonValue:
+    """Return the one document of a YAML or JSON text; None if it has none.
+
+    Raises:
+        SpecError: if it is not YAML, has more than one document or a surprise, or is too large.
+
+    """
+    if len(text.encode(errors="replace")) > MAX_TEXT_BYTES:
+        raise _refusal(f"is larger than {MAX_TEXT_BYTES // 2**10} KiB; is it the right file?")
+    try:
+        return _read(text)
+    except yaml.MarkedYAMLError as error:
+        raise _refusal(f"is not YAML: {error.problem or error.context}", error.problem_mark) from error
+    except yaml.YAMLError as error:
+        reason = str(error).partition("\n")[0]
+        raise _refusal(f"is not YAML: {reason}") from error
+
+
+def _read(text: str) -> JsonValue:
+    loader = _Loader(text)
+    try:
+        nodes = [node for node in _documents(loader) if node.tag != f"{_TAGS}null"]
+        if len(nodes) > 1:
+            raise _refusal("is a second document; put every document in a file of its own", nodes[1].start_mark)
+        if not nodes:
+            return None
+        if _values(nodes[0], {}) > MAX_VALUES:
+            raise _refusal(f"has more than {MAX_VALUES} values, aliases expanded; is it the right file?")
+        document: JsonValue = loader.construct_document(nodes[0])
+        return document
+    finally:
+        loader.dispose()
+
+
+def _documents(loader: _Loader) -> Iterator[Node]:
+    while loader.check_node():
+        node = loader.get_node()
+        if node is not None:
+            yield node
+
+
+def _values(node: Node, known: dict[int, int]) -> int:
+    """Count the values that a node expands to; every node is visited once, however often it is referred to."""
+    if isinstance(node, ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = MAX_VALUES + 1  # a node that contains itself has no end
+        parts = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
+        known[id(node)] = 1 + sum(_values(part, known) for part in parts)
+    return known[id(node)]
+
+
+def _refusal(remedy: str, mark: _Mark | None = None) -> SpecError:
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+    return SpecError([Problem(field="", remedy=where + remedy)])

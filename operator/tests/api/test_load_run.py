@@ -1,0 +1,353 @@
+"""What a user is told about a run: the field, the value and the remedy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.run import MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
+
+SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
+
+EXAMPLE = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: rbd-size3, namespace: bench, labels: {team: storage}}
+spec:
+  storage:
+    rook:
+      cluster: {namespace: rook-ceph, name: rook-ceph}
+      pool:
+        replicated: {size: 3}
+        failureDomain: host
+        deviceClass: ssd
+        placementGroups: 64
+    volume: {size: 20Gi, mode: Block, access: PVC}
+  clients:
+    count: 8
+    spread: Required
+    resources: {requests: {cpu: 2, memory: 1Gi}}
+    nodeSelector: {storage: ceph}
+    tolerations: [{key: bench, operator: Exists}]
+    priorityClassName: low
+    imagePullSecrets: [{name: registry}]
+  workloads:
+    - name: random-write
+      fio: {pattern: randwrite, blockSize: [4Ki, 64Ki], ioDepth: [1, 16, 64], jobs: 1}
+      clients: [1, 2, 4, 8]
+      runtimeSeconds: 60
+      rampSeconds: 10
+  repetitions: 5
+  prepare: {prefill: true, discard: true, dropCaches: false, settleSeconds: 10}
+  gates: {cephHealth: Required, pauseScrub: true}
+  timeouts: {provisionSeconds: 600, readySeconds: 300, totalSeconds: 14400}
+  cleanup: Always
+  results: Delete
+  suspend: false
+status: {observedGeneration: 1, anything: [goes]}
+"""
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    """Return a small run; `spec` replaces parts of its specification."""
+    parts = {
+        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+        "clients": {"count": 2},
+        "workloads": [workload()],
+    }
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": "run"},
+        "spec": parts | spec,
+    }
+
+
+def workload(**fields: Any) -> dict[str, Any]:
+    return {"name": "w", "fio": {"blockSize": ["4Ki"]}} | fields
+
+
+def problems(given: str | dict[str, Any]) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        _ = load_run(given) if isinstance(given, str) else decode_run(given)
+    assert str(caught.value).splitlines() == [str(problem) for problem in caught.value.problems]
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_example_of_the_design_loads() -> None:
+    run = load_run(EXAMPLE)
+    assert run.metadata.namespace == "bench"
+    assert run.spec.storage is not None
+    assert run.spec.storage.volume.size == 20 * 2**30
+    (one,) = run.spec.workloads
+    assert (one.tool, one.clients) == ("fio", (1, 2, 4, 8))
+    assert one.parameters["blockSize"] == ["4Ki", "64Ki"]
+
+
+def test_json_is_read_like_yaml() -> None:
+    assert load_run(json.dumps(yaml.safe_load(EXAMPLE), indent=2)) == load_run(EXAMPLE)
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_samples_load(path: Path) -> None:
+    assert load_run(path.read_text()).spec.workloads
+
+
+def test_what_is_left_out_has_the_documented_default() -> None:
+    spec = decode_run(document()).spec
+    (one,) = spec.workloads
+    assert (one.clients, one.runtime_seconds, one.ramp_seconds) == (None, 60, 10)
+    assert (spec.repetitions, spec.cleanup, spec.results, spec.suspend) == (5, "Always", "Delete", False)
+    assert (spec.prepare.prefill, spec.prepare.discard, spec.prepare.drop_caches) == (True, True, False)
+    assert (spec.gates.ceph_health, spec.timeouts.total_seconds) == ("Required", 14400)
+    assert spec.ttl_seconds_after_finished is None
+
+
+def test_run_needs_no_storage_of_its_own() -> None:
+    assert load_run(json.dumps(document() | {"spec": {"workloads": [workload()]}})).spec.storage is None
+
+
+def test_other_metadata_is_the_api_servers_business() -> None:
+    changed = document() | {"metadata": {"name": "run", "resourceVersion": "7", "managedFields": [{}]}}
+    assert decode_run(changed).metadata.name == "run"
+
+
+def test_tool_without_parameters_takes_the_defaults() -> None:
+    run = load_run(json.dumps(document(workloads=[{"name": "w", "fio": None}])))
+    assert run.spec.workloads[0].parameters == {}
+
+
+# Fields
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"repetition": 3}, "spec.repetition: is not a known field; remove it or correct its spelling"),
+        ({"prepare": {"settle_seconds": 3}}, "spec.prepare.settle_seconds: is not a known field; remove it or correct"),
+        ({"repetitions": 0}, "spec.repetitions: 0 must be at least 1"),
+        ({"repetitions": 21}, "spec.repetitions: 21 must be at most 20"),
+        ({"repetitions": "5"}, 'spec.repetitions: "5" must be a whole number'),
+        ({"repetitions": True}, "spec.repetitions: true must be a whole number"),
+        ({"repetitions": 5.0}, "spec.repetitions: 5.0 must be a whole number"),
+        ({"repetitions": [5]}, "spec.repetitions: must be a whole number, not a list"),
+        ({"repetitions": {"n": 5}}, "spec.repetitions: must be a whole number, not a mapping"),
+        ({"repetitions": None}, "spec.repetitions: is empty; give it a value, or remove it"),
+        ({"suspend": "yes"}, 'spec.suspend: "yes" must be true or false'),
+        ({"suspend": 1}, "spec.suspend: 1 must be true or false"),
+        ({"cleanup": "always"}, 'spec.cleanup: "always" must be Always, OnSuccess or Never'),
+        ({"cleanup": ["Always"]}, "spec.cleanup: must be Always, OnSuccess or Never, not a list"),
+        ({"prepare": True}, "spec.prepare: true must be a mapping of fields"),
+        ({"prepare": []}, "spec.prepare: must be a mapping of fields, not a list"),
+        ({"prepare": None}, "spec.prepare: is empty; give it a value, or remove it"),
+        ({"prepare": {"fillPercent": 101}}, "spec.prepare.fillPercent: 101 must be at most 100"),
+        ({"ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished: -1 must be at least 0"),
+        ({"clients": {"count": 1001}}, "spec.clients.count: 1001 must be at most 1000"),
+        (
+            {"clients": {"nodeSelector": {"a": True}}},
+            "spec.clients.nodeSelector.a: true must be text; put it in quotes",
+        ),
+        ({"clients": {"nodeSelector": ["a"]}}, "spec.clients.nodeSelector: must be a mapping of fields, not a list"),
+        ({"clients": {"tolerations": {}}}, "spec.clients.tolerations: must be a list"),
+        ({"workloads": []}, "spec.workloads: must have at least 1 entry"),
+        ({"workloads": None}, "spec.workloads: is empty; give it a value, or remove it"),
+        ({"workloads": workload()}, "spec.workloads: must be a list"),
+        ({"workloads": [3]}, "spec.workloads[0]: 3 must be a mapping of fields"),
+        (
+            {"workloads": [workload(name=f"w{n}") for n in range(MAX_WORKLOADS + 1)]},
+            "spec.workloads: must have at most 32 entries",
+        ),
+    ],
+)
+def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
+    (found,) = problems(document(**spec))
+    assert found.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("storage", "expected"),
+    [
+        ({"volume": {"size": "1Gi"}}, "spec.storage: needs exactly one of rook, ceph and storageClass"),
+        ({"storageClass": {"name": "a"}}, "spec.storage.volume: is required; add it"),
+        ({"storageClass": {"name": "a"}, "volume": {}}, "spec.storage.volume.size: is required; add it"),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "20GB"}},
+            'spec.storage.volume.size: "20GB" is not a quantity; write a Kubernetes quantity',
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": 0}},
+            "spec.storage.volume.size: 0 must be at least 1048576 (1Mi)",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "2Pi"}},
+            'spec.storage.volume.size: "2Pi" must be at most 1125899906842624 (1Pi)',
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": ["1Gi", "2Gi"]}},
+            "spec.storage.volume.size: is not a quantity",
+        ),
+        (
+            {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {}}, "volume": {"size": "1Gi"}},
+            "spec.storage.rook.pool: needs exactly one of replicated and erasureCoded",
+        ),
+        (
+            {
+                "rook": {
+                    "cluster": {"namespace": "r", "name": "r"},
+                    "pool": {"erasureCoded": {"dataChunks": 1, "codingChunks": 2}},
+                },
+                "volume": {"size": "1Gi"},
+            },
+            "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
+        ),
+    ],
+)
+def test_storage(storage: dict[str, Any], expected: str) -> None:
+    (found,) = problems(document(storage=storage))
+    assert found.startswith(expected)
+
+
+# Workloads
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"name": "W"}, "[0].name: \"W\" must consist of lower-case letters, digits and '-', and begin and end with a"),
+        ({"name": "-w"}, '[0].name: "-w" must consist of lower-case letters'),
+        ({"name": "w\n"}, '[0].name: "w'),
+        ({"name": ""}, '[0].name: "" must consist of lower-case letters'),
+        ({"name": 7}, "[0].name: 7 must be text; put it in quotes"),
+        ({"name": "w" * 33}, f'[0].name: "{"w" * 33}" must have at most 32 characters'),
+        ({"runtimeSeconds": 0, "rampSeconds": 0}, "[0].runtimeSeconds: 0 must be at least 1"),
+        ({"runtimeSeconds": [60]}, "[0].runtimeSeconds: must be a whole number, not a list"),
+        (
+            {"runtimeSeconds": 20, "rampSeconds": 20},
+            "[0].rampSeconds: 20 must be less than runtimeSeconds, which is 20;",
+        ),
+        ({"runtimeSeconds": 5}, "[0].rampSeconds: 10 must be less than runtimeSeconds, which is 5; lower it, or"),
+        ({"clients": 2}, "[0].clients: 2 must be a list, such as [2]"),
+        ({"clients": []}, "[0].clients: must have at least 1 entry"),
+        ({"clients": ["2"]}, '[0].clients[0]: "2" must be a whole number'),
+        ({"clients": [0]}, "[0].clients[0]: 0 must be at least 1"),
+        ({"clients": [1, 2, 1]}, "[0].clients[2]: 1 stands in the list before; every value must occur once"),
+        ({"clients": [1, 3]}, "[0].clients[1]: 3 is more than spec.clients.count, which is 2; raise that or lower"),
+        ({"fio": 3}, "[0].fio: 3 is neither a tool with a mapping of parameters nor one of name, clients"),
+        ({"fio": ["randread"]}, "[0].fio: is neither a tool with a mapping of parameters nor one of name, clients"),
+        ({"radosBench": {}}, "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has"),
+        (
+            {"runtimeSecond": 3},
+            "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has fio",
+        ),
+        ({"tool": "fio"}, "[0]: must have one tool besides"),
+    ],
+)
+def test_workload(fields: dict[str, Any], expected: str) -> None:
+    (found,) = problems(document(workloads=[workload(**fields)]))
+    assert found.startswith(f"spec.workloads{expected}")
+
+
+def test_workload_without_a_tool() -> None:
+    assert problems(document(workloads=[{"name": "w"}])) == [
+        "spec.workloads[0]: has no tool; add one such as fio with a mapping of its parameters"
+    ]
+
+
+def test_typo_in_a_workload_without_a_tool() -> None:
+    (found,) = problems(document(workloads=[{"name": "w", "runtimeSecond": 3}]))
+    assert found.startswith("spec.workloads[0].runtimeSecond: 3 is neither a tool with a mapping")
+
+
+def test_workload_names_differ() -> None:
+    names = ("a", "b", "a", "a")
+    assert problems(document(workloads=[workload(name=name) for name in names])) == [
+        f'spec.workloads[{index}].name: "a" is the name of workloads[0] already; give each workload its own'
+        for index in (2, 3)
+    ]
+
+
+# Documents
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"kind": "Benchmark"}, 'kind: "Benchmark" must be BenchmarkRun'),
+        ({"apiVersion": "plimsoll.dev/v1"}, 'apiVersion: "plimsoll.dev/v1" must be plimsoll.dev/v1alpha1'),
+        ({"specs": {}}, "specs: is not a known field; remove it or correct its spelling"),
+        ({"metadata": {}}, "metadata.name: is required; add it"),
+        ({"metadata": None}, "metadata: is empty; give it a value, or remove it"),
+        (
+            {"metadata": {"generateName": "run-"}},
+            "metadata.generateName: is not supported; write metadata.name instead",
+        ),
+        ({"metadata": {"name": "Run_1"}}, 'metadata.name: "Run_1" must consist of lower-case letters, digits and'),
+        ({"metadata": {"name": "r" * 64}}, f'metadata.name: "{"r" * 64}" must have at most 63 characters'),
+    ],
+)
+def test_document(change: dict[str, Any], expected: str) -> None:
+    (found,) = problems(document() | change)
+    assert found.startswith(expected)
+
+
+def test_missing_parts_are_named() -> None:
+    assert problems({}) == [f"{field}: is required; add it" for field in ("apiVersion", "kind", "metadata", "spec")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "document: is empty; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
+        ("- a", "document: is not a mapping; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
+        ("just words", "document: is not a mapping; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
+        (EXAMPLE + "---" + EXAMPLE, "document: line 38, column 1: is a second document; put every document in a file"),
+        (EXAMPLE + "kind: Pod\n", "document: line 37, column 1: key kind stands twice in one mapping; remove one"),
+        ("a: b: c", "document: line 1, column 5: is not YAML: mapping values are not allowed here"),
+    ],
+    ids=["empty", "list", "words", "two documents", "key twice", "syntax"],
+)
+def test_text(text: str, expected: str) -> None:
+    (found,) = problems(text)
+    assert found.startswith(expected)
+
+
+def test_all_problems_are_reported_at_once_in_their_order() -> None:
+    wrong = document(
+        clients={"count": 0, "spreads": "Required"},
+        workloads=[workload(clients=2), workload(name="B", runtimeSeconds=10)],
+        repetitions="many",
+    )
+    found = problems(wrong | {"kind": "Run"})
+    assert [line.partition(": ")[0] for line in found] == [
+        "kind",
+        "spec.clients.count",
+        "spec.clients.spreads",
+        "spec.workloads[0].clients",
+        "spec.workloads[1].name",
+        "spec.workloads[1].rampSeconds",
+        "spec.repetitions",
+    ]
+
+
+def test_problems_of_the_workloads_together_are_reported_at_once() -> None:
+    wrong = document(workloads=[workload(clients=[3]), workload(clients=[1, 4])])
+    assert [line.partition(": ")[0] for line in problems(wrong)] == [
+        "spec.workloads[1].name",
+        "spec.workloads[0].clients[0]",
+        "spec.workloads[1].clients[1]",
+    ]
+
+
+def test_long_values_are_shortened() -> None:
+    (found,) = problems(document(cleanup="x" * 5000))
+    assert len(found) < 200
+
+
+def test_models_are_closed_and_frozen() -> None:
+    run = decode_run(document())
+    with pytest.raises(ValueError, match="frozen"):
+        run.spec.repetitions = 3  # type: ignore[misc]
+    assert isinstance(run, BenchmarkRun)

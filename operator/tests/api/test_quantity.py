@@ -1,0 +1,87 @@
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.quantity import format_quantity, parse_quantity
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ("4Ki", 4096),
+        ("20Gi", 20 * 2**30),
+        ("1Ei", 2**60),
+        ("1k", 1000),
+        ("1M", 10**6),
+        ("0.5Ki", 512),
+        ("1.5Gi", 3 * 2**29),
+        ("512", 512),
+        (4096, 4096),
+        (0, 0),
+        ("0", 0),
+    ],
+)
+def test_quantity_is_a_number_of_bytes(written: object, size: int) -> None:
+    assert parse_quantity(written) == size
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        " 4Ki",
+        "4 Ki",
+        "4Ki\n",
+        "4KB",
+        "4kb",
+        "4K",
+        "4KiB",
+        "-4Ki",
+        "+4",
+        "4e3",
+        "100m",
+        ".5Ki",
+        "1.",
+        "Ki",
+        "٤",
+        "4,0",
+    ],
+)
+def test_what_is_no_quantity_is_refused_with_an_example(written: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a quantity; write a Kubernetes quantity .* such as 4Ki"):
+        parse_quantity(written)
+
+
+@pytest.mark.parametrize("value", [True, 1.0, None, [], {}, -1, b"4Ki"])
+def test_values_of_another_type_are_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        parse_quantity(value)
+
+
+@pytest.mark.parametrize("written", ["0.5", "0.3Ki", "1.0001k", "0.000000001Ki"])
+def test_part_of_a_byte_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="is not a whole number of bytes"):
+        parse_quantity(written)
+
+
+def test_length_of_a_number_is_bounded() -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        parse_quantity("9" * 5000)
+
+
+@given(st.integers(0, 10**18 - 1))
+def test_round_trip_of_a_number(size: int) -> None:
+    assert parse_quantity(format_quantity(size)) == size
+
+
+@given(st.integers(1, 1023), st.sampled_from(["Ki", "Mi", "Gi", "Ti", "Pi"]))
+def test_round_trip_of_a_quantity(number: int, suffix: str) -> None:
+    assert format_quantity(parse_quantity(f"{number}{suffix}")) == f"{number}{suffix}"
+
+
+@given(st.text(max_size=8))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with suppress(ValueError):
+        assert parse_quantity(text) >= 0

@@ -1,0 +1,280 @@
+"""The rendezvous over real TLS: who is let in, and how agents live through a conductor's absence."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+from pydantic import JsonValue
+
+from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE, Agent, Identity
+from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
+from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.api.state import TrialKey
+from plimsoll.cli.launch import free_port
+from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE, Listen, conduct
+from plimsoll.conductor.secret import make_secret, server_context, write_secret
+from plimsoll.conductor.sink import PLAN_FILE, FilesSink
+from plimsoll.conductor.timings import Timings
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.plan.document import Plan
+from plimsoll.protocol.messages import (
+    PROTOCOL_VERSION,
+    SERVER_NAME,
+    Arm,
+    Prepare,
+    Registration,
+    ResultPost,
+)
+from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE
+from support.simulation import make_document, make_plan
+
+QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0)
+
+
+class PretendedWork:
+    """Prepares in no time and measures what `make_document` says."""
+
+    def __init__(self, client: int, *, broken: str = "") -> None:
+        self.client = client
+        self.broken = broken
+        self.started_at: list[int] = []
+
+    async def facts(self) -> dict[str, JsonValue]:
+        return {"kernel": "pretended"}
+
+    async def prepare(self, order: Prepare, progress: Progress) -> int:
+        if self.broken:
+            raise PreparationError(self.broken)
+        progress(0, 2**30)
+        return 2**30
+
+    def arm(self, order: Arm) -> Armed:
+        return Armed(order=order, parameters=None, context=None, argv=(), environment={})  # type: ignore[arg-type]
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        self.started_at.append(time.time_ns())
+        await asyncio.sleep(0.1)
+        return make_document(self.client, armed.order.t0_nanoseconds)
+
+
+class Setting:
+    """One run's conductor and secret."""
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        self.plan = plan
+        self.results = directory / "results"
+        self.results.mkdir()
+        (self.results / PLAN_FILE).write_text(plan.model_dump_json())
+        self.secret = directory / "secret"
+        write_secret(self.secret, make_secret())
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+
+    async def conduct(self, epoch: str | None = None) -> int:
+        listen = Listen(
+            host="127.0.0.1",
+            port=self.port,
+            tls=server_context(self.secret),
+            token=(self.secret / TOKEN_FILE).read_text(),
+        )
+        sink = FilesSink(self.results)
+        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch)
+
+    async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
+        connection = Connection(self.url, secret or self.secret)
+        identity = Identity(client=client, attempt=0, node="here")
+        try:
+            return await Agent(
+                identity=identity,
+                connection=connection,
+                work=work or PretendedWork(client),
+                silence_seconds=QUICK.silence,
+            ).run()
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def running(setting: Setting) -> AsyncIterator[Connection]:
+    """Run a conductor that waits for its agents, and give a connection to it."""
+    task = asyncio.create_task(setting.conduct("epoch"))
+    connection = Connection(setting.url, setting.secret)
+    try:
+        await until_up(connection)
+        yield connection
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await connection.close()
+
+
+async def until_up(connection: Connection) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            with suppress(UnreachableError):
+                await connection.clock(1)
+                return
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path, make_plan(points=2, clients=3, repetitions=2))
+
+
+def another_secret(setting: Setting, directory: Path, **changes: bytes) -> Path:
+    """Return a copy of the session secret with other content in some files."""
+    names = {"token": TOKEN_FILE, "certificate": CERTIFICATE_FILE, "key": KEY_FILE}
+    files = {name: (setting.secret / name).read_bytes() for name in names.values()}
+    write_secret(directory, files | {names[name]: content for name, content in changes.items()})
+    return directory
+
+
+async def test_a_whole_run_over_tls(setting: Setting) -> None:
+    work = [PretendedWork(client) for client in range(3)]
+    codes = await asyncio.gather(setting.conduct(), *(setting.agent(client, work=work[client]) for client in range(3)))
+    assert codes == [EXIT_COMPLETE, 0, 0, 0]
+    trials, state = await FilesSink(setting.results).load()
+    assert sum(map(len, trials.values())) == 4
+    assert state is not None
+    assert state.trials_done == 4
+    starts = zip(*(one.started_at for one in work), strict=True)
+    assert all(max(trial) - min(trial) < 250_000_000 for trial in starts)
+
+
+async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(setting: Setting, tmp_path: Path) -> None:
+    wrong = another_secret(setting, tmp_path / "wrong", token=b"guess")
+    async with running(setting):
+        assert await setting.agent(0, secret=wrong) == EXIT_REFUSED
+        connection = Connection(setting.url, wrong)
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        post = ResultPost(
+            epoch="epoch",
+            client=0,
+            instance="i",
+            trial=TrialKey(point="w-000", pass_number=0, attempt=0),
+            document=make_document(0, 0),
+        )
+        for request in (
+            connection.register(registration),
+            connection.post(post),
+            connection.clock(1),
+            connection.orders(client=0, instance="i", epoch="epoch", after=-1, hold=1),
+        ):
+            with pytest.raises(RefusedError) as caught:
+                await request
+            assert caught.value.code == "BadToken"
+        await connection.close()
+    _, state = await FilesSink(setting.results).load()
+    assert state is not None
+    assert state.registered == ()
+
+
+@pytest.mark.parametrize("header", [{}, {"Authorization": "Basic x"}, {"Authorization": "Bearer "}])
+async def test_a_request_without_the_token_is_refused(setting: Setting, header: dict[str, str]) -> None:
+    async with running(setting), aiohttp.ClientSession() as session:
+        context = Connection(setting.url, setting.secret)
+        for method, path in (("GET", "/v1/clock"), ("POST", "/v1/clients"), ("GET", "/v1/nothing")):
+            async with session.request(
+                method, setting.url + path, ssl=False, headers=header, server_hostname=SERVER_NAME
+            ) as response:
+                assert response.status == 401
+        await context.close()
+
+
+async def test_an_agent_does_not_talk_to_a_conductor_with_another_certificate(setting: Setting, tmp_path: Path) -> None:
+    other = make_secret()
+    wrong = another_secret(setting, tmp_path / "wrong", certificate=other[CERTIFICATE_FILE])
+    async with running(setting):
+        connection = Connection(setting.url, wrong)
+        with pytest.raises(UnreachableError, match=r"(?i)certificate"):
+            await connection.clock(1)
+        await connection.close()
+
+
+async def test_another_protocol_version_is_refused_with_a_remedy(setting: Setting) -> None:
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION + 1, client=0, instance="i", node="n")
+        with pytest.raises(RefusedError, match="one image for both") as caught:
+            await connection.register(registration)
+        assert caught.value.code == "BadProtocol"
+
+
+async def test_a_malformed_request_is_refused_and_the_conductor_lives_on(setting: Setting) -> None:
+    async with running(setting) as connection, aiohttp.ClientSession() as session:
+        token = (setting.secret / TOKEN_FILE).read_text()
+        for body in (b"", b"{", b'{"protocol": 1}', b"\xff" * 10):
+            async with session.post(
+                setting.url + "/v1/clients", ssl=False, data=body, headers={"Authorization": f"Bearer {token}"}
+            ) as response:
+                assert response.status == 400
+        await connection.clock(1)
+
+
+async def test_a_held_request_is_answered_when_its_time_is_up(setting: Setting) -> None:
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        registered = await connection.register(registration)
+        begun = time.monotonic()
+        ordered = await connection.orders(client=0, instance="i", epoch=registered.epoch, after=0, hold=1)
+        assert ordered.sequence == 0
+        assert time.monotonic() - begun >= 0.9
+
+
+async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None:
+    begun = time.monotonic()
+    assert await setting.agent(0) == EXIT_SILENCE
+    assert QUICK.silence <= time.monotonic() - begun < QUICK.silence + 10
+
+
+async def test_agents_live_through_a_restart_of_the_conductor(setting: Setting) -> None:
+    first = asyncio.create_task(setting.conduct("first"))
+    agents = [asyncio.create_task(setting.agent(client)) for client in range(3)]
+    async with asyncio.timeout(20):
+        while not any((setting.results / "results").glob("*.json")):
+            await asyncio.sleep(0.02)
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    assert await setting.conduct("second") == EXIT_COMPLETE
+    assert await asyncio.gather(*agents) == [0, 0, 0]
+    trials, _ = await FilesSink(setting.results).load()
+    epochs = {trial.epoch for recorded in trials.values() for trial in recorded}
+    assert epochs == {"first", "second"}
+
+
+async def test_a_failed_preparation_ends_the_run_with_the_agents_words(setting: Setting) -> None:
+    broken = PretendedWork(1, broken="the disk is made of cheese")
+    code, *_ = await asyncio.gather(
+        setting.conduct(), setting.agent(0), setting.agent(1, work=broken), setting.agent(2)
+    )
+    _, state = await FilesSink(setting.results).load()
+    assert state is not None
+    assert state.failure is not None
+    assert code == EXIT_OF_FAILURE[state.failure.reason]
+    assert "client 1 on here: the disk is made of cheese" in state.failure.message
+
+
+async def test_posting_a_document_twice_changes_nothing(setting: Setting) -> None:
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        registered = await connection.register(registration)
+        post = ResultPost(
+            epoch=registered.epoch,
+            client=0,
+            instance="i",
+            trial=TrialKey(point="w-000", pass_number=0, attempt=0),
+            document=make_document(0, 0),
+        )
+        assert [await connection.post(post) for _ in range(2)] == [False, False]
+
+
+def test_the_secret_is_readable_by_its_owner_only(setting: Setting) -> None:
+    assert setting.secret.stat().st_mode & 0o777 == 0o700
+    for path in setting.secret.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600
