@@ -47,7 +47,7 @@ test: lint type ## Lint, check types and run every test, also those that need a 
 
 .PHONY: test-fast
 test-fast: setup ## Run the tests that need nothing but Python
-	cd operator && $(BIN)/pytest -m "not fio and not system"
+	cd operator && $(BIN)/pytest -m "not fio and not system and not crd"
 
 .PHONY: verify
 verify: setup ## Fail if a generated file is not what its source says

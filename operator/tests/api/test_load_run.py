@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.run import MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
+from plimsoll.api.run import MAX_REPETITIONS, MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
@@ -129,7 +129,7 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
         ({"repetition": 3}, "spec.repetition: is not a known field; remove it or correct its spelling"),
         ({"prepare": {"settle_seconds": 3}}, "spec.prepare.settle_seconds: is not a known field; remove it or correct"),
         ({"repetitions": 0}, "spec.repetitions: 0 must be at least 1"),
-        ({"repetitions": 21}, "spec.repetitions: 21 must be at most 20"),
+        ({"repetitions": 21}, f"spec.repetitions: 21 must be at most {MAX_REPETITIONS}"),
         ({"repetitions": "5"}, 'spec.repetitions: "5" must be a whole number'),
         ({"repetitions": True}, "spec.repetitions: true must be a whole number"),
         ({"repetitions": 5.0}, "spec.repetitions: 5.0 must be a whole number"),
@@ -317,7 +317,7 @@ def test_text(text: str, expected: str) -> None:
 def test_all_problems_are_reported_at_once_in_their_order() -> None:
     wrong = document(
         clients={"count": 0, "spreads": "Required"},
-        workloads=[workload(clients=2), workload(name="B", runtimeSeconds=10)],
+        workloads=[workload(clients=2), workload(name="B", rampSeconds="10")],
         repetitions="many",
     )
     found = problems(wrong | {"kind": "Run"})

@@ -1,6 +1,5 @@
 """Results as a run leaves them behind."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +133,3 @@ def save(directory: Path, results: list[BenchmarkResult]) -> None:
     for one in results:
         path = directory / RESULTS_DIRECTORY / f"{one.metadata.name}.json"
         replace_file(path, one.model_dump_json(indent=1), sync=False)
-
-
-Make = Callable[..., BenchmarkResult]

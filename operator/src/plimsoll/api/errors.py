@@ -8,6 +8,9 @@ from pydantic_core import ErrorDetails
 
 from plimsoll.api.wording import remedy_of, shown
 
+_WITHOUT_VALUE = ("missing", "extra_forbidden", "json_invalid")
+"""Kinds of error of which the value says nothing: an unknown field is named by its path."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -59,7 +62,17 @@ def problems_of(error: ValidationError, *, prefix: Sequence[int | str] = ()) -> 
 
     `prefix` is the location of the validated part within the whole document.
     """
-    return tuple(problem for details in error.errors(include_url=False) for problem in _problems_from(details, prefix))
+    found = error.errors(include_url=False)
+    own = [details for details in found if not _follows_from_entries(details, found)]
+    return tuple(problem for details in own for problem in _problems_from(details, prefix))
+
+
+def _follows_from_entries(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
+    """Tell whether a list is too short only because bad entries were not counted: those are reported themselves."""
+    location = details["loc"]
+    return details["type"] == "too_short" and any(
+        len(other["loc"]) > len(location) and other["loc"][: len(location)] == location for other in found
+    )
 
 
 def _problems_from(details: ErrorDetails, prefix: Sequence[int | str]) -> tuple[Problem, ...]:
@@ -67,8 +80,7 @@ def _problems_from(details: ErrorDetails, prefix: Sequence[int | str]) -> tuple[
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, SpecError):
         return tuple(replace(problem, field=_joined(path, problem.field)) for problem in cause.problems)
-    # An unknown field is named by its path; that it has a value does not matter.
-    value = "" if details["type"] in ("missing", "extra_forbidden") else shown(details["input"])
+    value = "" if details["type"] in _WITHOUT_VALUE else shown(details["input"])
     return (Problem(field=path, value=value, remedy=remedy_of(details)),)
 
 

@@ -74,3 +74,28 @@ class FailureReason(StrEnum):
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
+
+
+class ConditionType(StrEnum):
+    """What a condition of a `BenchmarkRun` is about, in the order of a run's life.
+
+    `Reconciling` and `Stalled` are there only while they are True, as kstatus wants it.
+    """
+
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
+    SUCCEEDED = "Succeeded"
+    ADMITTED = "Admitted"
+    STORAGE_READY = "StorageReady"
+    CLIENTS_READY = "ClientsReady"
+    MEASURED = "Measured"
+    CLEANED_UP = "CleanedUp"
+    SUSPENDED = "Suspended"
+
+
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"

@@ -3,6 +3,7 @@
 Every kind of error that a document can cause is worded here. Unforeseen kinds keep the library's own words.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ def shown(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
     return text if len(text) <= _SHOWN_VALUE_CHARACTERS else text[: _SHOWN_VALUE_CHARACTERS - 1] + "…"
 
 

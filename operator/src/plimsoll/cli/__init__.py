@@ -1,4 +1,4 @@
-"""The command line: `plimsoll plan | run | results`, and the two programs that `run` and pods start."""
+"""The command line: `plimsoll plan | run | results`, and the three programs that pods and `run` start."""
 
 import importlib
 
@@ -10,6 +10,7 @@ _COMMANDS = {
     "plan": "plimsoll.cli.plan",
     "run": "plimsoll.cli.run",
     "results": "plimsoll.cli.results",
+    "operator": "plimsoll.cli.operator",
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",
 }

@@ -21,8 +21,8 @@ def read_run(path: Path) -> BenchmarkRun:
     try:
         with path.open("rb") as file:
             # No more of an endless file than it takes to refuse it.
-            text = file.read(MAX_TEXT_BYTES + 1).decode()
-        return load_run(text)
+            content = file.read(MAX_TEXT_BYTES + 1)
+        return load_run(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
     except UnicodeDecodeError as error:
         _refuse(path, SpecError([Problem(field="", remedy=f"is not UTF-8 text (byte {error.start})")]))
     except OSError as error:

@@ -138,9 +138,10 @@ def duration(nanoseconds: float | None) -> str:
     """Write a latency with three significant digits and the unit that suits it."""
     if nanoseconds is None:
         return _NONE
+    rounded = float(f"{nanoseconds:.2e}")  # first, as 999.9 µs is 1.00 ms
     for unit, size in (("s", _SECOND), ("ms", _MILLISECOND), ("µs", _MICROSECOND)):
-        if nanoseconds >= size:
-            return f"{_three_digits(nanoseconds / size)} {unit}"
+        if rounded >= size:
+            return f"{_three_digits(rounded / size)} {unit}"
     return f"{nanoseconds:.0f} ns"
 
 

@@ -150,12 +150,13 @@ def _tool_of(workload: Workload, place: Path) -> Tool:
 
 
 def _axes(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
+    """Return the axes in the order of the tool's fields: an API server does not keep that of the document."""
     axes: dict[str, Sequence[JsonValue]] = {}
     problems: list[Problem] = []
-    for name, value in parameters.items():
+    fields = [str(field.alias) for field in tool.parameters.model_fields.values()]
+    for name in (field for field in fields if field in tool.parameters.axes and field in parameters):
         try:
-            if name in tool.parameters.axes:
-                axes[name] = _axis(name, value, place)
+            axes[name] = _axis(name, parameters[name], place)
         except SpecError as error:
             problems += error.problems
     if problems:

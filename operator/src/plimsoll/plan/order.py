@@ -25,3 +25,8 @@ def client_seed(seed: int, *, point: str, pass_number: int, client: int) -> int:
     """
     number = int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big")
     return number % _SEEDS + 1
+
+
+def run_seed(uid: str) -> int:
+    """Return the seed of a run that names none: the same for the same object, whoever asks and however often."""
+    return int.from_bytes(_hash("run", uid)[:7], "big")

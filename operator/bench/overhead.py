@@ -1,0 +1,122 @@
+"""fio through Plimsoll against fio alone."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import Popen
+
+from pydantic import JsonValue
+
+from bare import Figures, figures_of, run_bare
+from figures import heading, median_and_range, plain, table
+from place import BENCH, fio, fresh, fresh_secret, running
+from plimsoll.api.result import Trial
+from plimsoll.cli.launch import free_port
+from plimsoll.plan.document import Plan
+from plimsoll.plan.order import client_seed
+from runs import Shape, usable, write_plan
+
+_VOLUME_BYTES = 512 * 2**20
+_LIMIT_SECONDS = 180.0
+_PAUSE_SECONDS = 1.5
+"""A bare run waits as long as Plimsoll does between trials, so that the storage rests equally long before both."""
+
+_DEPTHS = ((16, 6), (1, 4))
+"""Depth and number of pairs."""
+
+
+def measure() -> None:
+    heading(
+        "overhead: fio through Plimsoll / fio alone",
+        "One client, randread 4Ki, O_DIRECT, no rate limit, one file, in the order P F F P P F F P..., with\n"
+        "   conductor and agent stopped during F. A pair is a P and the F beside it; p99 comes from bins 1.6 % wide.",
+    )
+    rows = [row for depth, pairs in _DEPTHS for row in _rows(depth, pairs)]
+    table(("depth, quantity", "pairs", "median P/F", "range", "same/same range", "median F"), rows)
+    print("   same/same: the second of two equal runs in a row divided by the first, P/P and F/F: the noise here.")
+
+
+def _rows(depth: int, pairs: int) -> Iterator[tuple[str, ...]]:
+    through, alone = _alternate(depth, pairs)
+    for name, unit in (("IOPS", 1.0), ("p99 us", 1000.0)):
+        plimsoll, bare = _values(name, through), _values(name, alone)
+        ratios = [p / f for p, f in zip(plimsoll, bare, strict=True)]
+        median, extent = median_and_range(ratios, plain(3))
+        _, noise = median_and_range([*_in_a_row(plimsoll, 1), *_in_a_row(bare, 0)], plain(3))
+        usual, _ = median_and_range([value / unit for value in bare], plain(0))
+        yield f"{depth}, {name}", str(pairs), median, extent, noise, usual
+
+
+def _values(name: str, figures: Sequence[Figures]) -> list[float]:
+    return [item.iops if name == "IOPS" else float(item.p99_nanoseconds) for item in figures]
+
+
+def _in_a_row(values: Sequence[float], first: int) -> list[float]:
+    """Return the ratios of those that ran one after the other: P 1 and 2, 3 and 4, ...; F 0 and 1, 2 and 3, ..."""
+    return [values[number + 1] / values[number] for number in range(first, len(values) - 1, 2)]
+
+
+def _alternate(depth: int, pairs: int) -> tuple[list[Figures], list[Figures]]:
+    """Return what both gave, pair by pair, in the order P F F P P F F P..."""
+    directory = fresh("overhead")
+    results, secret, port = directory / "out", fresh_secret(directory), free_port()
+    parameters: dict[str, JsonValue] = {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [depth]}
+    shape = Shape(
+        name="overhead",
+        clients=1,
+        size=str(_VOLUME_BYTES),
+        fio=parameters,
+        ramp_seconds=2,
+        runtime_seconds=8,
+        repetitions=pairs,
+    )
+    plan, data = write_plan(shape, results), directory / "client-0.data"
+    agent_options = [
+        *("--conductor", f"https://127.0.0.1:{port}", "--secret", str(secret), "--client", "0", "--fio", fio()),
+        *("--work", str(directory / "work"), "--file", str(data), "--capacity", str(_VOLUME_BYTES)),
+    ]
+    with ExitStack() as stack:
+        argv = [str(BENCH / "pausing_conductor.py"), str(results), str(secret), str(port)]
+        conductor = stack.enter_context(running(argv, directory / "conductor.log", pipes=True))
+        agent = stack.enter_context(running(["-m", "plimsoll", "agent", *agent_options], directory / "agent.log"))
+        return _pairs(plan, data, conductor, agent)
+
+
+def _pairs(plan: Plan, data: Path, conductor: Popen[str], agent: Popen[str]) -> tuple[list[Figures], list[Figures]]:
+    through: list[Figures] = []
+    alone: list[Figures] = []
+    while len(through) < plan.repetitions:
+        trial = _next_trial(conductor)
+        if usable([trial]):
+            through.append(figures_of(trial))
+            if len(through) % 2:
+                alone += _bare_runs(plan, data, (conductor, agent), range(len(alone), len(alone) + 2))
+        assert conductor.stdin is not None
+        conductor.stdin.write("\n")
+        conductor.stdin.flush()
+    return through, alone
+
+
+def _next_trial(conductor: Popen[str]) -> Trial:
+    """Wait until the conductor pauses. It bounds the attempts itself, and ends when they are used up."""
+    assert conductor.stdout is not None
+    ready, _, _ = select.select([conductor.stdout], [], [], _LIMIT_SECONDS)
+    line = conductor.stdout.readline() if ready else ""
+    assert line, "the conductor recorded nothing; see its log"
+    return Trial.model_validate_json(line)
+
+
+def _bare_runs(plan: Plan, data: Path, others: Sequence[Popen[str]], passes: range) -> Iterator[Figures]:
+    """Run fio alone, with the seeds of those passes, while everybody else stands still."""
+    point = plan.points[0]
+    for process in others:
+        os.kill(process.pid, signal.SIGSTOP)
+    for number in passes:
+        time.sleep(_PAUSE_SECONDS)
+        yield run_bare(point, data, client_seed(plan.seed, point=point.name, pass_number=number, client=0))
+    for process in others:
+        os.kill(process.pid, signal.SIGCONT)

@@ -1,0 +1,123 @@
+"""Many real agents in one process, which only pretend to work: `simulated_agents.py URL SECRET FIRST COUNT OUTPUT`."""
+
+import asyncio
+import json
+import logging
+import resource
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.connection import Connection
+from plimsoll.agent.worker import Armed, Progress
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report
+from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FioParameters
+from synthetic import SECOND, document
+
+_DATA_SET = VolumeTarget(kind=VolumeKind.FILE, path="/nowhere", size=2**30)
+
+
+@dataclass
+class Notes:
+    """When one agent saw what: event -> attempt -> Unix nanoseconds."""
+
+    client: int
+    t0: dict[str, int] = field(default_factory=dict)
+    ordered: dict[str, int] = field(default_factory=dict)
+    armed: dict[str, int] = field(default_factory=dict)
+    released: dict[str, int] = field(default_factory=dict)
+    woke: dict[str, int] = field(default_factory=dict)
+
+
+class NotingConnection(Connection):
+    """A connection that notes when orders come in and when the word that it is armed has arrived."""
+
+    def __init__(self, url: str, secret: Path, notes: Notes) -> None:
+        super().__init__(url, secret)
+        self._notes = notes
+        self._trial = ""
+
+    async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
+        ordered = await super().orders(client=client, instance=instance, epoch=epoch, after=after, hold=hold)
+        if ordered.sequence > after and isinstance(ordered.order, Arm | Go):
+            self._trial = str(ordered.order.trial)
+            noted = self._notes.ordered if isinstance(ordered.order, Arm) else self._notes.released
+            noted.setdefault(self._trial, time.time_ns())
+        return ordered
+
+    async def report(self, report: Report) -> None:
+        await super().report(report)
+        if report.state is AgentState.ARMED:
+            self._notes.armed.setdefault(self._trial, time.time_ns())
+
+
+class PretendedWork:
+    """Notes when it would have started its tool, waits, and makes up a document."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    async def facts(self) -> dict[str, JsonValue]:
+        return {"kernel": "simulated", "tools": {"fio": "fio-3.39"}}
+
+    async def prepare(self, order: Prepare, progress: Progress) -> int:
+        del order
+        progress(_DATA_SET.size, _DATA_SET.size)
+        return _DATA_SET.size
+
+    def arm(self, order: Arm) -> Armed:
+        self._notes.t0[str(order.trial)] = order.t0_nanoseconds
+        timing = Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds)
+        context = StepContext(
+            step=StepKind.MEASURE, target=_DATA_SET, timing=timing, seed=order.seed, work_directory="/nowhere"
+        )
+        return Armed(order=order, parameters=FioParameters(), context=context, argv=("fio",), environment={})
+
+    async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument:
+        order = armed.order
+        self._notes.woke[str(order.trial)] = time.time_ns()
+        ends_at = order.t0_nanoseconds + (order.ramp_seconds + order.runtime_seconds) * SECOND
+        await asyncio.sleep((ends_at - time.time_ns()) / SECOND)
+        return document(
+            self._notes.client,
+            order.t0_nanoseconds,
+            ramp=order.ramp_seconds,
+            runtime=order.runtime_seconds,
+            clock=clock,
+        )
+
+
+async def _serve(url: str, secret: Path, notes: Notes) -> int:
+    connection = NotingConnection(url, secret, notes)
+    identity = Identity(client=notes.client, attempt=0, node=f"node-{notes.client % 20}")
+    try:
+        return await Agent(
+            identity=identity, connection=connection, work=PretendedWork(notes), silence_seconds=60.0
+        ).run()
+    finally:
+        await connection.close()
+
+
+async def _serve_all(url: str, secret: Path, everybody: list[Notes]) -> list[int]:
+    return await asyncio.gather(*(_serve(url, secret, notes) for notes in everybody))
+
+
+def main() -> None:
+    url, secret, first, count, output = sys.argv[1:]
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
+    everybody = [Notes(client=int(first) + number) for number in range(int(count))]
+    codes = asyncio.run(_serve_all(url, Path(secret), everybody))
+    found = {"codes": codes, "agents": [vars(notes) for notes in everybody]}
+    Path(output).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

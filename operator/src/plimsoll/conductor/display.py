@@ -1,0 +1,60 @@
+"""A result in words, for `kubectl get`. Programs read the numbers; these texts are for people and bounded."""
+
+from collections.abc import Callable, Iterable
+
+from plimsoll.api.names import Operation
+from plimsoll.api.result import OperationSummary, ResultStatus, Statistic
+from plimsoll.api.status import ResultDisplay
+
+_MAX_CHARACTERS = 64
+_MEBIBYTE = 2**20
+_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
+
+
+def result_display(status: ResultStatus, repetitions: int) -> ResultDisplay:
+    """Return what a table shows of a point; a point without numbers shows only that it has none."""
+    summary = status.summary
+    trials = f"{summary.trials if summary else 0}/{repetitions}"
+    shown = _shown(summary.operations) if summary else ()
+    if not shown:
+        return ResultDisplay(trials=trials)
+    return ResultDisplay(
+        operation=_joined(shown, lambda operation: operation.operation.value),
+        iops=_joined(shown, lambda operation: _rate(operation.iops)),
+        bytes_per_second=_joined(shown, lambda operation: f"{operation.bytes_per_second.mean / _MEBIBYTE:,.1f} MiB/s"),
+        p99=_joined(shown, _p99),
+        trials=trials,
+    )
+
+
+def _shown(operations: Iterable[OperationSummary]) -> tuple[OperationSummary, ...]:
+    """Return what moves data, if anything does: what a sync takes is in the numbers."""
+    everything = tuple(operations)
+    return tuple(operation for operation in everything if operation.operation is not Operation.SYNC) or everything
+
+
+def _joined(operations: Iterable[OperationSummary], text: Callable[[OperationSummary], str]) -> str:
+    return " / ".join(map(text, operations))[:_MAX_CHARACTERS]
+
+
+def _rate(statistic: Statistic) -> str:
+    mean = f"{statistic.mean:,.0f}"
+    if statistic.low is None or statistic.high is None:
+        return mean
+    return f"{mean} ± {(statistic.high - statistic.low) / 2:,.0f}"
+
+
+def _p99(operation: OperationSummary) -> str:
+    percentile = operation.percentiles.get("99")
+    return "-" if percentile is None else _duration(percentile.mean)
+
+
+def _duration(nanoseconds: float) -> str:
+    """Return a latency with three significant digits and the unit that suits it."""
+    rounded = float(f"{nanoseconds:.2e}")  # first, as 999.9 µs is 1.00 ms
+    for unit, size in _UNITS:
+        if rounded >= size:
+            value = rounded / size
+            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 - powers of ten
+            return f"{value:.{digits}f} {unit}"
+    return f"{nanoseconds:.0f} ns"

@@ -1,0 +1,49 @@
+"""What all handlers share: one object, put into kopf's memo at start-up."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from plimsoll.kube.port import Kube
+from plimsoll.lifecycle.settings import Settings
+
+
+def utc_now() -> datetime:
+    """Return now."""
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """The operator's connections and what it knows between two looks at a run, by UID.
+
+    Attributes:
+        wakeups: set when something of a run, or of the queue, has changed.
+        locks: held while a run is looked at, so that daemon and deletion never work on it at once.
+        said: the last status written, because kopf's view of a run lags behind the operator's own writes.
+    """
+
+    kube: Kube
+    settings: Settings
+    now: Callable[[], datetime] = utc_now
+    wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
+    locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    said: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def wake(self, uid: str) -> None:
+        """Have a run looked at soon."""
+        self.wakeups[uid].set()
+
+    def wake_all(self) -> None:
+        """Have all unfinished runs looked at soon."""
+        for event in self.wakeups.values():
+            event.set()
+
+    def forget(self, uid: str) -> None:
+        """Drop what is known of a run that needs no attention any more."""
+        self.wakeups.pop(uid, None)
+        self.locks.pop(uid, None)
+        self.said.pop(uid, None)

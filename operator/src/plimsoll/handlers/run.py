@@ -1,0 +1,127 @@
+"""A run's daemon and its deletion: the whole kopf surface of a `BenchmarkRun`."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import kopf
+
+from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, VERSION
+from plimsoll.conductor.secret import make_secret
+from plimsoll.handlers.context import Context
+from plimsoll.kube.errors import ApiError
+from plimsoll.kube.execute import execute
+from plimsoll.kube.gather import gather
+from plimsoll.kube.port import Kind
+from plimsoll.lifecycle.admission import Entry, ahead_of
+from plimsoll.lifecycle.attention import needs_attention
+from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.step import step, step_deletion
+
+_RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
+_RETRY_SECONDS = 5.0
+_DELETION_LOOK_SECONDS = 2.0
+_DELETION_SECONDS = 300.0
+
+
+def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
+    return needs_attention(body)
+
+
+@kopf.daemon(
+    GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
+)
+async def drive(  # noqa: PLR0913 - kopf's
+    body: kopf.Body,
+    uid: str,
+    memo: kopf.Memo,
+    stopped: kopf.DaemonStopped,
+    queue: kopf.Index,
+    logger: kopf.Logger,
+    **_: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Bring one run towards its end, until it needs no attention, is deleted, or the operator stops."""
+    context: Context = memo.context
+    wake = context.wakeups[uid]
+    while not stopped:
+        wake.clear()
+        try:
+            decision = await _look(context, body, queue)
+        except ApiError as error:
+            logger.warning("the API did not do as asked, trying again in %s s: %s", _RETRY_SECONDS, error)
+            await _wait(wake, stopped, _RETRY_SECONDS)
+            continue
+        if decision.done:
+            context.forget(uid)
+            return
+        await _wait(wake, stopped, decision.requeue_seconds)
+
+
+@kopf.on.delete(GROUP, VERSION, "benchmarkruns", when=_attention)
+async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401
+    """Take a deleted run's objects away in order; the finalizer stays until they are gone."""
+    context: Context = memo.context
+    run = run_of(body)
+    async with context.locks[uid]:
+        for _look_number in range(int(_DELETION_SECONDS / _DELETION_LOOK_SECONDS)):
+            try:
+                seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=uid)
+                actions, fact = step_deletion(seen)
+                await execute(actions, context.kube, make_secret=make_secret)
+            except ApiError as error:
+                logger.warning("teardown goes on: %s", error)
+            else:
+                if fact.holds:
+                    context.forget(uid)
+                    return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_DELETION_LOOK_SECONDS):
+                    await context.wakeups[uid].wait()
+            context.wakeups[uid].clear()
+    message = f"teardown is not complete after {_DELETION_SECONDS:.0f} s, going on: {fact.message}"
+    raise kopf.TemporaryError(message, delay=30)
+
+
+async def _look(context: Context, body: kopf.Body, queue: kopf.Index) -> Decision:
+    """Observe, decide, act, say."""
+    run = run_of(_with_last_said(context, body))
+    async with context.locks[run.uid]:
+        ahead = ahead_of(run.uid, _entries(queue))
+        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid, ahead=ahead)
+        decision = step(run, seen, context.settings, context.now())
+        await _say(context, run, decision, body)
+        await execute(decision.actions, context.kube, make_secret=make_secret)
+    return decision
+
+
+async def _say(context: Context, run: Run, decision: Decision, body: kopf.Body) -> None:
+    """Write the status if it has changed, and an event for every transition that was written."""
+    status = dict(decision.status)
+    if context.said.get(run.uid) == status:
+        return
+    await context.kube.patch_status(_RUN, run.name, run.namespace, status)
+    context.said[run.uid] = status
+    for event in decision.events:
+        kopf.event(body, type=event.kind, reason=event.reason, message=event.message)
+
+
+def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:
+    """Return the run with the status that was written last: kopf's view of it may be older."""
+    said = context.said.get(body["metadata"]["uid"])
+    return dict(body) if said is None else {**body, "status": said}
+
+
+def _entries(queue: kopf.Index) -> list[Entry]:
+    return [entry for store in queue.values() for entry in store]
+
+
+async def _wait(wake: asyncio.Event, stopped: kopf.DaemonStopped, seconds: float | None) -> None:
+    """Wait until something has changed, the daemon is to stop, or time is up."""
+    waiting = [asyncio.ensure_future(wake.wait()), asyncio.ensure_future(stopped.wait())]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()

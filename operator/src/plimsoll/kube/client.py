@@ -1,0 +1,265 @@
+"""The port over `kubernetes.aio`, the only module that knows that library.
+
+Of the library it uses the configuration, the connection and the dynamic client's requests, with plain dictionaries.
+There are no hidden retries: see `plimsoll.kube.retry`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client.exceptions import ApiException
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.dynamic import DynamicClient
+
+from plimsoll import __version__
+from plimsoll.kube.discovery import Discovery
+from plimsoll.kube.errors import (
+    Answer,
+    ApiError,
+    ConflictError,
+    CredentialsError,
+    InvalidError,
+    NotFoundError,
+    TransientError,
+    UnknownKindError,
+)
+from plimsoll.kube.port import Kind, Object
+
+FIELD_MANAGER = "plimsoll"
+"""Whose fields are whose: what an apply of this manager no longer names goes away."""
+
+PAGE_SIZE = 500
+
+_TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
+_MERGE_PATCH = "application/merge-patch+json"
+_JSON_PATCH = "application/json-patch+json"
+_FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
+
+
+class AioKube:
+    """A connection to one API server: `async with AioKube() as kube`. See `plimsoll.kube.port.Kube` for the verbs."""
+
+    _client: DynamicClient
+    _api: ApiClient
+
+    def __init__(self, *, kubeconfig: str | None = None) -> None:
+        """Use that file, or $KUBECONFIG, or the pod's own credentials, or ~/.kube/config, whichever comes first."""
+        self._kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")
+        self._discovery = Discovery(self._fetch)
+
+    async def __aenter__(self) -> Self:
+        self._api = ApiClient(await _configuration(self._kubeconfig))
+        self._api.user_agent = f"plimsoll/{__version__}"
+        # Not awaited, as its manual says: that would start the library's discovery.
+        self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._api.close()  # type: ignore[no-untyped-call]
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """Return an object, or None if there is none."""
+        resource = await self._discovery.resource(kind)
+        try:
+            return await self._ask("get", resource.single(name, namespace), kind, _asked("get", kind, name, namespace))
+        except NotFoundError:
+            return None
+
+    async def list(
+        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Object]:
+        """Return the objects with these labels; see `Kube.list`."""
+        asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
+        resource = await self._discovery.resource(kind)
+        query = [("limit", str(PAGE_SIZE))]
+        if labels:
+            query.append(("labelSelector", ",".join(f"{key}={value}" for key, value in labels.items())))
+        found: list[Object] = []
+        token = ""
+        while True:
+            page = [*query, ("continue", token)] if token else query
+            try:
+                answer = await self._ask("get", resource.collection(namespace), kind, asked, query=page)
+            except _ExpiredError:
+                # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
+                found, token, query = [], "", query[1:]
+                continue
+            # The entries of a list do not say what they are.
+            own = {"apiVersion": kind.api_version, "kind": kind.kind}
+            found += [own | item for item in answer.get("items") or ()]
+            token = answer.get("metadata", {}).get("continue", "")
+            if not token:
+                return found
+
+    async def create(self, obj: Object) -> bool:
+        """Create an object; false if one of that name exists, which is left as it is."""
+        kind, name, namespace = _identity(obj)
+        resource = await self._discovery.resource(kind)
+        asked = _asked("create", kind, name, namespace)
+        resource.single(name, namespace)  # refuses what has no place
+        try:
+            await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=[_FIELD_MANAGER])
+        except _AlreadyExistsError:
+            return False
+        return True
+
+    async def apply(self, obj: Object) -> Object:
+        """Make an object what it says here; fields that others own and this names are taken over."""
+        kind, name, namespace = _identity(obj)
+        resource = await self._discovery.resource(kind)
+        return await self._ask(
+            "patch",
+            resource.single(name, namespace),
+            kind,
+            _asked("apply", kind, name, namespace),
+            body=obj,
+            content_type="application/apply-patch+yaml",
+            query=[_FIELD_MANAGER, ("force", "true")],
+        )
+
+    async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
+        """Merge a patch (RFC 7386) into an object."""
+        return await self._patch(kind, name, namespace, patch, _MERGE_PATCH)
+
+    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
+        """Replace the given top-level fields of an object's status; see `Kube.patch_status`.
+
+        By a JSON patch (RFC 6902), because a merge patch would leave the keys of an old object in the new one.
+        """
+        operations: list[Object] = []
+        for field, value in status.items():
+            path = f"/status/{field}"
+            operations.append({"op": "add", "path": path, "value": value})
+            if value is None:
+                operations.append({"op": "remove", "path": path})
+        try:
+            return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
+        except InvalidError:
+            # An object without any status has no place to add a field; then a merge replaces nothing and may be used.
+            return await self._patch(kind, name, namespace, {"status": status}, _MERGE_PATCH, subresource="/status")
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
+    ) -> bool:
+        """Delete an object, only if it has that UID where one is given; false if there is none."""
+        resource = await self._discovery.resource(kind)
+        # Without a policy the dependants of a Job would be orphaned.
+        options: dict[str, Any] = {"propagationPolicy": "Foreground" if foreground else "Background"}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        path, asked = resource.single(name, namespace), _asked("delete", kind, name, namespace)
+        try:
+            await self._ask("delete", path, kind, asked, body=options)
+        except NotFoundError:
+            return False
+        except ConflictError:
+            if uid is None or await self._uid(kind, name, namespace) == uid:
+                raise
+            return False
+        return True
+
+    async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
+        found = await self.get(kind, name, namespace)
+        return None if found is None else str(found["metadata"]["uid"])
+
+    async def _patch(
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        patch: Object | Sequence[Object],
+        content_type: str,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        resource = await self._discovery.resource(kind)
+        return await self._ask(
+            "patch",
+            resource.single(name, namespace) + subresource,
+            kind,
+            _asked(f"patch {subresource[1:]}".strip(), kind, name, namespace),
+            body=patch,
+            content_type=content_type,
+            query=[_FIELD_MANAGER],
+        )
+
+    async def _fetch(self, path: str) -> Mapping[str, Any]:
+        return await self._ask("get", path, None, f"get {path}")
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        kind: Kind | None,
+        asked: str,
+        *,
+        body: Object | Sequence[Object] | None = None,
+        content_type: str = "application/json",
+        query: Sequence[tuple[str, str]] = (),
+    ) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = await self._client.request(
+                method,
+                path,
+                body=body,
+                content_type=content_type,
+                query_params=list(query),
+                serializer=_as_it_is,
+                _request_timeout=_TIMEOUT,
+            )
+        except ApiException as error:
+            failure = _failure(asked, Answer(error.status or 0, error.body or "", error.headers or {}))
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise TransientError(asked, str(error) or type(error).__name__) from error
+        else:
+            return answer
+        if kind is not None and isinstance(failure, UnknownKindError):
+            self._discovery.forget(kind)
+        raise failure
+
+
+class _AlreadyExistsError(ApiError):
+    """There is an object of that name."""
+
+
+class _ExpiredError(ApiError):
+    """The rest of the list is not to be had any more."""
+
+
+def _failure(asked: str, answer: Answer) -> ApiError:
+    if answer.already_exists:
+        return _AlreadyExistsError(asked, "it exists")
+    if answer.is_expired:
+        return _ExpiredError(asked, "expired")
+    return answer.error(asked)
+
+
+def _as_it_is(_: object, document: dict[str, Any]) -> dict[str, Any]:
+    return document
+
+
+def _identity(obj: Object) -> tuple[Kind, str, str | None]:
+    metadata = obj["metadata"]
+    return Kind.of(obj), metadata["name"], metadata.get("namespace")
+
+
+def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
+    return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"
+
+
+async def _configuration(kubeconfig: str | None) -> Configuration:
+    configuration = Configuration()
+    try:
+        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        else:
+            await load_kube_config(kubeconfig, None, configuration, persist_config=False)  # type: ignore[no-untyped-call]
+    except (ConfigException, OSError) as error:
+        raise CredentialsError("find an API server", f"{error}; set KUBECONFIG, or run in a pod") from error
+    return configuration

@@ -1,0 +1,64 @@
+"""What Plimsoll asks of a Kubernetes API: seven verbs on plain dictionaries.
+
+Dictionaries rather than typed models: a model of an older version drops the fields it does not know when an object is
+written back.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Object = Mapping[str, Any]
+"""A Kubernetes object as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of object, as `apiVersion` and `kind` name it."""
+
+    api_version: str
+    kind: str
+
+    @classmethod
+    def of(cls, obj: Object) -> "Kind":
+        """Return the kind of an object."""
+        return cls(api_version=obj["apiVersion"], kind=obj["kind"])
+
+
+class Kube(Protocol):
+    """A connection to one API server. Errors are those of `plimsoll.kube.errors`."""
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """Return an object, or None if there is none."""
+        ...
+
+    async def list(
+        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Object]:
+        """Return the objects with these labels; `namespace` None means all namespaces."""
+        ...
+
+    async def create(self, obj: Object) -> bool:
+        """Create an object; false if one of that name exists, which is left as it is."""
+        ...
+
+    async def apply(self, obj: Object) -> Object:
+        """Make an object what it says here, by server-side apply as the operator's field manager."""
+        ...
+
+    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
+        """Merge a patch (RFC 7386) into an object."""
+        ...
+
+    async def patch_status(self, kind: Kind, name: str, namespace: str, status: Object) -> Object:
+        """Replace the given top-level fields of an object's status, by a merge patch of its `status` subresource."""
+        ...
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
+    ) -> bool:
+        """Delete an object, only if it has that UID where one is given; false if there is none.
+
+        `foreground` keeps it until its dependants are gone.
+        """
+        ...

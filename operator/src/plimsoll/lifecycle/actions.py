@@ -1,0 +1,45 @@
+"""What is to be done, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Create an object; if it is there already, keep that one."""
+
+    obj: Object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSecret:
+    """Create the session secret from freshly made keys, with the metadata of `obj`; if it is there already, keep it."""
+
+    obj: Object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Delete an object, if it is still the one with that UID."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    foreground: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Tell whoever watches the run of a transition. `kind` is `Normal` or `Warning`."""
+
+    kind: str
+    reason: str
+    message: str
+
+
+Action = Create | CreateSecret | Delete

@@ -1,0 +1,73 @@
+"""Names and labels of a run's objects. Deterministic: creating one twice meets the first."""
+
+from hashlib import sha256
+
+from plimsoll.api.names import GROUP
+
+MANAGED_BY = "plimsoll"
+
+LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
+LABEL_NAME = "app.kubernetes.io/name"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_RUN = f"{GROUP}/run"
+LABEL_RUN_UID = f"{GROUP}/run-uid"
+LABEL_CLIENT = f"{GROUP}/client"
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_WORKLOAD = f"{GROUP}/workload"
+
+CONDUCTOR = "conductor"
+CLIENT = "client"
+
+_MAX_NAME = 63
+_DIGEST = 8
+
+
+def child(run: str, suffix: str) -> str:
+    """Return `<run>-<suffix>`, at most 63 characters: a longer run name is cut and told apart by a digest."""
+    name = f"{run}-{suffix}"
+    if len(name) <= _MAX_NAME:
+        return name
+    digest = sha256(run.encode()).hexdigest()[:_DIGEST]
+    return f"{run[: _MAX_NAME - len(suffix) - _DIGEST - 2]}-{digest}-{suffix}"
+
+
+def label_value(text: str) -> str:
+    """Return a text as a label's value: cut to 63 characters, and told apart by a digest if it was longer."""
+    if len(text) <= _MAX_NAME:
+        return text
+    return f"{text[: _MAX_NAME - _DIGEST - 1]}-{sha256(text.encode()).hexdigest()[:_DIGEST]}"
+
+
+def plan_config_map(run: str) -> str:
+    """Return the name of the frozen plan's ConfigMap."""
+    return child(run, "plan")
+
+
+def state_config_map(run: str) -> str:
+    """Return the name of the ConfigMap in which the conductor says what it is doing."""
+    return child(run, "state")
+
+
+def session_secret(run: str) -> str:
+    """Return the name of the session secret."""
+    return child(run, "session")
+
+
+def conductor(run: str) -> str:
+    """Return the name of everything that is the conductor's: Job, Service, ServiceAccount, Role, RoleBinding."""
+    return child(run, CONDUCTOR)
+
+
+def client_job(run: str, client: int, attempt: int) -> str:
+    """Return the name of the Job of a client's process; a later process of the same client has a later attempt."""
+    return child(run, f"{CLIENT}-{client}-{attempt}")
+
+
+def client_claim(run: str, client: int) -> str:
+    """Return the name of a client's volume claim, which outlives its processes."""
+    return child(run, f"{CLIENT}-{client}")
+
+
+def result(run: str, point: str) -> str:
+    """Return the name of a point's result."""
+    return f"{run}-{point}"

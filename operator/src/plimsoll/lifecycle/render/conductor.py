@@ -1,0 +1,161 @@
+"""The conductor: its rights, its address and its Job."""
+
+from plimsoll.api.names import GROUP
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render.common import (
+    PLAN_FILE,
+    PLAN_MOUNT,
+    SECRET_MOUNT,
+    Json,
+    container_security,
+    environment,
+    metadata,
+    pod_security,
+    run_labels,
+)
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.plan.document import Plan
+
+_DEADLINE_SLACK_SECONDS = 3600
+_PERMANENT_EXIT_CODES = [10, 11, 12]
+_INTERRUPTED_EXIT_CODE = 3
+
+
+def service_account(run: Run) -> Json:
+    """Return the identity under which the conductor talks to the API."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR),
+        "automountServiceAccountToken": False,
+    }
+
+
+def role(run: Run, plan: Plan) -> Json:
+    """Return all that the conductor may do: read and patch this run's own state and results."""
+    results = [naming.result(run.name, point.name) for point in plan.points]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR),
+        "rules": [
+            {
+                "apiGroups": [""],
+                "resources": ["configmaps"],
+                "resourceNames": [naming.state_config_map(run.name)],
+                "verbs": ["get", "patch"],
+            },
+            {
+                "apiGroups": [GROUP],
+                "resources": ["benchmarkresults"],
+                "resourceNames": results,
+                "verbs": ["get"],
+            },
+            {
+                "apiGroups": [GROUP],
+                "resources": ["benchmarkresults/status"],
+                "resourceNames": results,
+                "verbs": ["patch"],
+            },
+        ],
+    }
+
+
+def role_binding(run: Run) -> Json:
+    """Return what gives the conductor its rights."""
+    name = naming.conductor(run.name)
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata(run, name, component=naming.CONDUCTOR),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": run.namespace}],
+    }
+
+
+def service(run: Run, settings: Settings) -> Json:
+    """Return the conductor's stable address. A conductor that is not ready yet is an address already."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR),
+        "spec": {
+            "selector": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CONDUCTOR},
+            "publishNotReadyAddresses": True,
+            "ports": [{"name": "rendezvous", "port": settings.port, "targetPort": "rendezvous", "protocol": "TCP"}],
+        },
+    }
+
+
+def job(run: Run, plan: Plan, settings: Settings) -> Json:
+    """Return the conductor's Job: replaced only when it is surely gone, and given up for failures that stay."""
+    labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CONDUCTOR}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(run, naming.conductor(run.name), component=naming.CONDUCTOR),
+        "spec": {
+            "backoffLimit": settings.conductor_restarts,
+            "podReplacementPolicy": "Failed",
+            "activeDeadlineSeconds": plan.timeouts.total_seconds + _DEADLINE_SLACK_SECONDS,
+            "podFailurePolicy": {
+                "rules": [
+                    _on_exit("FailJob", _PERMANENT_EXIT_CODES),
+                    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+                    _on_exit("Ignore", [_INTERRUPTED_EXIT_CODE]),
+                ]
+            },
+            "template": {"metadata": {"labels": labels}, "spec": _pod(run, plan, settings)},
+        },
+    }
+
+
+def _on_exit(action: str, codes: list[int]) -> Json:
+    return {
+        "action": action,
+        "onExitCodes": {"containerName": naming.CONDUCTOR, "operator": "In", "values": codes},
+    }
+
+
+def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
+    clients = run.document.spec.clients if run.document else None
+    return {
+        "restartPolicy": "Never",
+        "serviceAccountName": naming.conductor(run.name),
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": pod_security(),
+        "imagePullSecrets": [{"name": secret.name} for secret in clients.image_pull_secrets] if clients else [],
+        "containers": [
+            {
+                "name": naming.CONDUCTOR,
+                "image": plan.runner_image,
+                "imagePullPolicy": settings.image_pull_policy,
+                "args": [
+                    "conductor",
+                    f"--namespace={run.namespace}",
+                    f"--plan={PLAN_MOUNT}/{PLAN_FILE}",
+                    f"--secret={SECRET_MOUNT}",
+                    "--host=",
+                    f"--port={settings.port}",
+                    "--termination-log=/dev/termination-log",
+                ],
+                "env": environment({}, {"PLIMSOLL_EPOCH": "metadata.uid"}),
+                "ports": [{"name": "rendezvous", "containerPort": settings.port}],
+                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+                "securityContext": container_security(),
+                "volumeMounts": [
+                    {"name": "plan", "mountPath": PLAN_MOUNT, "readOnly": True},
+                    {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
+                    {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
+            {"name": "session", "secret": {"secretName": naming.session_secret(run.name), "defaultMode": 0o440}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }

@@ -1,0 +1,228 @@
+"""One look at a run: what is there, what follows from it. Level-triggered: nothing is remembered between looks."""
+
+from datetime import datetime, timedelta
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.lifecycle import provisioning, status, teardown
+from plimsoll.lifecycle.actions import Action, Create, Delete
+from plimsoll.lifecycle.decision import Decision, Ending, Fact, Situation, Stage
+from plimsoll.lifecycle.endings import ending_of
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.render import documents
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import refuse_if_hopeless
+from plimsoll.plan.expand import make_plan
+from plimsoll.plan.order import run_seed
+
+_LOOK_AGAIN_SECONDS = 15.0
+"""A missed event delays a run by this much at most."""
+
+_SOON_SECONDS = 1.0
+
+
+def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decision:
+    """Return what is to be done for a run now, and what its status says."""
+    situation = _assess(run, seen, settings, now)
+    said = status.status_of(run, seen, situation, now)
+    return Decision(
+        actions=situation.actions,
+        status=said,
+        events=status.events_of(run, said),
+        requeue_seconds=situation.requeue_seconds,
+        done=situation.stage is Stage.FINISHED and situation.requeue_seconds is None,
+    )
+
+
+def step_deletion(seen: Observed) -> tuple[tuple[Action, ...], Fact]:
+    """Return what is to be done before a deleted run may go, and how far that is."""
+    progress = teardown.teardown(seen, keep_volumes=False)
+    return progress.actions, progress.fact
+
+
+def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
+    refusal = _refusal(run, seen)
+    if refusal is not None:
+        return _finish(run, seen, refusal, now, stage=Stage.REFUSED)
+    if seen.plan is None:
+        return _before_plan(run, seen, settings, now)
+    ending = ending_of(run, seen.plan, seen, settings, now)
+    if ending is not None:
+        return _finish(run, seen, ending, now, plan=seen.plan)
+    if run.document is not None and run.document.spec.suspend:
+        return _suspend(seen, seen.plan)
+    if seen.ahead and not seen.jobs:
+        return _wait_for_turn(seen)
+    return _go_on(run, seen, seen.plan, settings)
+
+
+def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
+    """Freeze the plan, unless the run was created suspended: then nothing is made."""
+    if run.document is None or run.document.spec.suspend:
+        return _suspended_unmade()
+    plan = _freeze(run, run.document, settings)
+    if isinstance(plan, Ending):
+        return _finish(run, seen, plan, now, stage=Stage.REFUSED)
+    return _store_plan(run, plan)
+
+
+def _refusal(run: Run, seen: Observed) -> Ending | None:
+    """Return why nothing can be done for a run at all."""
+    if run.document is None:
+        return Ending(succeeded=False, reason="InvalidSpec", message=run.spec_problem)
+    if seen.plan_problem:
+        message = f"the frozen plan cannot be used: {seen.plan_problem}; delete the run and create it anew"
+        return Ending(succeeded=False, reason="PlanDamaged", message=message)
+    storage = run.document.spec.storage
+    if storage is not None and storage.storage_class is None:
+        message = "spec.storage: this version supports storageClass only; name a StorageClass of your cluster"
+        return Ending(succeeded=False, reason="StorageNotSupported", message=message)
+    if seen.foreign_results:
+        names = ", ".join(seen.foreign_results[:3])
+        message = f"results of an earlier run of this name exist ({names}); delete them, or rename the run"
+        return Ending(succeeded=False, reason="ResultsExist", message=message)
+    if seen.plan is None and run.start_time is not None:
+        message = "the frozen plan is gone; delete the run and create it anew"
+        return Ending(succeeded=False, reason="PlanMissing", message=message)
+    return None
+
+
+def _freeze(run: Run, document: BenchmarkRun, settings: Settings) -> Plan | Ending:
+    """Return the plan of a run, or why there cannot be one."""
+    named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
+    try:
+        plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image)
+        refuse_if_hopeless(plan)
+    except SpecError as error:
+        return Ending(succeeded=False, reason="InvalidSpec", message=str(error))
+    return plan
+
+
+def _suspended_unmade() -> Situation:
+    return Situation(
+        stage=Stage.SUSPENDED,
+        reason="Suspended",
+        message="created suspended: nothing is made until spec.suspend is false",
+        facts={"Suspended": Fact(holds=True, reason="Suspended")},
+    )
+
+
+def _store_plan(run: Run, plan: Plan) -> Situation:
+    return Situation(
+        stage=Stage.PROVISIONING,
+        reason="Planning",
+        message=f"{len(plan.points)} points, {plan.repetitions} passes",
+        actions=(Create(obj=documents.plan_config_map(run, plan)),),
+        requeue_seconds=0.0,
+    )
+
+
+def _wait_for_turn(seen: Observed) -> Situation:
+    message = f"position {len(seen.ahead)} in the queue, behind {seen.ahead[-1]}; runs of one target take turns"
+    return Situation(
+        stage=Stage.WAITING,
+        reason="WaitingForTurn",
+        message=message,
+        facts={"Admitted": Fact(holds=False, reason="WaitingForTurn", message=message)},
+        requeue_seconds=_LOOK_AGAIN_SECONDS,
+    )
+
+
+def _suspend(seen: Observed, plan: Plan) -> Situation:
+    actions = teardown.stop_load(seen)
+    stopping = bool(seen.jobs or seen.pods)
+    message = (
+        "its pods are stopping" if stopping else "volumes and place in the queue are kept; resuming prefills again"
+    )
+    return Situation(
+        stage=Stage.SUSPENDED,
+        reason="Suspended",
+        message=message,
+        actions=actions,
+        facts={
+            "Suspended": Fact(holds=True, reason="Suspended", message=message),
+            "StorageReady": provisioning.storage_fact(plan, seen),
+        },
+        requeue_seconds=_SOON_SECONDS if stopping else None,
+    )
+
+
+def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:
+    """Create what is missing, and say how far the run is."""
+    storage, clients = provisioning.storage_fact(plan, seen), provisioning.clients_fact(plan, seen)
+    measuring = seen.state is not None and bool(seen.state.epoch) and not seen.state.missing
+    waiting = clients if storage.holds else storage
+    state_message = seen.state.message if seen.state else ""
+    return Situation(
+        stage=Stage.MEASURING if measuring else Stage.PROVISIONING,
+        reason="Measuring" if measuring else waiting.reason,
+        message=(status.progress_message(seen) or state_message) if measuring else waiting.message,
+        actions=tuple(provisioning.missing_objects(run, plan, seen, settings)),
+        facts={
+            "Admitted": Fact(holds=True, reason="Admitted", message="it is this run's turn"),
+            "Suspended": Fact(holds=False, reason="NotSuspended"),
+            "StorageReady": storage,
+            "ClientsReady": clients,
+        },
+        requeue_seconds=_LOOK_AGAIN_SECONDS,
+    )
+
+
+def _finish(
+    run: Run,
+    seen: Observed,
+    ending: Ending,
+    now: datetime,
+    *,
+    plan: Plan | None = None,
+    stage: Stage = Stage.CLEANING_UP,
+) -> Situation:
+    """Say how it ended, take away what is to go, and at its time the run itself."""
+    progress = teardown.teardown(seen, keep_volumes=teardown.keeps_volumes(run, ending))
+    settled = progress.fact.holds or progress.fact.reason == "StorageKept"
+    expiry = _expiry(run, now) if settled else None
+    facts = {"CleanedUp": progress.fact}
+    if plan is not None:
+        facts["Measured"] = _measured_fact(plan, seen)
+    actions = progress.actions
+    if expiry is not None and expiry <= now:
+        actions = (*actions, _delete_run(run))
+    return Situation(
+        stage=Stage.FINISHED if settled else stage,
+        reason=ending.reason,
+        message=ending.message,
+        ending=ending,
+        actions=actions,
+        facts=facts,
+        requeue_seconds=_until(expiry, now) if settled else _SOON_SECONDS,
+    )
+
+
+def _measured_fact(plan: Plan, seen: Observed) -> Fact:
+    final = sum(result.final for result in seen.results.values())
+    message = f"{final} of {len(plan.points)} points have all their trials"
+    return Fact(
+        holds=final == len(plan.points),
+        reason="AllFinal" if final == len(plan.points) else "Incomplete",
+        message=message,
+    )
+
+
+def _expiry(run: Run, now: datetime) -> datetime | None:
+    """Return when a finished run is to be deleted; None if never."""
+    ttl = run.document.spec.ttl_seconds_after_finished if run.document else None
+    if ttl is None:
+        return None
+    said = run.status.get("completionTime")
+    return (datetime.fromisoformat(said) if said else now) + timedelta(seconds=ttl)
+
+
+def _until(expiry: datetime | None, now: datetime) -> float | None:
+    return None if expiry is None else max(_SOON_SECONDS, (expiry - now).total_seconds())
+
+
+def _delete_run(run: Run) -> Delete:
+    return Delete(api_version=API_VERSION, kind=RUN_KIND, namespace=run.namespace, name=run.name, uid=run.uid)

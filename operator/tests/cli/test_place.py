@@ -1,0 +1,147 @@
+"""Where I/O may be done: what must not be overwritten is refused. Loop devices need root."""
+
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from plimsoll.api.run import load_run
+from plimsoll.cli.place import DevicePlace, DirectoryPlace, PlaceError, check_devices, make_directory
+from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import make_plan
+
+QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+MEBIBYTE = 2**20
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return make_plan(load_run(QUICKSTART.read_text()), seed=1)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Path]:
+    """Yield an empty loop device of 33 MiB."""
+    file = tmp_path / "device.img"
+    with file.open("wb") as image:
+        image.truncate(33 * MEBIBYTE)
+    device = subprocess.check_output(["losetup", "--find", "--show", str(file)], text=True).strip()
+    yield Path(device)
+    subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def refusal(device: Path, *, destroy: bool = True) -> str:
+    with pytest.raises(PlaceError) as caught:
+        check_devices([device], destroy=destroy)
+    return str(caught.value)
+
+
+# Directories
+
+
+def test_data_goes_into_a_new_directory_of_the_runs_own(plan: Plan, tmp_path: Path) -> None:
+    one, other = make_directory(tmp_path, plan), make_directory(tmp_path, plan)
+    assert one != other
+    assert one.parent == tmp_path
+    assert one.name.startswith("plimsoll-quickstart-")
+    assert one.stat().st_mode & 0o077 == 0
+
+
+def test_directory_that_is_not_there_is_refused(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(PlaceError, match="No such file or directory"):
+        make_directory(tmp_path / "nothing", plan)
+
+
+def test_clients_share_a_file_system_evenly(tmp_path: Path) -> None:
+    options = [
+        DirectoryPlace(directory=tmp_path, clients=2, volume_size=MEBIBYTE).agent_options(client) for client in (0, 1)
+    ]
+    assert options == [
+        ["--file", str(tmp_path / f"client-{client}.data"), "--capacity", str(MEBIBYTE)] for client in (0, 1)
+    ]
+    endless = DirectoryPlace(directory=tmp_path, clients=4, volume_size=2**62).agent_options(0)
+    assert 0 < int(endless[-1]) < 2**62
+
+
+# Devices
+
+
+def test_devices_need_the_users_word(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "nothing", destroy=False) == (
+        "--device destroys everything on the device; add --destroy-data to say that this is meant"
+    )
+
+
+def test_file_is_no_device(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert refusal(file) == f"--device {file} is not a block device; use --directory for files"
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev"])
+def test_other_files_are_no_devices(path: str) -> None:
+    assert refusal(Path(path)) == f"--device {path} is not a block device; use --directory for files"
+
+
+def test_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "sdz") == f"--device {tmp_path / 'sdz'}: No such file or directory"
+
+
+@pytest.mark.system
+def test_empty_device_may_be_used(loop: Path) -> None:
+    check_devices([loop], destroy=True)
+
+
+@pytest.mark.system
+def test_every_device_is_checked(loop: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlaceError, match="No such file"):
+        check_devices([loop, tmp_path / "nothing"], destroy=True)
+
+
+@pytest.mark.system
+def test_device_with_a_file_system_is_refused(loop: Path) -> None:
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(loop)], check=True)
+    message = refusal(loop)
+    assert message.startswith(f"--device {loop} carries data (")
+    assert 'TYPE="ext4"' in message
+    assert message.endswith(f"run `wipefs --all {loop}` if nobody needs it")
+    subprocess.run(["wipefs", "--quiet", "--all", str(loop)], check=True)
+    check_devices([loop], destroy=True)
+
+
+@pytest.mark.system
+def test_device_with_a_partition_table_is_refused(loop: Path) -> None:
+    entry = struct.pack("<8B2I", 0, 0, 0, 0, 0x83, 0, 0, 0, 2048, 4096)  # Linux, 2 MiB from 1 MiB
+    loop.write_bytes(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+    assert 'PTTYPE="dos"' in refusal(loop)
+
+
+@pytest.mark.system
+def test_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(loop)], check=True)
+    subprocess.run(["mount", str(loop), str(mount)], check=True)
+    try:
+        message = refusal(loop)
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)
+    assert message == (
+        f"--device {loop} is in use or cannot be written: Device or resource busy; unmount or release it first"
+    )
+
+
+@pytest.mark.system
+def test_clients_of_one_device_have_parts_of_their_own(loop: Path) -> None:
+    place = DevicePlace(devices=(loop,), clients=4)
+    assert [place.agent_options(client) for client in range(4)] == [
+        ["--device", str(loop), "--offset", str(number * 8 * MEBIBYTE), "--size", str(8 * MEBIBYTE)]
+        for number in range(4)
+    ]
+
+
+@pytest.mark.system
+def test_client_without_others_on_its_device_has_all_of_it(loop: Path) -> None:
+    assert DevicePlace(devices=(loop,), clients=1).agent_options(0)[-1] == str(33 * MEBIBYTE)

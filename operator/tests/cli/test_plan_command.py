@@ -1,0 +1,129 @@
+"""`plimsoll plan`: what a run will do, or what is wrong with it."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.api.manifest import MAX_TEXT_BYTES
+from plimsoll.cli import main
+from plimsoll.plan.document import load_plan
+
+QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+
+
+def run(*arguments: str, code: int = 0, columns: str = "") -> str:
+    result = CliRunner().invoke(main, ["plan", *arguments], env={"COLUMNS": columns or None})
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_table_shows_points_and_costs() -> None:
+    lines = [line.rstrip() for line in run(str(QUICKSTART), "--seed", "1").splitlines()]
+    assert lines[:2] == ["quickstart", "Point             Tool  Parameters          Clients  Ramp + run"]
+    assert lines[2] == "random-read-000   fio   randread 4Ki qd1        2/2     1 + 3 s"
+    assert lines[7:] == [
+        "Points     4 in 3 passes, each in its own shuffled order (seed 1)",
+        "Trials     12, and repeated attempts",
+        "Measuring  0:01:24 without repeated attempts",
+        "Prefill    0:00:03 if every client writes 100Mi/s",
+        "Settling   2 s",
+        "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
+        "Capacity   429.5 MB of data, 429.5 MB with replicas or coding chunks",
+    ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 160])
+def test_table_keeps_every_column(columns: int) -> None:
+    text = run(str(QUICKSTART), columns=str(columns))
+    assert all(len(line) <= columns for line in text.splitlines())
+    assert "Ramp + run" in text
+    assert text.count("1 + 3 s") == 4
+    assert text.count("randread") == 2
+
+
+def test_json_is_the_frozen_plan() -> None:
+    text = run(str(QUICKSTART), "-o", "json", "--seed", "7")
+    plan = load_plan(text)
+    assert (plan.seed, len(plan.points)) == (7, 4)
+    assert text == run(str(QUICKSTART), "-o", "json", "--seed", "7")
+
+
+def test_without_a_seed_a_new_one_is_taken() -> None:
+    seeds = {load_plan(run(str(QUICKSTART), "-o", "json")).seed for _ in range(2)}
+    assert len(seeds) == 2
+    assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_run_without_prefill_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    text = QUICKSTART.read_text().replace("randread", "write").replace("settleSeconds: 2", "prefill: false")
+    file.write_text(text)
+    assert "Prefill    none" in run(str(file))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("repetitions: 3", "repetition: 3", "spec.repetition: is not a known field; remove it or correct its spelling"),
+        (
+            "pattern: randread",
+            "pattern: rread",
+            'spec.workloads[0].fio.pattern: "rread" must be read, write, randread,',
+        ),
+        ("settleSeconds: 2", "prefill: false", "spec.prepare.prefill: false must be true, because random-read would"),
+        ("settleSeconds: 2", "settleSeconds: 20000", "spec.timeouts.totalSeconds: 14400 is less than the 20084 s"),
+        ("kind: ", "kind: a: ", "document: line 3, column 8: is not YAML: mapping values are"),
+    ],
+)
+def test_bad_run_is_refused_with_the_field_and_the_remedy(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(QUICKSTART.read_text().replace(old, new))
+    error, *problems = run(str(file), code=1).splitlines()
+    assert error == f"Error: {file} cannot be used:"
+    assert len(problems) == 1
+    assert problems[0].startswith(f"  {expected}")
+
+
+def test_all_problems_are_listed(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(QUICKSTART.read_text().replace("[1, 16]", "[0, x]"))
+    assert run(str(file), code=1).count("\n  spec.workloads[") == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "  document: is empty; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
+        (b"a: \xff", "  document: is not UTF-8 text (byte 3)"),
+        (b"a: " + b"x" * MAX_TEXT_BYTES, "  document: is larger than 256 KiB; is it the right file?"),
+        ("é".encode() * MAX_TEXT_BYTES, "  document: is larger than 256 KiB; is it the right file?"),
+        (b"x" + "é".encode() * MAX_TEXT_BYTES, "  document: is larger than 256 KiB; is it the right file?"),
+    ],
+    ids=["empty", "not text", "large", "large text", "large text cut within a character"],
+)
+def test_file_that_is_no_run_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_bytes(content)
+    assert run(str(file), code=1).splitlines()[1:] == [expected]
+
+
+def test_endless_file_is_refused() -> None:
+    assert "larger than 256 KiB" in run("/dev/zero", code=1)
+
+
+def test_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "does not exist" in run(str(tmp_path / "run.yaml"), code=2)
+
+
+@pytest.mark.parametrize("seed", ["-1", "x"])
+def test_seed_is_a_natural_number(seed: str) -> None:
+    assert "Invalid value for '--seed'" in run(str(QUICKSTART), "--seed", seed, code=2)
+
+
+def test_command_line_names_its_commands() -> None:
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    for name in ("plan", "run", "results"):
+        assert f"\n  {name} " in result.output
+    assert CliRunner().invoke(main, ["bogus"]).exit_code == 2

@@ -1,0 +1,86 @@
+"""What is said of a run that is under way."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from plimsoll.api.names import RunPhase
+from plimsoll.api.run import load_run
+from plimsoll.api.state import CurrentTrial, Prefill, RunState, TrialKey
+from plimsoll.cli.progress import ProgressView, describe, done_share, remaining_seconds
+from plimsoll.conductor.sink import STATE_FILE, replace_file
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS
+from plimsoll.plan.expand import make_plan
+
+QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+NOW = 1000.0
+TRIAL_SECONDS = 1 + 3 + TRIAL_OVERHEAD_SECONDS
+TRIALS = 12
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return make_plan(load_run(QUICKSTART.read_text()), seed=1)
+
+
+def measuring(*, started: float = NOW, attempt: int = 0, done: int = 0) -> RunState:
+    key = TrialKey(point="random-read-001", pass_number=1, attempt=attempt)
+    current = CurrentTrial(key=key, label="randread 4Ki qd16", clients=(0, 1), starts_at=started, ends_at=started + 4)
+    return RunState(phase=RunPhase.MEASURING, current=current, trials_done=done, trials_total=TRIALS)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (RunState(), "gathering"),
+        (RunState(message="waiting for client 1"), "waiting for client 1"),
+        (RunState(phase=RunPhase.PREPARING), "preparing"),
+        (RunState(phase=RunPhase.SETTLING, message="settling for 2 s"), "settling for 2 s"),
+        (RunState(phase=RunPhase.COMPLETE), "complete"),
+        (measuring(), "pass 2/3: random-read-001 (randread 4Ki qd16)"),
+        (measuring(attempt=1), "pass 2/3, attempt 2: random-read-001 (randread 4Ki qd16)"),
+    ],
+)
+def test_state_in_one_line(plan: Plan, state: RunState, text: str) -> None:
+    assert describe(state, plan) == text
+
+
+def test_prefill_says_how_much_is_to_be_written(plan: Plan) -> None:
+    state = RunState(phase=RunPhase.PREPARING, prefill=Prefill(total_bytes=20 * 10**9))
+    assert "20.0 GB" in describe(state, plan)
+
+
+def test_remaining_time_is_that_of_the_trials_that_are_left(plan: Plan) -> None:
+    assert remaining_seconds(RunState(), plan, NOW) == TRIALS * TRIAL_SECONDS
+    assert remaining_seconds(RunState(trials_done=11), plan, NOW) == TRIAL_SECONDS
+    assert remaining_seconds(RunState(trials_done=TRIALS), plan, NOW) == 0
+
+
+def test_running_trial_counts_down(plan: Plan) -> None:
+    assert remaining_seconds(measuring(started=NOW - 3, done=4), plan, NOW) == 8 * TRIAL_SECONDS - 3
+    assert remaining_seconds(measuring(started=NOW + 1, done=4), plan, NOW) == 8 * TRIAL_SECONDS
+
+
+@pytest.mark.parametrize("late", [100.0, 1e6])
+def test_remaining_time_is_never_negative(plan: Plan, late: float) -> None:
+    assert remaining_seconds(measuring(done=11), plan, NOW + late) == 0
+
+
+def test_share_goes_from_nothing_to_one(plan: Plan) -> None:
+    shares = [done_share(RunState(trials_done=number), plan, NOW) for number in range(TRIALS + 1)]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert shares[6] == pytest.approx(0.5)
+
+
+def test_without_a_terminal_every_step_is_said_once(plan: Plan, tmp_path: Path) -> None:
+    file = io.StringIO()
+    with ProgressView(Console(file=file, width=100), plan, tmp_path) as view:
+        view.update()
+        for state in (RunState(message="waiting"), RunState(message="waiting"), measuring(), measuring(done=1)):
+            replace_file(tmp_path / STATE_FILE, state.model_dump_json(), sync=False)
+            view.update()
+    assert file.getvalue().splitlines() == ["waiting", "pass 2/3: random-read-001 (randread 4Ki qd16)"]

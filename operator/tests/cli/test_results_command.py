@@ -1,0 +1,196 @@
+"""`plimsoll results` and the table that `plimsoll run` ends with."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli import main
+from plimsoll.cli.rows import rows
+from plimsoll.cli.table import NO_TERMINAL_COLUMNS, duration, results_table, stdout_console
+from plimsoll.conductor.sink import RESULTS_DIRECTORY
+
+NAMES = ["random-read", "mixed-with-quite-a-long-name", "random-write"]
+
+
+def show(results: list[BenchmarkResult], width: int) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(results_table(results))
+    return console.export_text()
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["results", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+# Rows
+
+
+def test_there_is_a_row_for_every_operation_and_for_a_point_without_numbers(results: list[BenchmarkResult]) -> None:
+    found = [(row.point, row.operation, row.verdict, row.reasons) for row in rows(results)]
+    assert found == [
+        ("random-read-000", "read", "Valid", ""),
+        ("mixed-with-quite-a-long-name-000", "read", "Suspect", "PassesMissing LowOverlap"),
+        ("mixed-with-quite-a-long-name-000", "write", "Suspect", "PassesMissing LowOverlap"),
+        ("random-write-000", "", "Invalid", "NoTrialCounts"),
+        ("random-write-001", "read", "Unfinished", ""),
+    ]
+
+
+def test_row_holds_what_the_summary_says(results: list[BenchmarkResult]) -> None:
+    row = next(rows(results))
+    assert (row.run, row.workload, row.label, row.clients) == ("quickstart", "random-read", "randread 4Ki qd16", 2)
+    assert (row.trials, row.repetitions, row.attempts) == (3, 3, 3)
+    assert row.iops == 21_700.4
+    assert row.iops_half_width == pytest.approx(9_503.2)
+    assert row.latency_p50_nanoseconds == 612_000
+    assert row.latency_p99_nanoseconds == 12_500_000
+    assert row.latency_max_nanoseconds == 31_000_000
+
+
+# Table
+
+
+@pytest.mark.parametrize("width", range(60, 221, 5))
+def test_no_column_vanishes_silently(results: list[BenchmarkResult], width: int) -> None:
+    text = show(results, width)
+    lines = text.splitlines()
+    assert all(len(line) <= width for line in lines)
+    folded = "".join(text.split())
+    for wanted in (*NAMES, "1,234,567±123,456", "21,700±9,503", "Unfinished", "Suspect", "Invalid", "Valid"):
+        assert wanted in folded or wanted[:16] in folded, wanted
+    headings = lines[0]
+    for heading in ("Clients", "Op", "IOPS ± 95 %", "MiB/s", "p50", "p99", "Trials", "Verdict"):
+        assert heading in headings or heading in text.partition("No room for")[2], heading
+
+
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (160, "Workload Parameters Clients Op IOPS ± 95 % MiB/s p50 p99 Trials Verdict Because"),
+        (120, "Point Clients Op IOPS ± 95 % MiB/s p50 p99 Trials Verdict"),
+        (100, "Point Clients Op IOPS ± 95 % MiB/s p50 p99 Verdict"),
+        (80, "Point Clients Op IOPS ± 95 % p99 Verdict"),
+        (60, "Point IOPS ± 95 % Verdict"),
+    ],
+)
+def test_least_important_columns_go_first(results: list[BenchmarkResult], width: int, headings: str) -> None:
+    assert show(results, width).splitlines()[0].split() == headings.split()
+
+
+def test_narrow_table_says_what_it_leaves_out(results: list[BenchmarkResult]) -> None:
+    assert show(results, 80).splitlines()[-1] == "No room for MiB/s, p50, Trials: use a wider terminal, or -o csv."
+    assert "No room" not in show(results, 160)
+
+
+def test_narrow_table_keeps_parameters_and_reasons(results: list[BenchmarkResult]) -> None:
+    lines = [line.strip() for line in show(results, 80).splitlines()]
+    assert lines[1].startswith("random-read ")
+    assert lines[2] == "randread 4Ki qd16"
+    assert "NoTrialCounts" in lines
+
+
+def test_wide_table_has_a_line_for_every_row(results: list[BenchmarkResult]) -> None:
+    lines = show(results, 200).splitlines()
+    assert len(lines) == 6
+    assert lines[1].split() == [
+        *("random-read", "randread", "4Ki", "qd16", "2", "read", "21,700", "±", "9,503", "84.8"),
+        *("612", "µs", "12.5", "ms", "3/3", "Valid"),
+    ]
+    assert lines[4].split() == [
+        *("random-write", "randwrite", "4Ki", "qd1", "2", "-", "-", "-", "-", "-", "0/3", "Invalid", "NoTrialCounts"),
+    ]
+
+
+def test_words_of_a_user_are_no_markup(results: list[BenchmarkResult]) -> None:
+    spec = results[0].spec.model_copy(update={"label": "[red]x[/]"})
+    assert "[red]x[/]" in show([results[0].model_copy(update={"spec": spec})], 160)
+
+
+def test_no_results_are_an_empty_table() -> None:
+    assert show([], 80).splitlines()[0].startswith("Point ")
+
+
+def test_where_there_is_no_terminal_every_column_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert stdout_console().width == NO_TERMINAL_COLUMNS
+    monkeypatch.setenv("COLUMNS", "90")
+    assert stdout_console().width == 90
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (12_340, "12.3 µs"),
+        (612_000, "612 µs"),
+        (999_999, "1.00 ms"),
+        (9_999_999, "10.0 ms"),
+        (12_500_000, "12.5 ms"),
+        (99_960_000, "100 ms"),
+        (999_600_000, "1.00 s"),
+        (1_500_000_000, "1.50 s"),
+        (120_000_000_000, "120 s"),
+    ],
+)
+def test_duration_has_three_digits_and_a_unit(nanoseconds: float | None, text: str) -> None:
+    assert duration(nanoseconds) == text
+
+
+# Command
+
+
+def test_table_is_printed(directory: Path) -> None:
+    text = run(str(directory))
+    assert text.splitlines()[0].split()[:2] == ["Workload", "Parameters"]
+    assert "21,700 ± 9,503" in text
+
+
+def test_json_is_the_documents(directory: Path, results: list[BenchmarkResult]) -> None:
+    documents = json.loads(run(str(directory), "-o", "json"))
+    by_name = sorted(results, key=lambda result: result.metadata.name)
+    assert [BenchmarkResult.model_validate(document) for document in documents] == by_name
+    assert {document["kind"] for document in documents} == {"BenchmarkResult"}
+
+
+def test_csv_has_plain_numbers_in_base_units(directory: Path) -> None:
+    text = run(str(directory), "-o", "csv")
+    assert "\r" not in text
+    found = {(row["point"], row["operation"]): row for row in csv.DictReader(io.StringIO(text))}
+    assert len(found) == 5
+    row = found["random-read-000", "read"]
+    assert float(row["iops"]) == 21_700.4
+    assert float(row["bytes_per_second"]) == 21_700.4 * 4096
+    assert float(row["latency_mean_nanoseconds"]) == 712_345.6
+    assert int(row["latency_max_nanoseconds"]) == 31_000_000
+    assert row["verdict"] == Verdict.VALID
+    assert found["random-write-000", ""]["iops"] == ""
+    assert found["random-write-001", "read"]["verdict"] == "Unfinished"
+
+
+def test_directory_without_results_is_refused(tmp_path: Path) -> None:
+    assert "holds no results; is it the --output of a run" in run(str(tmp_path), code=1)
+
+
+def test_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "does not exist" in run(str(tmp_path / "nothing"), code=2)
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"kind": "BenchmarkResult"}', "\udcff"])
+def test_damaged_result_is_refused(directory: Path, damage: str) -> None:
+    path = directory / RESULTS_DIRECTORY / "quickstart-random-read-000.json"
+    path.write_bytes(damage.encode(errors="surrogateescape"))
+    output = run(str(directory), code=1)
+    assert output.startswith("Error: the results in ")
+    assert "Traceback" not in output

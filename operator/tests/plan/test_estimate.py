@@ -1,0 +1,95 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.plan.estimate import (
+    ASSUMED_PREFILL_BYTES_PER_SECOND,
+    TRIAL_OVERHEAD_SECONDS,
+    Estimate,
+    estimate,
+    refuse_if_hopeless,
+)
+from plimsoll.plan.expand import make_plan
+
+MakeRun = Callable[..., BenchmarkRun]
+
+WRITE = {"pattern": "randwrite"}
+
+
+def cost_of(run: BenchmarkRun) -> Estimate:
+    return estimate(make_plan(run, seed=1), run.spec.storage)
+
+
+def storage(size: str, mode: str = "Block", **pool: Any) -> dict[str, Any]:
+    source: dict[str, Any] = {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": pool}} if pool else {}
+    return (source or {"storageClass": {"name": "fast"}}) | {"volume": {"size": size, "mode": mode}}
+
+
+def test_time_is_that_of_all_trials(make_run: MakeRun) -> None:
+    run = make_run(
+        {"fio": {"ioDepth": [1, 2, 4]}, "runtimeSeconds": 30, "rampSeconds": 5},
+        {"fio": WRITE, "runtimeSeconds": 60, "rampSeconds": 0, "clients": [1, 8]},
+        repetitions=3,
+        prepare={"settleSeconds": 7},
+    )
+    cost = cost_of(run)
+    assert (cost.points, cost.trials, cost.settle_seconds) == (5, 15, 7)
+    assert cost.measuring_seconds == 3 * (3 * 35 + 2 * 60 + 5 * TRIAL_OVERHEAD_SECONDS)
+    assert cost.total_seconds == cost.measuring_seconds + cost.prefill_seconds + 7
+
+
+def test_every_client_prefills_its_own_volume_at_the_same_time(make_run: MakeRun) -> None:
+    cost = cost_of(make_run({"fio": {}}, storage=storage("10Gi")))
+    assert cost.prefill_seconds == 10 * 2**30 // ASSUMED_PREFILL_BYTES_PER_SECOND + 1
+    assert cost.data_bytes == 8 * 10 * 2**30
+
+
+def test_part_of_a_second_counts_as_one(make_run: MakeRun) -> None:
+    assert cost_of(make_run({"fio": {}}, storage=storage("1Mi"))).prefill_seconds == 1
+
+
+def test_without_prefill_no_time_is_spent_on_it_but_room_is_needed(make_run: MakeRun) -> None:
+    cost = cost_of(make_run({"fio": WRITE}, prepare={"prefill": False}))
+    assert cost.prefill_seconds == 0
+    assert cost.data_bytes == 8 * 2**30
+
+
+def test_file_system_is_filled_to_a_share(make_run: MakeRun) -> None:
+    run = make_run({"fio": {}}, storage=storage("1Gi", "Filesystem"), prepare={"fillPercent": 50})
+    assert cost_of(run).data_bytes == 8 * 2**29
+
+
+@pytest.mark.parametrize(
+    ("pool", "stored"),
+    [
+        ({}, 8 * 2**30),
+        ({"replicated": {"size": 3}}, 3 * 8 * 2**30),
+        ({"replicated": {"size": 1}}, 8 * 2**30),
+        ({"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}, 12 * 2**30),
+        ({"erasureCoded": {"dataChunks": 3, "codingChunks": 2}}, 14316557654),
+    ],
+)
+def test_room_is_that_of_replicas_or_chunks(make_run: MakeRun, pool: dict[str, Any], stored: int) -> None:
+    cost = cost_of(make_run({"fio": {}}, storage=storage("1Gi", **pool)))
+    assert cost.data_bytes == 8 * 2**30
+    assert cost.stored_bytes == stored
+
+
+def test_copies_are_unknown_without_storage(make_run: MakeRun) -> None:
+    run = make_run({"fio": {}}, storage=storage("1Gi", replicated={"size": 3}))
+    assert estimate(make_plan(run, seed=1)).stored_bytes == 8 * 2**30
+
+
+def test_run_that_cannot_end_in_time_is_refused(make_run: MakeRun) -> None:
+    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
+    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 10
+    refuse_if_hopeless(make_plan(make_run(workload, timeouts={"totalSeconds": needed}), seed=1))
+    with pytest.raises(SpecError) as caught:
+        refuse_if_hopeless(make_plan(make_run(workload, timeouts={"totalSeconds": needed - 1}), seed=1))
+    assert str(caught.value) == (
+        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials take without any prefill; "
+        "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
+    )

@@ -1,0 +1,109 @@
+"""The frozen plan as a document: what an older or a newer Plimsoll finds in it must not change unnoticed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.run import MAX_REPETITIONS, BenchmarkRun, load_run
+from plimsoll.plan.document import MAX_POINTS, Plan, load_plan
+from plimsoll.plan.expand import make_plan
+
+MakeRun = Callable[..., BenchmarkRun]
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.json"
+QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+
+
+def quickstart() -> Plan:
+    return make_plan(load_run(QUICKSTART.read_text()), seed=1)
+
+
+def test_plan_of_the_quickstart_is_the_frozen_one() -> None:
+    """If this fails: a plan made by an earlier Plimsoll is no longer measured as it was meant.
+
+    Where that is intended, raise the schema version and freeze the new form beside this one.
+    """
+    assert quickstart().model_dump_json(indent=1) + "\n" == GOLDEN.read_text()
+
+
+def test_frozen_plan_is_read() -> None:
+    assert load_plan(GOLDEN.read_text()) == quickstart()
+
+
+def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) -> None:
+    axis = list(range(1, 65))
+    fio = {"pattern": "randrw", "ioDepth": axis, "rateIops": 2**31 - 1, "readPercent": 50, "fsyncEvery": 2**31 - 1}
+    run = make_run({"fio": fio, "clients": list(range(1, 9)), "name": "w" * 32}, repetitions=MAX_REPETITIONS)
+    plan = make_plan(run, seed=2**63 - 1, runner_image="registry.example.org/" + "r" * 200)
+    assert len(plan.points) == MAX_POINTS
+    text = plan.model_dump_json()
+    assert load_plan(text) == plan
+    assert len(text.encode()) < 2**20
+
+
+def test_point_is_found_by_its_name() -> None:
+    plan = quickstart()
+    assert plan.point("random-write-001") == plan.points[3]
+    with pytest.raises(KeyError, match="random-write-002"):
+        plan.point("random-write-002")
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        load_plan(text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def changed(**fields: Any) -> str:
+    document: dict[str, Any] = json.loads(GOLDEN.read_text())
+    return json.dumps({key: value for key, value in (document | fields).items() if value is not ...})
+
+
+@pytest.mark.parametrize("version", [0, 2, 17])
+def test_plan_of_another_version_is_refused(version: int) -> None:
+    assert problems(changed(schemaVersion=version, points="in another form", more=[])) == [
+        (
+            f"schemaVersion: {version} is a version that this Plimsoll cannot read (1); "
+            "use the Plimsoll that made the plan"
+        )
+    ]
+
+
+def test_plan_without_a_version_is_refused() -> None:
+    assert problems(changed(schemaVersion=...)) == ["schemaVersion: is required; add it"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100, -3])
+def test_half_a_plan_is_refused(cut: int) -> None:
+    (found,) = problems(GOLDEN.read_text()[:cut])
+    assert found.startswith("document: is not JSON: EOF while parsing")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"order": [[0, 1, 2, 3]]},
+            "order: must hold each of the 4 points once in each of 3 passes; the plan is damaged",
+        ),
+        ({"order": [[0, 1, 2, 4]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
+        ({"order": [[0, 1, 2, 2]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
+        ({"order": [[0, 1, 2]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
+        ({"points": []}, "points: must have at least 1 entry"),
+        ({"seed": "x"}, 'seed: "x" must be a whole number'),
+        ({"seed": ...}, "seed: is required; add it"),
+        ({"bogus": 1}, "bogus: is not a known field; remove it or correct its spelling"),
+    ],
+)
+def test_damaged_plan_is_refused(fields: dict[str, Any], expected: str) -> None:
+    (found,) = problems(changed(**fields))
+    assert found.startswith(expected)
+
+
+def test_points_of_one_name_are_refused() -> None:
+    first = json.loads(GOLDEN.read_text())["points"][0]
+    assert problems(changed(points=[first] * 4)) == ["points: must have names that differ; the plan is damaged"]
