@@ -199,6 +199,7 @@ def _kube_apiserver(binaries: Binaries, directory: Path, etcd_port: int, port: i
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",
         "--service-cluster-ip-range=10.0.0.0/24",
+        "--endpoint-reconciler-type=none",
         # Nobody makes service accounts here.
         "--disable-admission-plugins=ServiceAccount",
     ]
@@ -241,5 +242,5 @@ def _free_ports(count: int) -> list[int]:
 
 def _make_key(path: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
     path.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()))

@@ -1,35 +1,121 @@
-"""`plimsoll conductor`: one run's conductor. Started by `plimsoll run`."""
+"""`plimsoll conductor`: one run's conductor. Started by `plimsoll run`, and in a cluster by the operator."""
 
 import asyncio
 import logging
 import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
+from plimsoll.api.errors import SpecError
+from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.state import RunState
+from plimsoll.cli.termination import write_last_words
 from plimsoll.conductor.conduct import Listen, conduct
+from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.secret import server_context
-from plimsoll.conductor.sink import FilesSink
+from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.conductor.timings import Timings
+from plimsoll.kube.errors import ApiError
+from plimsoll.plan.document import Plan, load_plan
 from plimsoll.protocol.secret import TOKEN_FILE
 
 _DEFAULTS = Timings()
+_EXIT_FAILED = 1
+
+Conduct = Callable[[Plan, Sink], Coroutine[Any, Any, int]]
 
 
-@click.command(hidden=True)
-@click.option("--results", type=click.Path(path_type=Path), required=True, help="Directory with the frozen plan.")
+@click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
+@click.option("--results", type=click.Path(path_type=Path), help="Directory with the frozen plan, to keep results in.")
+@click.option("--namespace", help="Namespace of the run, to keep results in its objects; needs --plan.")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path), envvar="PLIMSOLL_PLAN", help="The frozen plan.")
 @click.option("--secret", type=click.Path(path_type=Path), required=True, help="Directory with the session secret.")
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; empty for all.")
 @click.option("--port", type=int, required=True)
 @click.option("--lost-after", type=float, default=_DEFAULTS.lost_after, show_default=True, help="Seconds.")
 @click.option("--silence", type=float, default=_DEFAULTS.silence, show_default=True, help="Seconds.")
 @click.option("--epoch", help="Identity of this process; random if not given.")
+@click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
-    *, results: Path, secret: Path, host: str, port: int, lost_after: float, silence: float, epoch: str | None
+    *,
+    results: Path | None,
+    namespace: str | None,
+    plan_file: Path | None,
+    secret: Path,
+    host: str,
+    port: int,
+    lost_after: float,
+    silence: float,
+    epoch: str | None,
+    termination_log: Path | None,
 ) -> None:
-    """Measure what is missing of a plan, with agents that come to this address."""
+    """Measure what is missing of a plan, with agents that come to this address.
+
+    Every option may also stand in the environment, as PLIMSOLL_NAMESPACE, PLIMSOLL_LOST_AFTER and so on.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    sink = FilesSink(results)
-    listen = Listen(host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip())
-    timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
-    sys.exit(asyncio.run(conduct(plan=sink.plan, sink=sink, listen=listen, timings=timings, epoch=epoch)))
+    try:
+        listen = Listen(
+            host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip()
+        )
+        timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
+        measure = partial(_measure, listen=listen, timings=timings, epoch=epoch, termination_log=termination_log)
+        code = _run(results, namespace, plan_file, measure)
+    except (ApiError, SpecError, OSError) as error:
+        write_last_words(termination_log, str(error))
+        logging.getLogger(__name__).error("%s", error)  # noqa: TRY400 - the message says it all
+        sys.exit(_EXIT_FAILED)
+    sys.exit(code)
+
+
+def _run(results: Path | None, namespace: str | None, plan_file: Path | None, measure: Conduct) -> int:
+    """Conduct with the sink that the options name; files if they name both, as the launcher of local mode does."""
+    if results is not None:
+        files = FilesSink(results)
+        return asyncio.run(measure(files.plan, files))
+    if namespace is None or plan_file is None:
+        message = "say where results are kept: --results DIR, or --namespace NAME with --plan FILE"
+        raise click.UsageError(message)
+    return asyncio.run(_in_cluster(load_plan(plan_file.read_text()), namespace, measure))
+
+
+async def _in_cluster(plan: Plan, namespace: str, measure: Conduct) -> int:
+    # Only here: its import takes as much memory as the rest of a conductor.
+    from plimsoll.kube.client import AioKube  # noqa: PLC0415
+
+    async with AioKube() as kube:
+        return await measure(plan, KubeSink(kube, plan, namespace))
+
+
+async def _measure(
+    plan: Plan, sink: Sink, *, listen: Listen, timings: Timings, epoch: str | None, termination_log: Path | None
+) -> int:
+    """Conduct, and leave the reason if it failed for good."""
+    watched = _WatchedSink(sink)
+    code = await conduct(plan=plan, sink=watched, listen=listen, timings=timings, epoch=epoch)
+    if watched.state is not None and watched.state.failure is not None:
+        failure = watched.state.failure
+        write_last_words(termination_log, f"{failure.reason}: {failure.message}")
+    return code
+
+
+class _WatchedSink:
+    """A sink that remembers the last state: it says why a run failed."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.state: RunState | None = None
+
+    async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
+        return await self._sink.load()
+
+    async def publish(self, state: RunState) -> None:
+        self.state = state
+        await self._sink.publish(state)
+
+    async def record(self, point: str, status: ResultStatus) -> None:
+        await self._sink.record(point, status)

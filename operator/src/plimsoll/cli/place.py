@@ -81,6 +81,9 @@ def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
     if not destroy:
         message = "--device destroys everything on the device; add --destroy-data to say that this is meant"
         raise PlaceError(message)
+    if len({device.resolve() for device in devices}) != len(devices):
+        message = "--device names a device twice; its clients would overwrite each other's part"
+        raise PlaceError(message)
     for device in devices:
         _check_device(device)
 

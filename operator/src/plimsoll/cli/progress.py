@@ -101,8 +101,11 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
     """
     order = [index for passes in plan.order for index in passes]
     left = sum(_seconds(plan, index) for index in order[state.trials_done :])
-    running = max(0.0, now - state.current.starts_at) if state.current else 0.0
-    return max(0.0, left - running)
+    if state.current is None:
+        return float(left)
+    length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
+    # A trial that overruns takes nothing from those after it.
+    return left - min(max(0.0, now - state.current.starts_at), length)
 
 
 def _seconds(plan: Plan, index: int) -> int:

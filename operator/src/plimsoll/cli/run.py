@@ -69,10 +69,10 @@ def command(
         message = "say what to measure: either --directory DIR or --device DEV"
         raise click.UsageError(message)
     run = _on_this_machine(run, "Block" if devices else "Filesystem")
-    plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
     try:
         if devices:
             check_devices(devices, destroy=destroy_data)
+        plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
         sys.exit(_run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio))
     except (PlaceError, LaunchError) as error:
         raise click.ClickException(str(error)) from error

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import ssl
 import uuid
@@ -58,6 +59,7 @@ async def conduct(
 
     SIGTERM and SIGINT end it as soon as the trial in flight is recorded as interrupted.
     """
+    _allow_many_connections()
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
@@ -79,6 +81,12 @@ async def conduct(
     finally:
         await runner.cleanup()
     return _exit_code(session)
+
+
+def _allow_many_connections() -> None:
+    """Raise the limit of open files as far as it goes: every agent holds two connections, and 1024 is a usual limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class _Driver:

@@ -4,7 +4,6 @@ All of these objects are the operator's making. The conductor may only get and p
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -30,16 +29,15 @@ RETRY_SECONDS = 60.0
 """An API server that is away longer ends the conductor; another process goes on from what is recorded."""
 
 _CONCURRENCY = 8
+_ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
 _TRIALS = TypeAdapter(tuple[Trial, ...])
-
-_log = logging.getLogger(__name__)
 
 
 class KubeSink:
     """Keeps what a conductor knows in its run's objects. ApiError after `retry_seconds` in vain, from every method."""
 
     def __init__(self, kube: Kube, plan: Plan, namespace: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
-        """Use the objects of the plan's run in a namespace."""
+        """Use the objects of the plan's run."""
         self._kube = kube
         self._plan = plan
         self._namespace = namespace
@@ -63,14 +61,15 @@ class KubeSink:
                 return await self._trials(point)
 
         names = [point.name for point in self._plan.points]
-        state, *trials = await asyncio.gather(self._load_state(), *map(read, names))
+        state = await self._load_state()
+        trials = await asyncio.gather(*map(read, names))
         return dict(zip(names, trials, strict=True)), state
 
     async def publish(self, state: RunState) -> None:
         """Write the state; see `Sink.publish`.
 
-        Returns when it is kept if it matters to a later conductor: with another phase, or another trial in flight. Mere
-        progress is written behind the caller's back, the latest first: an API server that is slow while storage is under
+        Returns when it is kept if somebody depends on it: with another phase, another trial in flight, or at the end.
+        Mere progress is written in the background, the latest of it: an API server that is slow while storage is under
         load must not hold up a trial.
         """
         before, self._state = self._state, state
@@ -78,7 +77,7 @@ class KubeSink:
             if self._writing is not None:
                 self._writing.result()
             self._writing = asyncio.create_task(self._write())
-        if before is None or _resumed_from(before) != _resumed_from(state):
+        if before is None or state.phase in _ENDS or _resumed_from(before) != _resumed_from(state):
             await self._writing
 
     async def record(self, point: str, status: ResultStatus) -> None:

@@ -1,7 +1,6 @@
 """Where a conductor keeps what it knows: the seam between files and a cluster."""
 
 import asyncio
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,11 +93,19 @@ def read_plan(directory: Path) -> Plan:
 
 
 def read_state(directory: Path) -> RunState | None:
-    """Read the state of a results directory; None before the first conductor wrote one."""
+    """Read the state of a results directory; None before the first conductor wrote one.
+
+    Raises:
+        SpecError: naming the file and the field that is wrong.
+
+    """
     path = directory / STATE_FILE
     if not path.exists():
         return None
-    return RunState.model_validate_json(path.read_text())
+    try:
+        return RunState.model_validate_json(path.read_text())
+    except ValidationError as error:
+        raise SpecError(problems_of(error, prefix=[str(path)])) from error
 
 
 def read_results(directory: Path) -> list[BenchmarkResult]:
@@ -111,7 +118,7 @@ def read_results(directory: Path) -> list[BenchmarkResult]:
     results = []
     for path in sorted((directory / RESULTS_DIRECTORY).glob("*.json")):
         try:
-            results.append(BenchmarkResult.model_validate(json.loads(path.read_text())))
+            results.append(BenchmarkResult.model_validate_json(path.read_text()))
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[str(path)])) from error
     return results

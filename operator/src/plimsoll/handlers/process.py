@@ -34,7 +34,8 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     settings.execution.max_workers = 4
     settings.process.ultimate_exiting_timeout = 60
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    memo.context = Context(kube=await AioKube.connect(), settings=settings_of(dict(os.environ)))
+    memo.connection = AioKube()
+    memo.context = Context(kube=await memo.connection.__aenter__(), settings=settings_of(dict(os.environ)))
 
 
 @kopf.on.login(retries=5)
@@ -46,8 +47,8 @@ async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - 
 @kopf.on.cleanup()
 async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Close the connection to the API."""
-    if "context" in memo:
-        await memo.context.kube.close()
+    if "connection" in memo:
+        await memo.connection.__aexit__(None, None, None)
 
 
 @kopf.on.probe(id="now")

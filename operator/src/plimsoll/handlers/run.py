@@ -20,6 +20,8 @@ from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.step import step, step_deletion
 
+Queue = kopf.Index[str, Entry]
+
 _RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 _RETRY_SECONDS = 5.0
 _DELETION_LOOK_SECONDS = 2.0
@@ -33,14 +35,13 @@ def _attention(body: kopf.Body, **_: Any) -> bool:  # noqa: ANN401 - kopf's
 @kopf.daemon(
     GROUP, VERSION, "benchmarkruns", when=_attention, cancellation_backoff=5, cancellation_timeout=10, backoff=15
 )
-async def drive(  # noqa: PLR0913 - kopf's
+async def drive(
     body: kopf.Body,
     uid: str,
     memo: kopf.Memo,
     stopped: kopf.DaemonStopped,
-    queue: kopf.Index,
     logger: kopf.Logger,
-    **_: Any,  # noqa: ANN401 - kopf's
+    **indices: Any,  # noqa: ANN401 - kopf's
 ) -> None:
     """Bring one run towards its end, until it needs no attention, is deleted, or the operator stops."""
     context: Context = memo.context
@@ -48,7 +49,7 @@ async def drive(  # noqa: PLR0913 - kopf's
     while not stopped:
         wake.clear()
         try:
-            decision = await _look(context, body, queue)
+            decision = await _look(context, body, indices["queue"])
         except ApiError as error:
             logger.warning("the API did not do as asked, trying again in %s s: %s", _RETRY_SECONDS, error)
             await _wait(wake, stopped, _RETRY_SECONDS)
@@ -84,7 +85,7 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
     raise kopf.TemporaryError(message, delay=30)
 
 
-async def _look(context: Context, body: kopf.Body, queue: kopf.Index) -> Decision:
+async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
     """Observe, decide, act, say."""
     run = run_of(_with_last_said(context, body))
     async with context.locks[run.uid]:
@@ -113,7 +114,7 @@ def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:
     return dict(body) if said is None else {**body, "status": said}
 
 
-def _entries(queue: kopf.Index) -> list[Entry]:
+def _entries(queue: Queue) -> list[Entry]:
     return [entry for store in queue.values() for entry in store]
 
 

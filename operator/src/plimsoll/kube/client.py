@@ -5,7 +5,7 @@ There are no hidden retries: see `plimsoll.kube.retry`.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -72,14 +72,17 @@ class AioKube:
             return None
 
     async def list(
-        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
-        """Return the objects with these labels; see `Kube.list`."""
+        """Return the objects with these labels and fields; see `Kube.list`."""
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
         resource = await self._discovery.resource(kind)
-        query = [("limit", str(PAGE_SIZE))]
-        if labels:
-            query.append(("labelSelector", ",".join(f"{key}={value}" for key, value in labels.items())))
+        query = [("limit", str(PAGE_SIZE)), *_selectors(labels, fields)]
         found: list[Object] = []
         token = ""
         while True:
@@ -242,6 +245,12 @@ def _failure(asked: str, answer: Answer) -> ApiError:
 
 def _as_it_is(_: object, document: dict[str, Any]) -> dict[str, Any]:
     return document
+
+
+def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
+    for name, wanted in (("labelSelector", labels), ("fieldSelector", fields)):
+        if wanted:
+            yield name, ",".join(f"{key}={value}" for key, value in wanted.items())
 
 
 def _identity(obj: Object) -> tuple[Kind, str, str | None]:

@@ -33,25 +33,33 @@ class Kube(Protocol):
         ...
 
     async def list(
-        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+        self,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
-        """Return the objects with these labels; `namespace` None means all namespaces."""
+        """Return the objects with these labels, and these values in fields that the API server can select by.
+
+        `namespace` None means all namespaces.
+        """
         ...
 
     async def create(self, obj: Object) -> bool:
-        """Create an object; false if one of that name exists, which is left as it is."""
+        """Create an object; false if one of that name exists, which is left as it is. Of a status nothing is kept."""
         ...
 
     async def apply(self, obj: Object) -> Object:
         """Make an object what it says here, by server-side apply as the operator's field manager."""
         ...
 
-    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
-        """Merge a patch (RFC 7386) into an object."""
+    async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
+        """Merge a patch (RFC 7386) into an object, its status left out."""
         ...
 
-    async def patch_status(self, kind: Kind, name: str, namespace: str, status: Object) -> Object:
-        """Replace the given top-level fields of an object's status, by a merge patch of its `status` subresource."""
+    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
+        """Replace the given top-level fields of an object's status, whole; a field that is None goes away."""
         ...
 
     async def delete(

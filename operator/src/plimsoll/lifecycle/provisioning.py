@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import JobFact, Observed, PodFact

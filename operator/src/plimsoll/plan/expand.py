@@ -8,12 +8,23 @@ from math import prod
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
-from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, Workload
+from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, Volume, Workload
 from plimsoll.api.wording import shown
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
-from plimsoll.tools.base import TargetKind, Tool, ToolParameters
+from plimsoll.tools.base import (
+    StepContext,
+    StepKind,
+    TargetKind,
+    Timing,
+    Tool,
+    ToolParameters,
+    VolumeKind,
+    VolumeTarget,
+)
 from plimsoll.tools.registry import TOOLS
+
+_MIB = 2**20
 
 Path = tuple[int | str, ...]
 
@@ -69,6 +80,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
     combinations = [_combinations(sweep) for sweep in sweeps]
     if not run.spec.prepare.prefill:
         _refuse_reads(sweeps, combinations)
+    _refuse_unfit(run, sweeps, combinations)
     return tuple(
         point for sweep, parameters in zip(sweeps, combinations, strict=True) for point in _points(sweep, parameters)
     )
@@ -124,6 +136,38 @@ def _points(sweep: _Sweep, combinations: Sequence[ToolParameters]) -> Iterator[P
             runtime_seconds=workload.runtime_seconds,
             ramp_seconds=workload.ramp_seconds,
         )
+
+
+def _refuse_unfit(
+    run: BenchmarkRun, sweeps: Sequence[_Sweep], combinations: Sequence[Sequence[ToolParameters]]
+) -> None:
+    """Refuse what a tool cannot do on the planned volume: blocks larger than it, a trim in a file system."""
+    problems: list[Problem] = []
+    for sweep, points in zip(sweeps, combinations, strict=True):
+        if run.spec.storage is None or sweep.tool.target is not TargetKind.VOLUME:
+            continue
+        for parameters in points:
+            context = _planned_context(run.spec.storage.volume, run.spec.prepare.fill_percent, sweep.workload)
+            try:
+                sweep.tool.command(parameters, context)
+            except ValueError as error:
+                problems.append(Problem(field=field_path(sweep.place), remedy=f"{parameters.label()}: {error}"))
+    if problems:
+        raise SpecError(problems)
+
+
+def _planned_context(volume: Volume, fill_percent: int, workload: Workload) -> StepContext:
+    block = volume.mode == "Block"
+    size = volume.size if block else volume.size * fill_percent // 100
+    return StepContext(
+        step=StepKind.MEASURE,
+        target=VolumeTarget(
+            kind=VolumeKind.DEVICE if block else VolumeKind.FILE, path="planned", size=max(1, size // _MIB) * _MIB
+        ),
+        timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
+        seed=1,
+        work_directory="planned",
+    )
 
 
 def _refuse_reads(sweeps: Sequence[_Sweep], combinations: Sequence[Sequence[ToolParameters]]) -> None:

@@ -1,0 +1,143 @@
+"""Manifests of runs, good and bad: what the API server and the models must agree on."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+REMOVED: Final = "<removed>"
+"""In place of a value: the field is left out."""
+
+FIO = "spec.workloads.0.fio"
+VOLUME = "spec.storage.volume"
+ROOK: Mapping[str, JsonValue] = {
+    "cluster": {"namespace": "rook-ceph", "name": "rook-ceph"},
+    "pool": {"replicated": {"size": 3}},
+}
+CEPH: Mapping[str, JsonValue] = {
+    "monitors": ["192.0.2.1:6789"],
+    "user": "plimsoll",
+    "keyringSecret": {"name": "keyring"},
+    "pool": {"name": "bench"},
+}
+
+SMALL: Mapping[str, Any] = {
+    "apiVersion": "plimsoll.dev/v1alpha1",
+    "kind": "BenchmarkRun",
+    "metadata": {"name": "run", "namespace": "default"},
+    "spec": {
+        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+        "clients": {"count": 2},
+        "workloads": [{"name": "w", "fio": {}}],
+    },
+}
+
+FULL: Mapping[str, Any] = {
+    "apiVersion": "plimsoll.dev/v1alpha1",
+    "kind": "BenchmarkRun",
+    "metadata": {"name": "rbd-size3", "namespace": "default"},
+    "spec": {
+        "storage": {
+            "rook": {
+                "cluster": {"namespace": "rook-ceph", "name": "rook-ceph"},
+                "pool": {
+                    "replicated": {"size": 3},
+                    "failureDomain": "host",
+                    "deviceClass": "ssd",
+                    "placementGroups": 64,
+                },
+            },
+            "volume": {"size": "20Gi", "mode": "Block", "access": "PVC"},
+        },
+        "clients": {
+            "count": 8,
+            "spread": "Required",
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": 2}},
+            "nodeSelector": {"storage": "ceph"},
+            "tolerations": [{"key": "bench", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
+            "priorityClassName": "low",
+            "imagePullSecrets": [{"name": "registry"}],
+        },
+        "workloads": [
+            {
+                "name": "random-write",
+                "fio": {"pattern": "randwrite", "blockSize": ["4Ki", "64Ki"], "ioDepth": [1, 16, 64], "jobs": 1},
+                "clients": [1, 2, 4, 8],
+                "runtimeSeconds": 60,
+                "rampSeconds": 10,
+            },
+            {
+                "name": "mixed",
+                "fio": {
+                    "pattern": "randrw",
+                    "blockSize": [4096],
+                    "ioDepth": [1],
+                    "engine": "psync",
+                    "jobs": 4,
+                    "readPercent": 70,
+                    "fsyncEvery": 32,
+                    "rateIops": 1000,
+                    "directIo": False,
+                },
+            },
+        ],
+        "repetitions": 5,
+        "prepare": {
+            "prefill": True,
+            "discard": True,
+            "dropCaches": False,
+            "settleSeconds": 10,
+            "fillPercent": 90,
+        },
+        "gates": {"cephHealth": "Required", "pauseScrub": True},
+        "timeouts": {"provisionSeconds": 600, "readySeconds": 300, "totalSeconds": 14400},
+        "cleanup": "Always",
+        "results": "Delete",
+        "ttlSecondsAfterFinished": 3600,
+        "suspend": False,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A manifest as it differs from a small good one.
+
+    Attributes:
+        name: what it is about.
+        changes: path such as `spec.workloads.0.name` -> what stands there.
+        says: what the API server's message must contain if it refuses the manifest; the field among it.
+        model_accepts: why the models accept what the API server refuses; empty if they do not.
+        server_accepts: why the API server accepts what the models refuse; empty if it does not.
+
+    """
+
+    name: str
+    changes: Mapping[str, Any]
+    says: tuple[str, ...] = ()
+    model_accepts: str = ""
+    server_accepts: str = ""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the whole manifest."""
+        return changed(SMALL, self.changes)
+
+
+def changed(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a document with other values at some paths."""
+    copy = dict(deepcopy(document))
+    for path, value in changes.items():
+        *way, last = path.split(".")
+        place: Any = copy
+        for step in way:
+            place = place[int(step)] if isinstance(place, list) else place.setdefault(step, {})
+        if value is REMOVED:
+            del place[last]
+        elif isinstance(place, list):
+            place[int(last)] = value
+        else:
+            place[last] = value
+    return copy
