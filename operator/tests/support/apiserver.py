@@ -43,12 +43,13 @@ class Binaries:
             BinariesMissingError: if it does not name one, or they are not there.
 
         """
-        directory = Path(environment.get("PLIMSOLL_KUBE_BINARIES", "")).absolute()
+        named = environment.get("PLIMSOLL_KUBE_BINARIES", "")
+        directory = Path(named).absolute()
         paths = [directory / name for name in ("etcd", "kube-apiserver")]
         missing = [path.name for path in paths if not os.access(path, os.X_OK)]
-        if missing:
+        if missing or not named:
             raise BinariesMissingError(
-                f"PLIMSOLL_KUBE_BINARIES={environment.get('PLIMSOLL_KUBE_BINARIES', '')} has no {' and no '.join(missing)}; "
+                f"PLIMSOLL_KUBE_BINARIES={named} has no {' and no '.join(missing)}; "
                 "run `make test`, or PLIMSOLL_KUBE_BINARIES=$(e2e/cluster/cluster binaries) pytest"
             )
         return cls(*paths)

@@ -10,6 +10,10 @@ from pydantic import JsonValue
 REMOVED: Final = "<removed>"
 """In place of a value: the field is left out."""
 
+LONGER = "a" * 64
+"""One character more than a label may have."""
+BY_HAND = "the models hand it to Kubernetes as it is, which would refuse it later"
+
 FIO = "spec.workloads.0.fio"
 VOLUME = "spec.storage.volume"
 ROOK: Mapping[str, JsonValue] = {
@@ -141,3 +145,34 @@ def changed(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
         else:
             place[last] = value
     return copy
+
+
+def refused(name: str, path: str, value: Any, *says: str, model_accepts: str = "") -> Manifest:
+    return Manifest(name=name, changes={path: value}, says=says, model_accepts=model_accepts)
+
+
+def bounds(path: str, low: int, high: int) -> list[Manifest]:
+    """Return what is below and above the bounds of a number, and what is no whole number."""
+    field = path.replace(".0", "[0]")
+    return [
+        refused(f"{path} too low", path, low - 1, field, f"greater than or equal to {low}"),
+        refused(f"{path} too high", path, high + 1, field, f"less than or equal to {high}"),
+        refused(f"{path} text", path, str(low), field, "must be of type integer"),
+        refused(f"{path} fraction", path, low + 0.5, field, "must be of type integer"),
+    ]
+
+
+def choice(path: str, *values: str) -> list[Manifest]:
+    return [refused(f"{path} unknown", path, "other", path.replace(".0", "[0]"), *(f'"{value}"' for value in values))]
+
+
+def flag(path: str) -> list[Manifest]:
+    return [refused(f"{path} text", path, "yes", path.replace(".0", "[0]"), "must be of type boolean")]
+
+
+def missing(path: str) -> Manifest:
+    return refused(f"{path} missing", path, REMOVED, path.replace(".0", "[0]"), "Required value")
+
+
+def unknown(path: str) -> Manifest:
+    return refused(f"{path} unknown", path, 1, f'unknown field "{path.replace(".0", "[0]")}"')

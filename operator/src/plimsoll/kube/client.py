@@ -186,7 +186,7 @@ class AioKube:
             "patch",
             resource.single(name, namespace) + subresource,
             kind,
-            _asked(f"patch {subresource[1:]}".strip(), kind, name, namespace),
+            _asked("patch status of" if subresource else "patch", kind, name, namespace),
             body=patch,
             content_type=content_type,
             query=[_FIELD_MANAGER],

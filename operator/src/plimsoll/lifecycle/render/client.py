@@ -126,7 +126,10 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
 def _volume_arguments(plan: Plan) -> list[str]:
     if plan.volume is None:
         return []
-    return [f"--device={DEVICE_PATH}"] if plan.volume.mode == "Block" else [f"--directory={DATA_MOUNT}"]
+    if plan.volume.mode == "Block":
+        return [f"--device={DEVICE_PATH}"]
+    # Some file systems show the whole of what is behind them: a directory of a node, an export of a server.
+    return [f"--directory={DATA_MOUNT}", f"--capacity={plan.volume.size}"]
 
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:

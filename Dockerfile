@@ -1,0 +1,41 @@
+# Two images of one build: `operator` (the control plane) and `runner` (conductor and agents, with the tools they run).
+#
+#   docker build --target runner --tag plimsoll-runner .
+#
+# BASE_IMAGE is Debian trixie: its fio 3.39 tells when it began to measure. Behind a proxy with its own certificate
+# authority add: --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt
+
+ARG BASE_IMAGE=docker.io/library/debian:trixie-slim
+
+FROM ${BASE_IMAGE} AS base
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PATH=/opt/plimsoll/bin:$PATH
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates python3 \
+    && rm -rf /var/lib/apt/lists/*
+
+FROM base AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends python3-venv
+RUN python3 -m venv /opt/plimsoll && python3 -m venv /opt/build
+COPY operator/requirements/runtime.txt operator/requirements/build.txt /requirements/
+RUN --mount=type=secret,id=ca \
+    if [ -e /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi \
+    && /opt/plimsoll/bin/pip install --no-cache-dir --no-compile --require-hashes --requirement /requirements/runtime.txt \
+    && /opt/build/bin/pip install --no-cache-dir --no-compile --require-hashes --requirement /requirements/build.txt
+COPY operator/pyproject.toml /source/operator/
+COPY operator/src /source/operator/src
+RUN cd /source/operator && /opt/build/bin/hatchling build --target wheel --directory /wheel
+RUN /opt/plimsoll/bin/pip install --no-cache-dir --no-compile --no-deps --no-index /wheel/*.whl
+
+FROM base AS operator
+COPY --from=build /opt/plimsoll /opt/plimsoll
+USER 65532:65532
+ENTRYPOINT ["plimsoll"]
+CMD ["operator"]
+
+FROM base AS runner
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ceph-common fio ioping iperf3 util-linux \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /opt/plimsoll /opt/plimsoll
+USER 65532:65532
+ENTRYPOINT ["plimsoll"]

@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# Saying what happens, giving up in time, and having the programs that are needed.
+
+# Only results go to standard output.
+say() { printf 'cluster: [%3ds] %s\n' "$SECONDS" "$*" >&2; }
+die() { printf 'cluster: %s\n' "$*" >&2; exit 1; }
+
+STEP_PID=
+stop_step() { [[ -z $STEP_PID ]] || kill "$STEP_PID" 2> /dev/null || true; }
+trap stop_step EXIT
+trap 'exit 130' INT TERM
+trap 'say "failed: $BASH_COMMAND"' ERR
+
+# LIMIT_SECONDS WHAT COMMAND...: run a program, its output into the log, and say now and then that it still runs.
+step() {
+    local limit=$1 what=$2 begin=$SECONDS next=$((SECONDS + 30))
+    shift 2
+    say "$what"
+    printf '\n== %s\n' "$what" >> "$LOG"
+    timeout --kill-after=20 "$limit" "$@" >> "$LOG" 2>&1 < /dev/null 9>&- &
+    STEP_PID=$!
+    while kill -0 "$STEP_PID" 2> /dev/null; do
+        sleep 0.1
+        ((SECONDS < next)) || { say "  still at it, $((SECONDS - begin)) s of at most $limit s: $what"; next=$((SECONDS + 30)); }
+    done
+    wait "$STEP_PID" || step_failed "$what" $? "$limit"
+    STEP_PID=
+}
+
+step_failed() {
+    STEP_PID=
+    tail -n 20 "$LOG" | sed 's/^/    /' >&2
+    (($2 != 124)) || die "not done within $3 s: $1; the whole log is $LOG"
+    die "failed: $1; the whole log is $LOG"
+}
+
+# LIMIT_SECONDS WHAT COMMAND...: wait until a command succeeds.
+wait_until() {
+    local limit=$1 what=$2 deadline=$((SECONDS + $1))
+    shift 2
+    ! "$@" > /dev/null 2>&1 || return 0
+    say "waiting for $what"
+    until "$@" > /dev/null 2>&1; do
+        ((SECONDS < deadline)) || die "waited $limit s in vain for $what"
+        sleep 0.2
+    done
+}
+
+process_gone() { ! kill -0 "$1" 2> /dev/null; }
+
+# One command at a time changes things. Long-lived children must not inherit the lock: start them with 9>&-.
+lock() {
+    mkdir -p "$CACHE"
+    exec 9> "$CACHE/lock"
+    flock --nonblock 9 || { say "waiting for another cluster command to end"; flock --timeout 3600 9 || die "it did not"; }
+}
+
+# PROGRAM:PACKAGE...: have the programs on the machine.
+need() {
+    local pair missing=()
+    for pair; do
+        command -v "${pair%%:*}" > /dev/null || missing+=("${pair#*:}")
+    done
+    ((${#missing[@]})) || return 0
+    command -v apt-get > /dev/null || die "install first (there is no apt to do it with): ${missing[*]}"
+    ((EUID == 0)) || die "as root, install first: apt-get install ${missing[*]}"
+    step 300 "reading the package lists" apt-get -qq update
+    step 900 "installing ${missing[*]}" \
+        env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "${missing[@]}"
+}
+
+need_root() { ((EUID == 0)) || die "only root can $1"; }
+
+# The mirror that the machine's own apt takes Debian from.
+debian_mirror() {
+    local uri
+    # shellcheck disable=SC2016 # apt's own variables
+    uri=$(apt-get indextargets --format '$(REPO_URI) $(COMPONENT) $(LABEL)' 'Created-By: Packages' 2> /dev/null |
+        awk '$2 == "main" && $3 == "Debian" { print $1; exit }')
+    [[ -n $uri ]] || die "apt has no package list of Debian (on Debian: apt-get update; elsewhere a container registry must be reachable)"
+    printf '%s\n' "$uri"
+}

@@ -1,0 +1,104 @@
+# shellcheck shell=bash
+# The Docker daemon: the caller's if it works, else one of our own.
+
+readonly OWN_SOCKET=unix://$RUN/docker.sock
+
+daemon_answers() { timeout 10 docker info > /dev/null 2>&1 9>&-; }
+daemon_is_own() { [[ ${DOCKER_HOST:-} == "$OWN_SOCKET" ]]; }
+
+own_daemon_pid() {
+    local pid
+    pid=$(cat "$RUN/docker.pid" 2> /dev/null) && [[ $(cat "/proc/$pid/comm" 2> /dev/null) == dockerd ]] && printf '%s\n' "$pid"
+}
+
+# Point DOCKER_HOST at the daemon that an earlier command settled on. Fails if there is none.
+daemon_recall() {
+    [[ -f $RUN/docker-host ]] || return 1
+    DOCKER_HOST=$(< "$RUN/docker-host")
+    export DOCKER_HOST
+    [[ -n $DOCKER_HOST ]] || unset DOCKER_HOST
+}
+
+daemon_ensure() {
+    need docker:docker.io
+    if daemon_recall; then
+        daemon_answers && return
+        daemon_is_own || die "the Docker daemon that holds the cluster does not answer: ${DOCKER_HOST:-the default one}"
+    elif daemon_answers; then
+        mkdir -p "$RUN"
+        printf '%s' "${DOCKER_HOST:-}" > "$RUN/docker-host"
+        return
+    fi
+    daemon_start
+}
+
+daemon_start() {
+    local runtime=()
+    need_root "start a Docker daemon, and none answers at ${DOCKER_HOST:-the default address}"
+    need dockerd:docker.io iptables:iptables
+    [[ -z $(own_daemon_pid) ]] || die "the Docker daemon of an earlier run, process $(own_daemon_pid), does not answer: run 'cluster down'"
+    ((${#RUN} < 80)) || die "PLIMSOLL_CACHE is too long a path for the daemon's sockets: $CACHE"
+    mkdir -p "$RUN"
+    # Without these, Docker closes the machine's forwarding for everyone else when it opens it, and Docker before 25
+    # asks for a capability that it may not have.
+    sysctl -qw net.ipv4.ip_forward=1
+    if ! has_sys_resource; then
+        install -m 755 "$HERE/lib/runc-without-sys-resource" "$RUN/runc"
+        runtime=(--add-runtime "plimsoll=$RUN/runc" --default-runtime plimsoll)
+    fi
+    say "starting a Docker daemon"
+    export DOCKER_HOST=$OWN_SOCKET
+    printf '%s' "$DOCKER_HOST" > "$RUN/docker-host"
+    rm -f "$RUN/docker.pid"
+    setsid nohup dockerd --host "$OWN_SOCKET" --pidfile "$RUN/docker.pid" \
+        --data-root "$RUN/docker" --exec-root "$RUN/docker-exec" \
+        --bridge none --default-address-pool base=172.30.0.0/16,size=24 "${runtime[@]}" \
+        > "$RUN/dockerd.log" 2>&1 < /dev/null 9>&- &
+    wait_until 60 "the Docker daemon (log: $RUN/dockerd.log)" daemon_answers
+}
+
+has_sys_resource() {
+    local bounding
+    bounding=$(awk '/^CapBnd:/ { print $2 }' /proc/self/status)
+    ((0x$bounding >> 24 & 1))
+}
+
+daemon_kill() {
+    local pid
+    pid=$(own_daemon_pid) || return 0
+    say "stopping the Docker daemon"
+    kill "$pid"
+    wait_until 60 "the Docker daemon, process $pid, to end" process_gone "$pid"
+}
+
+# Stop our own daemon, unless it still runs what others started, and release what it mounted.
+daemon_stop() {
+    local others mount
+    others=$(docker ps --format '{{.Names}}' | paste -sd ' ')
+    [[ -z $others ]] || die "our Docker daemon runs containers that are not the cluster's; stop them first: $others"
+    docker network rm kind > /dev/null 2>&1 || true
+    daemon_kill
+    while read -r mount; do
+        umount --lazy "$mount"
+    done < <(awk -v run="$RUN/" 'index($5, run) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+}
+
+
+# REFERENCE ARCHIVE DOCKER_IMPORT_OPTION...: have an image, from its cached file system where it is not there.
+image_import() {
+    local reference=$1 archive=$2
+    shift 2
+    # The reference alone does not tell whether it was made from this archive.
+    [[ $(docker image inspect --format '{{.Comment}}' "$reference" 2> /dev/null) != "$(basename "$archive")" ]] || return 0
+    step 300 "importing $reference" docker import --message "$(basename "$archive")" "$@" "$archive" "$reference"
+    printf '%s\n' "$reference" >> "$RUN/images"
+}
+
+# Remove the images that were imported into a daemon that is not ours.
+images_remove() {
+    local reference
+    [[ -f $RUN/images ]] || return 0
+    while read -r reference; do
+        docker image rm "$reference" > /dev/null 2>&1 || say "left in Docker, still in use: $reference"
+    done < <(sort -u "$RUN/images")
+}

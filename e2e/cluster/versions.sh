@@ -1,0 +1,15 @@
+# shellcheck shell=bash disable=SC2034 # used by those who source it
+# What a locally assembled cluster consists of. They were seen working together: change one, run everything (README.md).
+readonly KUBERNETES_VERSION=v1.34.4
+readonly KIND_VERSION=v0.33.0
+readonly ETCD_VERSION=v3.6.5
+readonly COREDNS_VERSION=v1.14.7
+readonly LOCAL_PATH_VERSION=v0.0.30
+
+# systemd 252 (bookworm) boots on cgroup v1 and v2, later ones on v2 only.
+readonly NODE_SUITE=bookworm
+readonly BASE_SUITE=trixie
+
+# What the nodes run where a registry can be reached: the image that was built for this kind.
+readonly STOCK_NODE_IMAGE=kindest/node:v1.34.11@sha256:44e222ee2132dab25ff87301682f89eb82c7880ea3a1bf543bfe9708fd08d67d
+readonly STOCK_BASE_IMAGE=debian:trixie-slim

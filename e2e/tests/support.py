@@ -1,0 +1,251 @@
+"""The cluster as a test sees it: kubectl, waiting with deadlines, and the parts that a test may kill."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+ROOT = Path(__file__).parents[2]
+CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
+OPERATOR_NAMESPACE = "plimsoll-system"
+
+T = TypeVar("T")
+
+
+def workload(**changes: Any) -> dict[str, Any]:
+    """Return a rate-limited workload: what is asserted are reasons and invariants, never speed."""
+    base = {
+        "name": "read",
+        "fio": {"pattern": "randread", "ioDepth": [4], "rateIops": 100},
+        "runtimeSeconds": 5,
+        "rampSeconds": 2,
+    }
+    return base | changes
+
+
+def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
+    """Return a run of two clients on a file system, one point, two repetitions."""
+    spec: dict[str, Any] = {
+        "storage": {"storageClass": {"name": "standard"}, "volume": {"size": "64Mi", "mode": "Filesystem"}},
+        "clients": {"count": 2},
+        "workloads": [workload()],
+        "repetitions": 2,
+        "prepare": {"settleSeconds": 0},
+        "timeouts": {"provisionSeconds": 120, "readySeconds": 120, "totalSeconds": 1200},
+    }
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec | changes,
+    }
+
+
+class Cluster:
+    """One cluster, through kubectl."""
+
+    def __init__(self) -> None:
+        self.environment = dict(os.environ)
+        for line in self._script("env").splitlines():
+            name, _, value = line.removeprefix("export ").partition("=")
+            if name:
+                self.environment[name] = os.path.expandvars(value.strip("'\""))
+
+    def kubectl(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
+        """Return what kubectl prints; fails with what it complains of."""
+        done = subprocess.run(
+            ["kubectl", *arguments], input=text, capture_output=True, text=True, env=self.environment, check=False
+        )
+        if check and done.returncode != 0:
+            message = f"kubectl {' '.join(arguments)}: {done.stderr.strip()}"
+            raise AssertionError(message)
+        return done.stdout if done.returncode == 0 else done.stderr
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.kubectl(*arguments, "-o", "json"))
+
+    def items(self, kind: str, namespace: str, **labels: str) -> list[dict[str, Any]]:
+        """Return the objects of a kind with these labels (underscores stand for dashes, in plimsoll.dev/...)."""
+        selector = ",".join(f"plimsoll.dev/{key.replace('_', '-')}={value}" for key, value in labels.items())
+        found: list[dict[str, Any]] = self.json("get", kind, "-n", namespace, "-l", selector)["items"]
+        return found
+
+    def exists(self, kind: str, name: str, namespace: str | None = None) -> bool:
+        where = ("-n", namespace) if namespace else ()
+        return bool(self.kubectl("get", kind, name, *where, "--ignore-not-found").strip())
+
+    def apply(self, manifest: Mapping[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", text=json.dumps(manifest))
+
+    def refusal(self, manifest: Mapping[str, Any]) -> str:
+        """Return why the API server refuses a manifest; fails if it does not."""
+        done = subprocess.run(
+            ["kubectl", "apply", "-f", "-"],
+            input=json.dumps(manifest),
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            check=False,
+        )
+        assert done.returncode != 0, "it was accepted"
+        return done.stderr
+
+    def until(self, what_is_true: Callable[[], T | None], *, seconds: float, what: str) -> T:
+        """Return the first true value; fails when time is up."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            value = what_is_true()
+            if value:
+                return value
+            time.sleep(0.5)
+        message = f"not within {seconds} s: {what}"
+        raise AssertionError(message)
+
+    # -- runs
+
+    def run(self, name: str, namespace: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.json("get", "benchmarkrun", name, "-n", namespace)
+        return found
+
+    def condition(self, name: str, namespace: str, kind: str) -> dict[str, str] | None:
+        conditions = self.run(name, namespace).get("status", {}).get("conditions", [])
+        return next((condition for condition in conditions if condition["type"] == kind), None)
+
+    def until_condition(
+        self,
+        name: str,
+        namespace: str,
+        kind: str,
+        *,
+        status: str | None = None,
+        reason: str | None = None,
+        seconds: float = 240,
+    ) -> dict[str, str]:
+        """Return a condition once it has that status and reason."""
+
+        def holds() -> dict[str, str] | None:
+            found = self.condition(name, namespace, kind)
+            if found is None or (status and found["status"] != status) or (reason and found["reason"] != reason):
+                return None
+            return found
+
+        try:
+            return self.until(holds, seconds=seconds, what=f"{kind} {status or ''} {reason or ''}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+
+    def until_over(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
+        """Return Succeeded once the run has ended and is clean, or keeps its volumes on purpose."""
+        self.until_condition(name, namespace, "Succeeded", seconds=5)
+
+        def over() -> dict[str, str] | None:
+            ended = self.condition(name, namespace, "Succeeded")
+            cleaned = self.condition(name, namespace, "CleanedUp")
+            terminal = ended is not None and ended["status"] != "Unknown"
+            return ended if terminal and cleaned and cleaned["reason"] != "InProgress" else None
+
+        try:
+            return self.until(over, seconds=seconds, what=f"{name} ends")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+
+    def results(self, name: str, namespace: str) -> list[dict[str, Any]]:
+        return self.items("benchmarkresults", namespace, run=name)
+
+    def trials(self, name: str, namespace: str) -> list[dict[str, Any]]:
+        return [
+            trial for result in self.results(name, namespace) for trial in result.get("status", {}).get("trials", [])
+        ]
+
+    def state(self, name: str, namespace: str) -> dict[str, Any]:
+        """Return what the conductor says it is doing."""
+        text = self.kubectl(
+            "get", "configmap", f"{name}-state", "-n", namespace, "-o", r"jsonpath={.data.state\.json}", check=False
+        )
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError:
+            return {}
+        return found
+
+    def until_measuring(self, name: str, namespace: str, *, seconds: float = 180) -> dict[str, Any]:
+        """Return the trial under way, once its tools run."""
+
+        def current() -> dict[str, Any] | None:
+            trial: dict[str, Any] | None = self.state(name, namespace).get("current")
+            return trial if trial and time.time() > trial["startsAt"] + 1 else None
+
+        try:
+            return self.until(current, seconds=seconds, what="a trial runs")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+
+    def client_pod(self, name: str, namespace: str, client: int) -> dict[str, Any]:
+        """Return the pod of a client's latest process."""
+        pods = self.items("pods", namespace, run=name, client=str(client))
+        return max(pods, key=lambda pod: int(pod["metadata"]["labels"]["plimsoll.dev/attempt"]))
+
+    def conductor_pod(self, name: str, namespace: str) -> str:
+        pods = self.json(
+            "get", "pods", "-n", namespace, "-l", f"plimsoll.dev/run={name},app.kubernetes.io/component=conductor"
+        )["items"]
+        return str(next(pod for pod in pods if pod["status"]["phase"] == "Running")["metadata"]["name"])
+
+    def kill_pod(self, name: str, namespace: str) -> None:
+        """Kill a pod at once."""
+        self.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
+
+    def kill_operator(self) -> None:
+        self.kubectl(
+            "delete",
+            "pod",
+            "-n",
+            OPERATOR_NAMESPACE,
+            "-l",
+            "app.kubernetes.io/component=operator",
+            "--grace-period=0",
+            "--force",
+        )
+
+    def leftovers(self, namespace: str) -> list[str]:
+        """Return what of a run is left in a namespace, results aside."""
+        kinds = "jobs,pods,persistentvolumeclaims,services,networkpolicies,roles,rolebindings"
+        found = self.kubectl("get", kinds, "-n", namespace, "-l", "app.kubernetes.io/managed-by=plimsoll", "-o", "name")
+        return found.split()
+
+    def tell(self, name: str, namespace: str) -> str:
+        """Return everything that helps to understand a failure."""
+        parts = [
+            self.kubectl("get", "benchmarkrun", name, "-n", namespace, "-o", "jsonpath={.status}", check=False),
+            self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),
+            json.dumps(self.state(name, namespace)),
+            self.kubectl("logs", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--tail=30", check=False),
+            self.kubectl(
+                "logs",
+                "-n",
+                namespace,
+                "-l",
+                "app.kubernetes.io/managed-by=plimsoll",
+                "--tail=10",
+                "--prefix",
+                check=False,
+            ),
+        ]
+        return "\n---\n".join(parts)
+
+    # -- the machine
+
+    def recycle(self) -> None:
+        """Offer used block volumes again."""
+        self._script("recycle")
+
+    def docker(self, *arguments: str) -> str:
+        return self._script("docker", *arguments)
+
+    def _script(self, *arguments: str) -> str:
+        done = subprocess.run([CLUSTER, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout

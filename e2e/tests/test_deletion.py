@@ -1,0 +1,53 @@
+"""A run is deleted: at any time, in any way. Nothing is left, anywhere."""
+
+import pytest
+
+from support import Cluster, run, workload
+
+PHASES = ["Waiting", "Provisioning", "Measuring", "Finished"]
+WAYS = ["background", "foreground", "namespace"]
+
+
+def reach(cluster: Cluster, name: str, namespace: str, phase: str) -> None:
+    """Bring a run into a phase."""
+    if phase == "Waiting":
+        cluster.apply(run("before", namespace, workloads=[workload(runtimeSeconds=60)]))
+        cluster.until_condition("before", namespace, "Admitted", status="True")
+    cluster.apply(run(name, namespace))
+    match phase:
+        case "Waiting":
+            cluster.until_condition(name, namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
+        case "Provisioning":
+            cluster.until(lambda: cluster.items("jobs", namespace, run=name), seconds=60, what="there are Jobs")
+        case "Measuring":
+            cluster.until_measuring(name, namespace)
+        case _:
+            cluster.until_over(name, namespace)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("phase", PHASES)
+def test_nothing_is_left(cluster: Cluster, namespace: str, phase: str, way: str) -> None:
+    reach(cluster, "doomed", namespace, phase)
+    if way == "namespace":
+        cluster.kubectl("delete", "namespace", namespace, "--timeout=180s")
+    else:
+        if phase == "Waiting":
+            cluster.kubectl("delete", "benchmarkrun", "before", "-n", namespace, "--timeout=120s")
+        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, f"--cascade={way}", "--timeout=120s")
+        cluster.until(lambda: not cluster.leftovers(namespace), seconds=60, what="the garbage collector is done")
+        cluster.until(lambda: not cluster.results("doomed", namespace), seconds=60, what="the results are gone")
+    volumes = cluster.json("get", "persistentvolumes")["items"]
+    bound = [volume for volume in volumes if (volume["spec"].get("claimRef") or {}).get("namespace") == namespace]
+    cluster.until(
+        lambda: (
+            not [
+                volume
+                for volume in bound
+                if volume["spec"]["storageClassName"] == "standard"
+                and cluster.exists("persistentvolume", volume["metadata"]["name"])
+            ]
+        ),
+        seconds=60,
+        what="the volumes are gone",
+    )

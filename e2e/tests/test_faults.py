@@ -1,0 +1,122 @@
+"""Things die. No trial is lost or doubled, every reason is named within its deadline, and nothing is left behind."""
+
+from collections import Counter
+
+import pytest
+
+from support import Cluster, run, workload
+
+
+def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: str, passes: int) -> None:
+    for result in cluster.results(name, namespace):
+        measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
+        assert Counter(trial["passNumber"] for trial in measured) == dict.fromkeys(range(passes), 1)
+
+
+def aborts(cluster: Cluster, name: str, namespace: str) -> list[str]:
+    return [trial["abort"]["reason"] for trial in cluster.trials(name, namespace) if "abort" in trial]
+
+
+def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("lost", namespace))
+    cluster.until_measuring("lost", namespace)
+    pod = cluster.client_pod("lost", namespace, 1)["metadata"]["name"]
+    cluster.kill_pod(pod, namespace)
+    ended = cluster.until_over("lost", namespace)
+    assert ended["status"] == "True", cluster.tell("lost", namespace)
+    assert aborts(cluster, "lost", namespace) == ["ClientLost"]
+    assert_every_trial_is_measured_once(cluster, "lost", namespace, 2)
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_conductor_killed_mid_run_loses_and_doubles_no_trial(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("headless", namespace, repetitions=3))
+    cluster.until(lambda: len(cluster.trials("headless", namespace)) == 1, seconds=180, what="one trial is recorded")
+    cluster.until_measuring("headless", namespace)
+    cluster.kill_pod(cluster.conductor_pod("headless", namespace), namespace)
+    ended = cluster.until_over("headless", namespace)
+    assert ended["status"] == "True", cluster.tell("headless", namespace)
+    assert aborts(cluster, "headless", namespace) == ["ConductorRestarted"]
+    assert_every_trial_is_measured_once(cluster, "headless", namespace, 3)
+    assert len({trial["epoch"] for trial in cluster.trials("headless", namespace)}) == 2
+
+
+@pytest.mark.parametrize("phase", ["Provisioning", "Measuring", "CleaningUp"])
+def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phase: str) -> None:
+    cluster.apply(run("orphan", namespace))
+    if phase == "Provisioning":
+        cluster.until(lambda: cluster.items("jobs", namespace, run="orphan"), seconds=60, what="there are Jobs")
+    elif phase == "Measuring":
+        cluster.until_measuring("orphan", namespace)
+    else:
+        cluster.until_condition("orphan", namespace, "Succeeded", status="True")
+    cluster.kill_operator()
+    ended = cluster.until_over("orphan", namespace)
+    assert ended["status"] == "True", cluster.tell("orphan", namespace)
+    assert aborts(cluster, "orphan", namespace) == []
+    assert_every_trial_is_measured_once(cluster, "orphan", namespace, 2)
+    assert cluster.leftovers(namespace) == []
+
+
+SHORT = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
+
+
+def test_a_claim_that_cannot_bind_is_named(cluster: Cluster, namespace: str) -> None:
+    storage = {"storageClass": {"name": "absent"}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+    cluster.apply(run("unbound", namespace, storage=storage, timeouts=SHORT))
+    ended = cluster.until_over("unbound", namespace, seconds=120)
+    assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.tell("unbound", namespace)
+    assert "unbound-client-0" in ended["message"]
+    assert "absent" in ended["message"]
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_client_that_cannot_be_scheduled_is_named(cluster: Cluster, namespace: str) -> None:
+    clients = {"count": 2, "resources": {"requests": {"memory": "4Ti"}}}
+    cluster.apply(run("huge", namespace, clients=clients, timeouts=SHORT))
+    told = cluster.until_condition("huge", namespace, "ClientsReady", reason="Unschedulable", seconds=30)
+    assert "Insufficient memory" in told["message"]
+    ended = cluster.until_over("huge", namespace, seconds=120)
+    assert (ended["status"], ended["reason"]) == ("False", "Unschedulable")
+    assert "Insufficient memory" in ended["message"]
+    assert cluster.leftovers(namespace) == []
+
+
+def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: str) -> None:
+    image = ("set", "env", "deployment/plimsoll", "-n", "plimsoll-system")
+    cluster.kubectl(*image, "PLIMSOLL_RUNNER_IMAGE=localhost:1/absent:1")
+    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
+    try:
+        cluster.apply(run("pull", namespace, timeouts=SHORT))
+        told = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
+        assert "localhost:1/absent:1" in told["message"]
+        ended = cluster.until_over("pull", namespace, seconds=120)
+    finally:
+        cluster.kubectl(*image, "PLIMSOLL_RUNNER_IMAGE=plimsoll-runner:e2e")
+        cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
+    assert (ended["status"], ended["reason"]) == ("False", "ImagePullFailed")
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_worker_that_stops_mid_trial_is_named_and_the_run_ends_within_its_deadline(
+    cluster: Cluster, namespace: str
+) -> None:
+    timeouts = {"provisionSeconds": 120, "readySeconds": 60, "totalSeconds": 1200}
+    cluster.apply(run("dark", namespace, timeouts=timeouts, workloads=[workload(runtimeSeconds=20)]))
+    cluster.until_measuring("dark", namespace)
+    conductor = cluster.json("get", "pod", cluster.conductor_pod("dark", namespace), "-n", namespace)
+    nodes = {cluster.client_pod("dark", namespace, client)["spec"]["nodeName"] for client in range(2)}
+    (victim,) = nodes - {conductor["spec"]["nodeName"]}
+    cluster.docker("stop", "--time", "1", victim)
+    try:
+        cluster.until(
+            lambda: "ClientLost" in aborts(cluster, "dark", namespace), seconds=90, what="the trial is aborted"
+        )
+        ended = cluster.until_condition("dark", namespace, "Succeeded", status="False", seconds=240)
+    finally:
+        cluster.docker("start", victim)
+        cluster.kubectl("wait", "--for=condition=Ready", f"node/{victim}", "--timeout=180s")
+    assert ended["reason"] in {"ClientsNotReady", "ClientsFailed"}
+    assert "client" in ended["message"]
+    cluster.until_over("dark", namespace, seconds=180)
+    assert cluster.leftovers(namespace) == []

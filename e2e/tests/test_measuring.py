@@ -1,0 +1,115 @@
+"""Runs that measure: what comes back, and where from."""
+
+import pytest
+
+from support import Cluster, run, workload
+
+
+def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
+    cluster.apply(run("files", namespace, clients={"count": 3}, workloads=[workload(clients=[1, 3])]))
+    ended = cluster.until_over("files", namespace)
+    assert ended["status"] == "True", cluster.tell("files", namespace)
+    assert ended["reason"] in {"Valid", "Suspect"}
+    status = cluster.run("files", namespace)["status"]
+    assert status["points"] == {"total": 2, "completed": 2, "invalid": 0}
+    assert [entry["workload"] for entry in status["headline"]] == ["read", "read"]
+    for result in cluster.results("files", namespace):
+        clients = result["spec"]["clients"]
+        assert result["status"]["final"]
+        assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(100 * clients, rel=0.1)
+        assert len(result["status"]["environment"]["nodes"]) == 2
+    assert cluster.leftovers(namespace) == []
+    table = cluster.kubectl("get", "brun", "files", "-n", namespace)
+    assert "4/4" in table
+
+
+def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> None:
+    storage = {"storageClass": {"name": "block"}, "volume": {"size": "512Mi", "mode": "Block"}}
+    cluster.apply(run("blocks", namespace, storage=storage, repetitions=1))
+    cluster.until_measuring("blocks", namespace)
+    pod = cluster.client_pod("blocks", namespace, 0)
+    security = pod["spec"]["containers"][0]["securityContext"]
+    assert security["runAsUser"] == 0
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert security["allowPrivilegeEscalation"] is False
+    ended = cluster.until_over("blocks", namespace)
+    assert ended["status"] == "True", cluster.tell("blocks", namespace)
+    (result,) = cluster.results("blocks", namespace)
+    assert result["status"]["environment"]["dataSetBytes"]["min"] >= 512 * 2**20
+    assert cluster.leftovers(namespace) == []
+
+
+def test_results_stay_when_asked_to_and_block_a_namesake(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("kept", namespace, results="Retain", repetitions=1))
+    cluster.until_over("kept", namespace)
+    cluster.kubectl("delete", "benchmarkrun", "kept", "-n", namespace, "--timeout=60s")
+    (result,) = cluster.results("kept", namespace)
+    assert result["status"]["final"]
+    cluster.apply(run("kept", namespace))
+    ended = cluster.until_over("kept", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "ResultsExist")
+    assert "kept-read-000" in ended["message"]
+
+
+def test_results_go_with_their_run_by_default(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("gone", namespace, repetitions=1, ttlSecondsAfterFinished=1))
+    cluster.until(lambda: cluster.results("gone", namespace), seconds=60, what="results are made")
+    cluster.until(lambda: not cluster.exists("benchmarkrun", "gone", namespace), seconds=240, what="the TTL deletes it")
+    cluster.until(lambda: not cluster.results("gone", namespace), seconds=60, what="its results go too")
+
+
+def test_two_runs_of_one_target_take_turns(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("first", namespace, repetitions=1))
+    cluster.until_condition("first", namespace, "Admitted", status="True")
+    cluster.apply(run("second", namespace, repetitions=1))
+    waiting = cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
+    assert f"{namespace}/first" in waiting["message"]
+    assert "position 1" in waiting["message"]
+    assert not cluster.items("pods", namespace, run="second")
+    assert cluster.until_over("first", namespace)["status"] == "True"
+    assert cluster.until_over("second", namespace)["status"] == "True"
+    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
+    assert first["finishedAt"] < second["startedAt"]
+
+
+def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("paused", namespace, repetitions=3))
+    cluster.until(lambda: len(cluster.trials("paused", namespace)) == 1, seconds=180, what="one trial is recorded")
+    cluster.until_measuring("paused", namespace)
+    patch = ("patch", "benchmarkrun", "paused", "-n", namespace, "--type=merge", "-p")
+    cluster.kubectl(*patch, '{"spec":{"suspend":true}}')
+    cluster.until_condition("paused", namespace, "Suspended", status="True", seconds=60)
+    cluster.until(lambda: not cluster.items("pods", namespace, run="paused"), seconds=60, what="the pods are gone")
+    assert len(cluster.items("persistentvolumeclaims", namespace, run="paused")) == 2
+    cluster.kubectl(*patch, '{"spec":{"suspend":false}}')
+    ended = cluster.until_over("paused", namespace)
+    assert ended["status"] == "True", cluster.tell("paused", namespace)
+    outcomes = [(trial["passNumber"], trial["outcome"]) for trial in cluster.trials("paused", namespace)]
+    assert sorted(number for number, outcome in outcomes if outcome == "Measured") == [0, 1, 2]
+    assert any(outcome == "Aborted" for _, outcome in outcomes)
+
+
+def test_a_run_that_is_created_suspended_makes_nothing(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("idle", namespace, suspend=True))
+    cluster.until_condition("idle", namespace, "Suspended", status="True", seconds=30)
+    assert cluster.items("configmaps,pods,persistentvolumeclaims", namespace, run="idle") == []
+    cluster.kubectl("delete", "benchmarkrun", "idle", "-n", namespace, "--timeout=60s")
+
+
+def test_cleanup_never_keeps_the_volumes_until_the_run_goes(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("keeps", namespace, cleanup="Never", repetitions=1))
+    cluster.until_over("keeps", namespace)
+    cleaned = cluster.condition("keeps", namespace, "CleanedUp")
+    assert cleaned is not None
+    assert cleaned["reason"] == "StorageKept"
+    assert not cluster.items("pods", namespace, run="keeps")
+    assert len(cluster.items("persistentvolumeclaims", namespace, run="keeps")) == 2
+    cluster.kubectl("delete", "benchmarkrun", "keeps", "-n", namespace, "--timeout=120s")
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_wrong_spec_is_refused_at_once_and_readably(cluster: Cluster, namespace: str) -> None:
+    assert "blokSize" in cluster.refusal(run("typo", namespace, workloads=[workload(fio={"blokSize": ["4Ki"]})]))
+    words = cluster.refusal(run("many", namespace, workloads=[workload(clients=[9])]))
+    assert "clients.count" in words

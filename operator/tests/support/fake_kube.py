@@ -1,0 +1,363 @@
+"""A Kubernetes API in memory, with the garbage collector that a bare API server lacks. No watches.
+
+tests/kube/test_contract.py asks it and a real API server the same questions. Whoever plays a controller uses the port
+too, `patch_status` above all, or `put` for objects that come with a status, such as pods.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from plimsoll.kube.errors import ApiError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
+from plimsoll.kube.port import Kind, Object
+
+NAMESPACE = Kind(api_version="v1", kind="Namespace")
+FOREGROUND = "foregroundDeletion"
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What of a kind matters here."""
+
+    namespaced: bool = True
+    has_status: bool = True
+
+
+_PLAIN = Traits(has_status=False)
+_CLUSTER = Traits(namespaced=False)
+_PLAIN_CLUSTER = Traits(namespaced=False, has_status=False)
+
+KINDS: Mapping[Kind, Traits] = {
+    Kind(api_version=api_version, kind=kind): traits
+    for api_version, kinds in {
+        "v1": {
+            "ConfigMap": _PLAIN,
+            "Event": _PLAIN,
+            "Namespace": _CLUSTER,
+            "Node": _CLUSTER,
+            "PersistentVolume": _CLUSTER,
+            "PersistentVolumeClaim": Traits(),
+            "Pod": Traits(),
+            "Secret": _PLAIN,
+            "Service": Traits(),
+            "ServiceAccount": _PLAIN,
+        },
+        "batch/v1": {"Job": Traits()},
+        "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
+        "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
+        "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
+        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits()},
+        "ceph.rook.io/v1": {"CephBlockPool": Traits(), "CephClient": Traits(), "CephCluster": Traits()},
+    }.items()
+    for kind, traits in kinds.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Which object."""
+
+    kind: Kind
+    namespace: str | None
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind.kind} {self.name}"
+
+
+class FakeKube:
+    """`plimsoll.kube.port.Kube` without a server.
+
+    Attributes:
+        kinds: those that are known; take one away and its CRD is not installed.
+        requests: every request so far, as `create Job default/run-client-0`.
+        interfere: called with each request before it is served; what it raises is the answer.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        namespaces: Sequence[str] = ("default",),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        interfere: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.kinds = dict(KINDS)
+        self.requests: list[str] = []
+        self.interfere = interfere
+        self._now = now
+        self._version = 0
+        self._objects: dict[Key, Document] = {}
+        self._applied: dict[Key, Document] = {}
+        for namespace in namespaces:
+            self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+
+    # The port
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        key = await self._request("get", kind, namespace, name)
+        return deepcopy(self._objects.get(key))
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
+    ) -> Sequence[Object]:
+        await self._enter(f"list {kind.kind} {namespace or ''}".strip(), kind)
+        found = [obj for key, obj in self._objects.items() if key.kind == kind and namespace in {None, key.namespace}]
+        return [deepcopy(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
+
+    async def create(self, obj: Object) -> bool:
+        key = await self._request("create", Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        if key in self._objects:
+            return False
+        self._insert(key, obj)
+        return True
+
+    async def apply(self, obj: Object) -> Object:
+        key = await self._request("apply", Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        intent = self._without_status(key.kind, obj)
+        if key not in self._objects:
+            self._insert(key, obj)
+        else:
+            new = deepcopy(self._objects[key])
+            _prune(new, self._applied.get(key, {}), intent)
+            _merge(new, intent)
+            self._replace(key, new)
+        self._applied[key] = intent
+        return deepcopy(self._objects[key])
+
+    async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
+        key = await self._request("patch", kind, namespace, name)
+        new = self._copy(key, f"patch {key}")
+        _merge(new, self._without_status(kind, patch))
+        return self._replace(key, new)
+
+    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
+        key = await self._request("patch status of", kind, namespace, name)
+        asked = f"patch status of {key}"
+        if not self.kinds[kind].has_status:
+            raise UnknownKindError(asked, "not served by the API server")
+        new = self._copy(key, asked)
+        known = new.get("status", {}) | deepcopy(dict(status))
+        new["status"] = {field: value for field, value in known.items() if value is not None}
+        return self._replace(key, new)
+
+    async def delete(
+        self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
+    ) -> bool:
+        key = await self._request("delete", kind, namespace, name)
+        if key not in self._objects or uid not in {None, self._objects[key]["metadata"]["uid"]}:
+            return False
+        self._delete(key, foreground=foreground)
+        return True
+
+    # What a test does besides
+
+    def put(self, obj: Object) -> Document:
+        """Store an object as it is, its status included, with what every object has; return it."""
+        key = self._key(Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        new = deepcopy(dict(obj))
+        new["metadata"] = self._fresh_metadata() | new["metadata"]
+        self._objects[key] = new
+        return deepcopy(new)
+
+    def objects(self, kind: str = "") -> Sequence[Document]:
+        """Return all objects, or those of a kind, in the order of their creation."""
+        return [deepcopy(obj) for obj in self._objects.values() if kind in {"", obj["kind"]}]
+
+    # Requests
+
+    async def _request(self, verb: str, kind: Kind, namespace: str | None, name: str) -> Key:
+        key = self._key(kind, namespace, name)
+        await self._enter(f"{verb} {key}", kind)
+        return key
+
+    async def _enter(self, request: str, kind: Kind) -> None:
+        self.requests.append(request)
+        await asyncio.sleep(0)  # others get their turn, as with a real server
+        self.interfere(request)
+        if kind not in self.kinds:
+            raise UnknownKindError(request, "the API server does not serve this kind")
+
+    def _key(self, kind: Kind, namespace: str | None, name: str) -> Key:
+        namespaced = self.kinds[kind].namespaced if kind in self.kinds else namespace is not None
+        if not name or (namespaced and not namespace):
+            raise InvalidError(f"{kind.kind} {namespace}/{name}", "needs a name and a namespace")
+        return Key(kind, namespace if namespaced else None, name)
+
+    # Objects
+
+    def _insert(self, key: Key, obj: Object) -> None:
+        self._check_namespace(key)
+        new = self._without_status(key.kind, obj)
+        new["metadata"] = new["metadata"] | self._fresh_metadata()
+        self._objects[key] = new
+
+    def _check_namespace(self, key: Key) -> None:
+        if key.namespace is None:
+            return
+        namespace = self._objects.get(Key(NAMESPACE, None, key.namespace))
+        if namespace is None:
+            raise NotFoundError(f"create {key}", f'namespaces "{key.namespace}" not found')
+        if _is_going(namespace):
+            raise TerminatingError(f"create {key}", f"namespace {key.namespace} is being terminated")
+
+    def _fresh_metadata(self) -> Document:
+        created = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": created,
+            "generation": 1,
+            "resourceVersion": self._next_version(),
+        }
+
+    def _next_version(self) -> str:
+        self._version += 1
+        return str(self._version)
+
+    def _without_status(self, kind: Kind, obj: Object) -> Document:
+        left_out = {"status"} if self.kinds[kind].has_status else set()
+        return {field: deepcopy(value) for field, value in obj.items() if field not in left_out}
+
+    def _copy(self, key: Key, asked: str) -> Document:
+        if key not in self._objects:
+            raise NotFoundError(asked, f'"{key.name}" not found')
+        return deepcopy(self._objects[key])
+
+    def _replace(self, key: Key, new: Document) -> Document:
+        """Store an object in place of an old one, if it differs; let it go if only a finalizer held it."""
+        old = self._objects[key]
+        if new != old:
+            if _content(new) != _content(old):
+                new["metadata"]["generation"] += 1
+            new["metadata"]["resourceVersion"] = self._next_version()
+            self._objects[key] = new
+        self._settle(key)
+        return deepcopy(new)
+
+    # Deletion
+
+    def _delete(self, key: Key, *, foreground: bool) -> None:
+        obj = self._objects[key]
+        metadata = obj["metadata"]
+        if not _is_going(obj):
+            metadata["deletionTimestamp"] = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            metadata["resourceVersion"] = self._next_version()
+        if foreground and FOREGROUND not in metadata.setdefault("finalizers", []):
+            metadata["finalizers"].append(FOREGROUND)
+        dependants = self._dependants(metadata["uid"]) if foreground else ()
+        inside = [one for one in self._objects if key.kind == NAMESPACE and one.namespace == key.name]
+        for other in (*dependants, *inside):
+            if other in self._objects:
+                self._delete(other, foreground=foreground)
+        self._settle(key)
+
+    def _settle(self, key: Key) -> None:
+        """Remove an object if it is going and nothing holds it any more."""
+        obj = self._objects.get(key)
+        if obj is None or not _is_going(obj):
+            return
+        metadata = obj["metadata"]
+        if FOREGROUND in metadata.get("finalizers", ()) and not self._blockers(metadata["uid"]):
+            metadata["finalizers"].remove(FOREGROUND)
+        inhabited = key.kind == NAMESPACE and any(one.namespace == key.name for one in self._objects)
+        if not metadata.get("finalizers") and not inhabited:
+            self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        """Take an object away, collect those that only it owned, and let those go that waited for it."""
+        obj = self._objects.pop(key)
+        self._applied.pop(key, None)
+        for dependant in self._dependants(obj["metadata"]["uid"]):
+            if dependant in self._objects and not self._has_owner(self._objects[dependant]):
+                self._delete(dependant, foreground=False)
+        for other in list(self._objects):
+            self._settle(other)
+
+    def _dependants(self, uid: str) -> Sequence[Key]:
+        return [key for key, obj in self._objects.items() if any(owner["uid"] == uid for owner in _owners(obj))]
+
+    def _blockers(self, uid: str) -> bool:
+        owners = (owner for obj in self._objects.values() for owner in _owners(obj))
+        return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
+
+    def _has_owner(self, obj: Document) -> bool:
+        uids = {other["metadata"]["uid"] for other in self._objects.values()}
+        return any(owner["uid"] in uids for owner in _owners(obj))
+
+
+def failing(error: Callable[[str], ApiError], *, times: int, request: str = "") -> Callable[[str], None]:
+    """Return an interference that fails the first requests that contain a text."""
+    left = times
+
+    def interfere(asked: str) -> None:
+        nonlocal left
+        if left > 0 and request in asked:
+            left -= 1
+            raise error(asked)
+
+    return interfere
+
+
+def _owners(obj: Document) -> Sequence[Document]:
+    owners: Sequence[Document] = obj["metadata"].get("ownerReferences", ())
+    return owners
+
+
+def _is_going(obj: Document) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def _content(obj: Document) -> Document:
+    return {field: value for field, value in obj.items() if field not in {"metadata", "status"}}
+
+
+def _has_labels(obj: Document, labels: Mapping[str, str]) -> bool:
+    own = obj["metadata"].get("labels", {})
+    return all(own.get(name) == value for name, value in labels.items())
+
+
+def _has_fields(obj: Document, fields: Mapping[str, str]) -> bool:
+    return all(_field(obj, path.split(".")) == value for path, value in fields.items())
+
+
+def _field(obj: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        obj = obj.get(step, {})
+    return obj
+
+
+def _merge(target: Document, patch: Mapping[str, Any]) -> None:
+    """Merge a patch into an object, as RFC 7386 says."""
+    for field, value in patch.items():
+        if value is None:
+            target.pop(field, None)
+        elif isinstance(value, Mapping):
+            if not isinstance(target.get(field), dict):
+                target[field] = {}
+            _merge(target[field], value)
+        else:
+            target[field] = deepcopy(value)
+
+
+def _prune(target: Document, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Remove what an earlier apply named and this one does not."""
+    for field, value in _common(before, target):
+        if field not in now:
+            del target[field]
+        elif isinstance(value, Mapping) and isinstance(now[field], Mapping) and isinstance(target[field], dict):
+            _prune(target[field], value, now[field])
+
+
+def _common(before: Mapping[str, Any], target: Document) -> Iterator[tuple[str, Any]]:
+    return ((field, value) for field, value in before.items() if field in target)
