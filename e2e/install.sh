@@ -6,9 +6,8 @@ set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
 cluster=$root/e2e/cluster/cluster
-KUBECONFIG=$("$cluster" kubeconfig)
-export KUBECONFIG DOCKER_BUILDKIT=1
-PATH=$("$cluster" binaries):$PATH
+eval "$("$cluster" env)"
+export DOCKER_BUILDKIT=1
 readonly root cluster
 
 say() { printf 'install.sh: %s\n' "$*" >&2; }

@@ -21,15 +21,12 @@ programs_ensure() {
     for name; do [[ -x $PROGRAMS/$name ]] || missing+=("$name"); done
     ((${#missing[@]})) || return 0
     [[ -n $GO ]] || die "Go 1.21 or later is needed to build ${missing[*]}: put it on PATH"
-    mkdir -p "$PROGRAMS"
-    local directory
-    directory=$(mktemp -d "$PROGRAMS.XXXXXX")
+    mkdir -p "$PROGRAMS" "$WORK/bin"
     step 3600 "building ${missing[*]} (all of them: 10 minutes and 7 GB, given back afterwards)" \
-        env PATH="$(dirname "$GO"):$PATH" PLIMSOLL_BIN="$directory" PLIMSOLL_GO="$CACHE/go" \
+        env PATH="$(dirname "$GO"):$PATH" PLIMSOLL_BIN="$WORK/bin" PLIMSOLL_GO="$CACHE/go" \
         nice -n 10 "$HERE/build/binaries" "${missing[@]}"
-    mv "$directory"/* "$PROGRAMS/"
-    rmdir "$directory"
-    for name in "$CACHE"/programs-*; do [[ $name == "$PROGRAMS" ]] || rm -rf "$name"; done
+    [[ ! -d $WORK/bin/kind-files ]] || rm -rf "$PROGRAMS/kind-files"
+    mv "$WORK"/bin/* "$PROGRAMS/"
     programs_finish
 }
 
@@ -39,12 +36,6 @@ programs_finish() {
     for name in kind "${NODE_PROGRAMS[@]}"; do [[ -x $PROGRAMS/$name ]] || return 0; done
     chmod -R u+w "$CACHE/go"
     rm -rf "$CACHE/go"
-}
-
-# KEPT FILE...: remove the others.
-keep_only() {
-    local file
-    for file in "${@:2}"; do [[ $file == "$1" ]] || rm -f "$file"; done
 }
 
 node_archive() {
@@ -62,8 +53,7 @@ node_archive_ensure() {
     programs_ensure kind "${NODE_PROGRAMS[@]}"
     mirror=$(debian_mirror)
     step 1500 "assembling the node image (1 to 2 minutes)" \
-        env PLIMSOLL_BIN="$PROGRAMS" PLIMSOLL_MIRROR="$mirror" "$HERE/build/node-image" "$archive"
-    keep_only "$archive" "$CACHE"/node-*.tar
+        env PLIMSOLL_WORK="$WORK/node" PLIMSOLL_BIN="$PROGRAMS" PLIMSOLL_MIRROR="$mirror" "$HERE/build/node-image" "$archive"
 }
 
 # Sets NODE_IMAGE, the image to run nodes of.
@@ -100,8 +90,8 @@ base_image() {
         need_root "assemble a base image, and no container registry can be reached"
         need mmdebstrap:mmdebstrap
         mirror=$(debian_mirror)
-        step 700 "assembling the base image" env PLIMSOLL_MIRROR="$mirror" "$HERE/build/base-image" "$archive"
-        keep_only "$archive" "$CACHE"/base-*.tar
+        step 700 "assembling the base image" env PLIMSOLL_WORK="$WORK/base" PLIMSOLL_MIRROR="$mirror" \
+            "$HERE/build/base-image" "$archive"
     fi
     image_import "$reference" "$archive" --change 'CMD ["/bin/bash"]' \
         --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -29,7 +29,7 @@ from plimsoll.api.result import (
 from plimsoll.api.state import CurrentTrial, Failure, Prefill, RunState, TrialKey
 
 RATES = Rates(iops=100, bytes_per_second=409600)
-STATISTIC = Statistic(n=2, mean=0.1, standard_deviation=1 / 3, coefficient_of_variation=None, low=-1.5, high=2.0)
+STATISTIC = Statistic(trials=2, mean=0.1, standard_deviation=1 / 3, coefficient_of_variation=None, low=-1.5, high=2.0)
 LATENCY = Latency(
     kind=LatencyKind.FULL,
     count=400,
@@ -131,7 +131,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 @given(finite, finite, st.none() | finite)
 def test_numbers_survive_exactly(mean: float, low: float, high: float | None) -> None:
-    statistic = Statistic(n=3, mean=mean, low=low, high=high)
+    statistic = Statistic(trials=3, mean=mean, low=low, high=high)
     assert Statistic.model_validate_json(statistic.model_dump_json()) == statistic
 
 

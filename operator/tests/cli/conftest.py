@@ -24,9 +24,9 @@ from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 
 def statistic(mean: float, half_width: float | None = None) -> Statistic:
     if half_width is None:
-        return Statistic(n=1, mean=mean)
+        return Statistic(trials=1, mean=mean)
     return Statistic(
-        n=3,
+        trials=3,
         mean=mean,
         standard_deviation=half_width / 2.5,
         coefficient_of_variation=half_width / 2.5 / mean,

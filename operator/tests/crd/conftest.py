@@ -24,7 +24,7 @@ def api(definitions: dict[str, Document], tmp_path_factory: pytest.TempPathFacto
     try:
         binaries = Binaries.find(os.environ)
     except BinariesMissingError as error:
-        pytest.fail(str(error))
+        pytest.fail(str(error), pytrace=False)
     with running_apiserver(binaries, tmp_path_factory.mktemp("apiserver")) as server:
         for definition in definitions.values():
             server.define(definition)

@@ -76,8 +76,9 @@ async def test_a_namespace_that_is_going_takes_nothing_new(kube: Kube, namespace
 async def test_an_object_needs_name_and_namespace(kube: Kube) -> None:
     with pytest.raises(InvalidError):
         await kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
-    with pytest.raises(InvalidError):
-        await kube.get(CONFIG_MAP, "a")
+    for name, namespace in (("a", None), ("", "default"), ("..", "default"), ("a", "..")):
+        with pytest.raises(InvalidError):
+            await kube.get(CONFIG_MAP, name, namespace)
 
 
 async def test_kinds_without_a_namespace(kube: Kube, namespace: str) -> None:

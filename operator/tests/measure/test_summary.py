@@ -81,7 +81,7 @@ def test_good_point_is_valid_with_unweighted_statistics() -> None:
     assert numbers.summary is not None
     (summary,) = numbers.summary.operations
     assert numbers.summary.trials == 3
-    assert (summary.iops.n, summary.iops.mean, summary.iops.standard_deviation) == (3, 200, 100)
+    assert (summary.iops.trials, summary.iops.mean, summary.iops.standard_deviation) == (3, 200, 100)
     assert summary.bytes_per_second.mean == 200 * 4096
     assert summary.mean_latency is not None
     assert summary.mean_latency.mean == pytest.approx(3 * MILLISECOND)

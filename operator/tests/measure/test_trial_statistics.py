@@ -58,7 +58,7 @@ def test_impossible_quantile_is_refused(probability: float, degrees: float) -> N
 
 def test_describe_known_values() -> None:
     statistic = describe([2, 4, 4, 4, 5, 5, 7, 9])
-    assert (statistic.n, statistic.mean) == (8, 5)
+    assert (statistic.trials, statistic.mean) == (8, 5)
     assert statistic.standard_deviation == pytest.approx(math.sqrt(32 / 7))
     assert statistic.coefficient_of_variation == pytest.approx(math.sqrt(32 / 7) / 5)
     half = 2.364624251592784 * math.sqrt(32 / 7) / math.sqrt(8)
@@ -72,7 +72,7 @@ def test_interval_of_three_trials_is_2_48_deviations_wide() -> None:
 
 
 def test_one_trial_has_neither_deviation_nor_interval() -> None:
-    assert describe([7]).model_dump(exclude_none=True) == {"n": 1, "mean": 7.0}
+    assert describe([7]).model_dump(exclude_none=True) == {"trials": 1, "mean": 7.0}
 
 
 def test_equal_trials_have_an_interval_of_no_width() -> None:

@@ -38,6 +38,8 @@ _CLIENTS = [
                 ("resources.claims", [], ('unknown field "spec.clients.resources.claims"',)),
                 ("resources.requests", {f"r{n}": 1 for n in range(17)}, ("resources.requests", "at most 16 items")),
                 ("resources.requests.cpu", "two", ("resources.requests.cpu", "should match")),
+                ("resources.requests.cpu", "1" * 33, ("resources.requests.cpu", "may not be more than 32 bytes")),
+                ("resources.limits.cpu", "1" * 33, ("resources.limits.cpu", "may not be more than 32 bytes")),
                 ("resources.limits", {f"r{n}": 1 for n in range(17)}, ("resources.limits", "at most 16 items")),
                 ("resources.limits.memory", "1 GB", ("resources.limits.memory", "should match")),
                 ("tolerations", [{"key": "k"}] * 33, ("tolerations", "at most 32 items")),
@@ -86,8 +88,8 @@ _REST = [
     ),
     unknown("specs"),
     refused("no spec", "spec", REMOVED, "spec", "Required value"),
-    refused("run's name form", "metadata.name", "run.1", "metadata.name", "must consist of lower-case letters, digits and"),
-    refused("run's name long", "metadata.name", "r" * 64, "metadata.name", "must have at most 63 characters"),
+    refused("run's name form", "metadata.name", "run.1", "metadata.name must consist of lower-case letters"),
+    refused("run's name long", "metadata.name", "r" * 64, "metadata.name must have at most 63 characters"),
 ]
 
 REFUSED = [
@@ -148,6 +150,12 @@ ACCEPTED = [
     *(
         Manifest(name=f"{p} without prefill", changes={"spec.prepare": {"prefill": False}, f"{FIO}.pattern": p})
         for p in ("write", "randwrite", "trim", "randtrim")
+    ),
+    Manifest(name="file system without trims", changes={f"{VOLUME}.mode": "Filesystem"}),
+    Manifest(
+        name="blocks larger than the volume",
+        changes={f"{VOLUME}.size": "1Mi", FIO: {"blockSize": ["2Mi"]}},
+        server_accepts="comparing quantities in a list is beyond what a rule may cost; the operator refuses it",
     ),
     Manifest(
         name="513 points",

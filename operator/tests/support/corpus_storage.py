@@ -21,6 +21,7 @@ _SIZES = [
     *(
         refused(f"volume of {size!r}", f"{VOLUME}.size", size, "spec.storage.volume.size", words)
         for size, words in (
+            ("1" + "0" * 32, "may not be more than 32 bytes"),
             ("20GB", "should match"),
             ("-1Gi", "should match"),
             ("1e9", "should match"),
@@ -85,6 +86,11 @@ _ROOK = [
             ("name long", {"cluster": {"name": LONGER, "namespace": "r"}}, ("cluster.name", "more than 63")),
             ("namespace long", {"cluster": {"name": "r", "namespace": LONGER}}, ("namespace", "more than 63")),
         )
+    ),
+    Manifest(
+        name="rook without a cluster",
+        changes={"spec.storage": {"rook": {"pool": ROOK["pool"]}, "volume": {"size": "1Gi"}}},
+        says=("spec.storage.rook.cluster", "Required value"),
     ),
     Manifest(
         name="rook without a pool",

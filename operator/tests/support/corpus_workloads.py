@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.manifests import FIO, Manifest, bounds, choice, flag, missing, refused, unknown
+from support.manifests import FIO, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
 
 _SPELLING = "sizes in lists are bounded by a pattern, which allows the usual spellings only"
 
@@ -63,6 +63,14 @@ _WORKLOADS = [
 ]
 
 _F = f"{_W}.fio"
+_LOW_RATES: tuple[dict[str, Any], ...] = (
+    {"jobs": 4, "rateIops": 3},
+    {"pattern": "randrw", "rateIops": 1},
+    {"pattern": "randrw", "readPercent": 99, "rateIops": 99},
+    {"pattern": "readwrite", "readPercent": 1, "rateIops": 99},
+    {"pattern": "readwrite", "readPercent": 30, "jobs": 2, "rateIops": 6},
+    {"pattern": "readwrite", "readPercent": 0, "jobs": 2, "rateIops": 1},
+)
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
     *choice(f"{FIO}.engine", "libaio", "io_uring", "psync", "sync"),
@@ -99,16 +107,7 @@ _FIO = [
     ),
     *(
         _fio(f"rate {number}", (f"{_F}.rateIops", "at least one operation per second for every job"), **parameters)
-        for number, parameters in enumerate(
-            (
-                {"jobs": 4, "rateIops": 3},
-                {"pattern": "randrw", "rateIops": 1},
-                {"pattern": "randrw", "readPercent": 99, "rateIops": 99},
-                {"pattern": "readwrite", "readPercent": 1, "rateIops": 99},
-                {"pattern": "readwrite", "readPercent": 30, "jobs": 2, "rateIops": 6},
-                {"pattern": "readwrite", "readPercent": 0, "jobs": 2, "rateIops": 1},
-            )
-        )
+        for number, parameters in enumerate(_LOW_RATES)
     ),
     *(
         Manifest(
@@ -118,6 +117,15 @@ _FIO = [
         )
         for pattern in ("read", "randread", "readwrite", "randrw")
     ),
+]
+
+_TRIMS = [
+    Manifest(
+        name=f"{pattern} of a file",
+        changes={f"{VOLUME}.mode": "Filesystem", f"{FIO}.pattern": pattern},
+        says=("spec.storage.volume.mode", "must be Block, because a workload trims"),
+    )
+    for pattern in ("trim", "randtrim")
 ]
 
 _BLOCK = f"{_F}.blockSize"
@@ -133,6 +141,7 @@ _BLOCK_SIZES = [
             (511, "greater than or equal to 512"),
             (1000, "multiple of 512"),
             (2**26 + 512, "less than or equal to 67108864"),
+            ("4" * 33, "may not be more than 32 bytes"),
             ("4KB", "should match"),
             ("0Ki", "should match"),
             ("65Mi", "should match"),
@@ -151,4 +160,4 @@ _BLOCK_SIZES = [
     ),
 ]
 
-WORKLOADS = [*_WORKLOADS, *_FIO, *_BLOCK_SIZES]
+WORKLOADS = [*_WORKLOADS, *_FIO, *_TRIMS, *_BLOCK_SIZES]

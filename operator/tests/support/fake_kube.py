@@ -191,7 +191,8 @@ class FakeKube:
 
     def _key(self, kind: Kind, namespace: str | None, name: str) -> Key:
         namespaced = self.kinds[kind].namespaced if kind in self.kinds else namespace is not None
-        if not name or (namespaced and not namespace):
+        no_names = {None, "", ".", ".."}
+        if name in no_names or (namespaced and namespace in no_names):
             raise InvalidError(f"{kind.kind} {namespace}/{name}", "needs a name and a namespace")
         return Key(kind, namespace if namespaced else None, name)
 

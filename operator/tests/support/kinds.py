@@ -20,6 +20,12 @@ def patch(api: ApiServer, path: str, change: Document) -> Answer:
     return api.request("PATCH", f"{path}?fieldValidation=Strict", change, content="application/merge-patch+json")
 
 
+def apply(api: ApiServer, path: str, document: Document, *, manager: str = "test") -> Answer:
+    """Apply a document on the server's side."""
+    query = f"fieldManager={manager}&fieldValidation=Strict"
+    return api.request("PATCH", f"{path}?{query}", document, content="application/apply-patch+yaml")
+
+
 def delete(api: ApiServer, path: str) -> None:
     api.request("DELETE", path).expect(200)
 

@@ -17,7 +17,7 @@ class Statistic(Model):
     """One quantity over the repetitions of a point.
 
     Attributes:
-        n: number of trials.
+        trials: number of trials.
         mean: arithmetic mean over the trials.
         standard_deviation: sample standard deviation (n-1); absent for a single trial.
         coefficient_of_variation: standard deviation divided by mean; absent for one trial or a mean of 0.
@@ -26,7 +26,7 @@ class Statistic(Model):
 
     """
 
-    n: int
+    trials: int
     mean: float
     standard_deviation: float | None = None
     coefficient_of_variation: float | None = None

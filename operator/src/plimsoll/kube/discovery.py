@@ -16,6 +16,7 @@ from plimsoll.kube.port import Kind
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
+_NO_NAMES = {"", ".", ".."}
 
 Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 """Return the document at a path; UnknownKindError if there is none."""
@@ -41,7 +42,8 @@ class Resource:
             InvalidError: if it lacks a name, or the namespace that it must be in.
 
         """
-        if not name or (self.namespaced and not namespace):
+        # As parts of a path, one dot or two would lead to another object.
+        if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
             raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
 

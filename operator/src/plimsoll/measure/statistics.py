@@ -28,11 +28,11 @@ def describe(values: Sequence[float]) -> Statistic:
         raise ValueError("nothing to describe: at least one value is needed")
     mean = math.fsum(values) / n
     if n == 1:
-        return Statistic(n=n, mean=mean)
+        return Statistic(trials=n, mean=mean)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * deviation / math.sqrt(n)
     return Statistic(
-        n=n,
+        trials=n,
         mean=mean,
         standard_deviation=deviation,
         coefficient_of_variation=deviation / mean if mean else None,

@@ -1,0 +1,266 @@
+"""The sink of a run in a cluster, over the fake API; tests/kube/test_real_sink.py has it over a real one."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.conductor.display import result_display
+from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
+from plimsoll.conductor.sink import result_of
+from plimsoll.kube import retry
+from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
+from support.fake_kube import FakeKube, failing
+from support.simulation import make_plan
+
+PLAN = make_plan(points=2)
+STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulated-state", "namespace": "default"}}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.001)
+
+
+@pytest.fixture
+async def kube() -> FakeKube:
+    """Return what the operator made."""
+    kube = FakeKube()
+    await kube.create(STATE)
+    for point in PLAN.points:
+        document = result_of(PLAN, point, ResultStatus()).model_dump(mode="json", exclude={"status"})
+        await kube.create(document)
+    kube.requests.clear()
+    return kube
+
+
+def trial(pass_number: int = 0, attempt: int = 0) -> Trial:
+    return Trial(
+        pass_number=pass_number,
+        attempt=attempt,
+        epoch="e",
+        clients=(0, 1),
+        outcome=Outcome.MEASURED,
+        started_at="2026-01-01T00:00:00Z",
+        finished_at="2026-01-01T00:00:05Z",
+        verdict=Verdict.VALID,
+    )
+
+
+def summary(*operations: Operation, p99: float | None = 12_345_678.0) -> Summary:
+    return Summary(
+        trials=2,
+        operations=tuple(
+            OperationSummary(
+                operation=operation,
+                iops=Statistic(trials=2, mean=12_345.6, low=12_000.0, high=12_700.0),
+                bytes_per_second=Statistic(trials=2, mean=50 * 2**20),
+                percentiles={} if p99 is None else {"99": Statistic(trials=2, mean=p99)},
+                latency=Latency(kind=LatencyKind.FULL, count=10),
+            )
+            for operation in operations
+        ),
+    )
+
+
+def status_of(kube: FakeKube, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = kube.objects("BenchmarkResult")[number]["status"]
+    return found
+
+
+async def test_what_was_recorded_is_loaded(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    assert await sink.load() == ({"w-000": (), "w-001": ()}, None)
+    state = RunState(epoch="e", phase=RunPhase.MEASURING, in_flight=TrialKey(point="w-001", pass_number=0, attempt=0))
+    await sink.publish(state)
+    await sink.record("w-001", ResultStatus(trials=(trial(),)))
+    recorded, before = await KubeSink(kube, PLAN, "default").load()
+    assert recorded == {"w-000": (), "w-001": (trial(),)}
+    assert before == state
+
+
+async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    full = ResultStatus(
+        trials=(trial(), trial(1)),
+        summary=summary(Operation.READ),
+        verdict=Verdict.VALID,
+        environment={"kernel": "6.1", "old": "x"},
+        final=True,
+    )
+    await sink.record("w-000", full)
+    assert status_of(kube, 0)["display"]["iops"] == "12,346 ± 350"
+    await sink.record("w-000", ResultStatus(trials=(trial(),), environment={"kernel": "6.2"}))
+    assert status_of(kube, 0) == {
+        "trials": [trial().model_dump(mode="json", exclude_none=True)],
+        "findings": [],
+        "environment": {"kernel": "6.2"},
+        "final": False,
+        "display": {"trials": "0/2"},
+    }
+
+
+async def test_an_absence_is_borne(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    for act in (sink.load, lambda: sink.publish(RunState()), lambda: sink.record("w-000", ResultStatus())):
+        kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=3)
+        await act()
+
+
+async def test_an_absence_that_lasts_is_raised(kube: FakeKube) -> None:
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
+    sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
+    with pytest.raises(TransientError):
+        await sink.load()
+    with pytest.raises(TransientError, match="patch ConfigMap default/simulated-state: away"):
+        await sink.publish(RunState())
+    with pytest.raises(TransientError, match="patch status of BenchmarkResult default/simulated-w-000: away"):
+        await sink.record("w-000", ResultStatus())
+
+
+async def test_a_refusal_is_raised_at_once(kube: FakeKube) -> None:
+    kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=1)
+    with pytest.raises(ForbiddenError):
+        await KubeSink(kube, PLAN, "default").record("w-000", ResultStatus())
+
+
+async def test_progress_does_not_wait_for_the_server(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default", retry_seconds=5)
+    await sink.publish(RunState(phase=RunPhase.MEASURING))
+    kube.requests.clear()
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=3)
+    for done in range(1, 5):
+        async with asyncio.timeout(0.5):
+            await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=done))
+    assert kube.requests == []
+    # What a later conductor depends on waits, and brings all the rest along.
+    key = TrialKey(point="w-000", pass_number=0, attempt=0)
+    await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key))
+    assert (await sink.load())[1] == RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key)
+
+
+async def test_progress_is_written_in_time(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    await sink.publish(RunState(phase=RunPhase.MEASURING))
+    await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=1))
+    async with asyncio.timeout(5):
+        while (await sink.load())[1] != RunState(phase=RunPhase.MEASURING, trials_done=1):
+            await asyncio.sleep(0.01)
+
+
+async def test_progress_that_cannot_be_written_is_told_later(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
+    await sink.publish(RunState(phase=RunPhase.MEASURING))
+    kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
+
+    async def publish_until_it_fails() -> None:
+        while True:
+            await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=1))
+            await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(5):
+        with pytest.raises(TransientError):
+            await publish_until_it_fails()
+
+
+async def test_the_last_state_is_written_before_the_end(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    for done in (1, 2):
+        await sink.publish(RunState(phase=RunPhase.COMPLETE, trials_done=done))
+        assert (await sink.load())[1] == RunState(phase=RunPhase.COMPLETE, trials_done=done)
+
+
+async def test_what_the_operator_has_not_made(kube: FakeKube) -> None:
+    await kube.delete(RESULT, "simulated-w-001", "default")
+    with pytest.raises(NotFoundError, match="get BenchmarkResult default/simulated-w-001: it is not there"):
+        await KubeSink(kube, PLAN, "default").load()
+    await kube.delete(CONFIG_MAP, "simulated-state", "default")
+    with pytest.raises(NotFoundError, match="get ConfigMap default/simulated-state: it is not there"):
+        await KubeSink(kube, PLAN, "default").load()
+
+
+async def test_the_results_of_an_earlier_run_of_that_name(kube: FakeKube) -> None:
+    plan = PLAN.model_copy(update={"run": PLAN.run.model_copy(update={"uid": "another"})})
+    with pytest.raises(NotFoundError, match="it is of another run of that name"):
+        await KubeSink(kube, plan, "default").load()
+
+
+def _damage_state(kube: FakeKube) -> Any:
+    return kube.patch(CONFIG_MAP, "simulated-state", "default", {"data": {"state.json": "{"}})
+
+
+def _damage_result(kube: FakeKube) -> Any:
+    return kube.patch_status(RESULT, "simulated-w-000", "default", {"trials": [{"attempt": "x"}]})
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [(_damage_state, "ConfigMap simulated-state"), (_damage_result, r"BenchmarkResult simulated-w-000.status.trials")],
+)
+async def test_what_cannot_be_read(kube: FakeKube, damage: Callable[[FakeKube], Any], says: str) -> None:
+    await damage(kube)
+    with pytest.raises(SpecError, match=says):
+        await KubeSink(kube, PLAN, "default").load()
+
+
+async def test_only_get_and_patch_of_its_own_objects(kube: FakeKube) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    await sink.load()
+    await sink.publish(RunState())
+    await sink.record("w-000", ResultStatus())
+    assert sorted(kube.requests) == [
+        "get BenchmarkResult default/simulated-w-000",
+        "get BenchmarkResult default/simulated-w-001",
+        "get ConfigMap default/simulated-state",
+        "patch ConfigMap default/simulated-state",
+        "patch status of BenchmarkResult default/simulated-w-000",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operations", "p99", "expected"),
+    [
+        ((), None, {"trials": "2/5"}),
+        (
+            (Operation.READ,),
+            12_345_678.0,
+            {
+                "operation": "read",
+                "iops": "12,346 ± 350",
+                "bytesPerSecond": "50.0 MiB/s",
+                "p99": "12.3 ms",
+                "trials": "2/5",
+            },
+        ),
+        (
+            (Operation.READ, Operation.WRITE, Operation.SYNC),
+            999_900.0,
+            {
+                "operation": "read / write",
+                "iops": "12,346 ± 350 / 12,346 ± 350",
+                "bytesPerSecond": "50.0 MiB/s / 50.0 MiB/s",
+                "p99": "1.00 ms / 1.00 ms",
+                "trials": "2/5",
+            },
+        ),
+        (
+            (Operation.SYNC,),
+            None,
+            {
+                "operation": "sync",
+                "iops": "12,346 ± 350",
+                "bytesPerSecond": "50.0 MiB/s",
+                "p99": "-",
+                "trials": "2/5",
+            },
+        ),
+    ],
+)
+def test_results_in_words(operations: tuple[Operation, ...], p99: float | None, expected: dict[str, str]) -> None:
+    status = ResultStatus(summary=summary(*operations, p99=p99))
+    assert result_display(status, 5).model_dump(mode="json", exclude_none=True) == expected

@@ -1,0 +1,138 @@
+"""The definitions by themselves, and against the models: they agree on fields, defaults and bounds."""
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from plimsoll.api.names import GROUP, RESULT_KIND, RUN_KIND, VERSION
+from plimsoll.api.result import ResultSpec, ResultStatus
+from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
+from plimsoll.tools.registry import TOOLS
+from support.apiserver import Document
+from support.schemas import differences, model_schema, run_spec_schema, schema_of, walk
+
+KINDS = pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND])
+
+BY_KUBERNETES = "Kubernetes bounds it; the models hand it on"
+EXCEPTIONS = {
+    r"spec\.storage\.ceph\.monitors\[\]: m\w+Length None": BY_KUBERNETES,
+    r"spec\.clients\.(resources|nodeSelector|tolerations|priorityClassName|imagePullSecrets)\b.*": BY_KUBERNETES,
+    r"spec\.storage\.volume\.size: (minimum|maximum) .*": "said by a rule, in quantities",
+    r"spec\.storage\.volume\.size: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.fio\.blockSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+}
+"""Difference, as a pattern -> why it is one."""
+
+
+def unexplained(found: Iterable[str], exceptions: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return differences without an explanation, and explanations without a difference."""
+    lines = sorted(found)
+    plain = [line for line in lines if not any(re.match(pattern, line) for pattern in exceptions)]
+    stale = [pattern for pattern in exceptions if not any(re.match(pattern, line) for line in lines)]
+    return plain, stale
+
+
+def test_specification_of_a_run_is_that_of_the_models(definitions: dict[str, Document]) -> None:
+    crd = schema_of(definitions[RUN_KIND])["properties"]["spec"]
+    assert unexplained(differences(run_spec_schema(), crd, "spec"), EXCEPTIONS) == ([], [])
+
+
+def test_status_of_a_run_is_that_of_the_models(definitions: dict[str, Document]) -> None:
+    crd = schema_of(definitions[RUN_KIND])["properties"]["status"]
+    exceptions = {
+        r"status: default null": "a new run has a status before anybody writes one",
+        r"status\.observedGeneration: default -1": "the default of the whole status says it",
+        r"status\.(conditions|headline): default \[\]": "written, not defaulted",
+        r"status\.points\.\w+: default 0": "written, not defaulted",
+        r"status\.conditions\[\]: required": "set_condition adds the time",
+        r"status\.conditions\[\]\.(observedGeneration|lastTransitionTime|message): default": "written, not defaulted",
+    }
+    found = differences(model_schema(BenchmarkRunStatus), crd, "status")
+    assert unexplained(found, exceptions) == ([], [])
+
+
+def test_results_are_those_of_the_models(definitions: dict[str, Document]) -> None:
+    crd = schema_of(definitions[RESULT_KIND])["properties"]
+    found = [
+        *differences(model_schema(ResultSpec, written=True), crd["spec"], "spec"),
+        *differences(model_schema(ResultStatus, written=True), crd["status"], "status"),
+    ]
+    exceptions = {
+        r".*: (minimum|maxLength|maxItems|maxProperties|pattern) None": "machines write it, the server bounds it",
+        r".*: default (\[\]|false)": "written, not defaulted",
+        r"status\.display: only in the definition": "for kubectl; files have none",
+    }
+    assert unexplained(found, exceptions) == ([], [])
+
+
+def test_display_of_a_result_is_that_of_the_model(definitions: dict[str, Document]) -> None:
+    crd = schema_of(definitions[RESULT_KIND])["properties"]["status"]["properties"]["display"]
+    assert list(differences(model_schema(ResultDisplay), crd, "display")) == []
+
+
+@KINDS
+def test_every_field_is_described(definitions: dict[str, Document], kind: str) -> None:
+    for path, field in walk(schema_of(definitions[kind])):
+        if path != "metadata":
+            assert field.get("description", "").endswith("."), path
+
+
+@KINDS
+def test_every_field_is_bounded(definitions: dict[str, Document], kind: str) -> None:
+    for path, field in walk(schema_of(definitions[kind])):
+        match field.get("type"):
+            case "string":
+                assert {"maxLength", "enum"} & field.keys(), path
+            case "array":
+                assert {"maxItems", "x-kubernetes-list-type"} <= field.keys(), path
+            case "object" if path != "metadata" and "properties" not in field:
+                assert "maxProperties" in field, path
+            case "integer" if "anoseconds" not in path:
+                assert "minimum" in field, path
+            case None:
+                assert {"x-kubernetes-int-or-string", "pattern", "maxLength"} <= field.keys(), path
+
+
+@KINDS
+def test_objects_are_closed_but_for_two_of_the_results(definitions: dict[str, Document], kind: str) -> None:
+    found = [
+        path for path, field in walk(schema_of(definitions[kind])) if "x-kubernetes-preserve-unknown-fields" in field
+    ]
+    assert found == ([] if kind == RUN_KIND else ["spec.parameters", "status.environment"])
+
+
+def test_a_specification_holds_no_fractions(definitions: dict[str, Document]) -> None:
+    for path, field in walk(schema_of(definitions[RUN_KIND])):
+        assert field.get("type") != "number", path
+
+
+@KINDS
+def test_names(definitions: dict[str, Document], kind: str) -> None:
+    definition = definitions[kind]
+    spec, names = definition["spec"], definition["spec"]["names"]
+    assert (spec["group"], spec["versions"][0]["name"], spec["scope"]) == (GROUP, VERSION, "Namespaced")
+    assert definition["metadata"]["name"] == f"{names['plural']}.{GROUP}"
+    assert names["shortNames"] == {RUN_KIND: ["brun"], RESULT_KIND: ["bres"]}[kind]
+    assert names["categories"] == ["plimsoll"]
+    assert spec["versions"][0]["subresources"] == {"status": {}}
+
+
+@KINDS
+def test_columns_name_fields_that_exist(definitions: dict[str, Document], kind: str) -> None:
+    known = {path for path, _ in walk(schema_of(definitions[kind]))} | {"metadata.creationTimestamp"}
+    columns = definitions[kind]["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert {column["jsonPath"].lstrip(".") for column in columns} <= known
+
+
+def test_every_tool_is_in_the_union(definitions: dict[str, Document]) -> None:
+    workload = schema_of(definitions[RUN_KIND])["properties"]["spec"]["properties"]["workloads"]["items"]
+    union = workload["x-kubernetes-validations"][0]["rule"]
+    assert set(re.findall(r"has\(self\.(\w+)\)", union)) == set(TOOLS)
+
+
+@KINDS
+def test_rules_say_what_to_do(definitions: dict[str, Document], kind: str) -> None:
+    for path, field in walk(schema_of(definitions[kind])):
+        for rule in field.get("x-kubernetes-validations", ()):
+            assert re.search(r"must|cannot|has (no|a) ", rule["message"]), path

@@ -1,0 +1,175 @@
+"""What the client makes of answers that a healthy API server seldom gives."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from plimsoll.kube.client import AioKube
+from plimsoll.kube.discovery import Discovery
+from plimsoll.kube.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    TransientError,
+    UnknownKindError,
+)
+from plimsoll.kube.port import Kind
+
+CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}}
+RESOURCES = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
+
+
+def status(code: int, reason: str = "", *, message: str = "", **details: Any) -> web.Response:
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details}
+    return web.json_response(body, status=code)
+
+
+class Scripted:
+    """A server with prepared answers; the last one is given for ever."""
+
+    def __init__(self, answers: Sequence[web.Response]) -> None:
+        self.answers = list(answers)
+        self.requests: list[tuple[str, str]] = []
+        self.bodies: list[Any] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.path == "/api/v1":
+            return web.json_response(RESOURCES)
+        self.requests.append((request.method, request.path_qs))
+        text = await request.text()
+        self.bodies.append(json.loads(text) if text else None)
+        found = self.answers[0] if len(self.answers) == 1 else self.answers.pop(0)
+        return web.Response(status=found.status, body=found.body, headers=found.headers)
+
+
+Serve = Callable[..., AbstractAsyncContextManager[tuple[AioKube, Scripted]]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Serve:
+    @asynccontextmanager
+    async def serve(*answers: web.Response) -> AsyncIterator[tuple[AioKube, Scripted]]:
+        scripted = Scripted(answers)
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", scripted.answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{runner.addresses[0][1]}"}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        path = tmp_path / "kubeconfig"
+        path.write_text(yaml.safe_dump(config))
+        async with AioKube(kubeconfig=str(path)) as kube:
+            yield kube, scripted
+        await runner.cleanup()
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "says"),
+    [
+        (status(400, "BadRequest", message="no such field"), InvalidError, "no such field"),
+        (status(401, "Unauthorized", message="Unauthorized"), ForbiddenError, "status 401"),
+        (status(403, "Forbidden", message="cannot"), ForbiddenError, "cannot"),
+        (status(405, "MethodNotAllowed", message="not so"), ApiError, "not so"),
+        (status(409, "Conflict", message="quota was changed", name="q"), ConflictError, "quota was changed"),
+        (status(413, "RequestEntityTooLarge", message="limit is 3145728"), InvalidError, "limit is 3145728"),
+        (status(422, "Invalid", message="spec: Invalid value"), InvalidError, "spec: Invalid value"),
+        (status(429, "TooManyRequests", message="slow down"), TransientError, "slow down"),
+        (status(500, "InternalError", message="etcd: leader changed"), TransientError, "leader changed"),
+        (web.Response(status=502, text="Bad Gateway"), TransientError, "Bad Gateway"),
+        (web.Response(status=503), TransientError, "status 503"),
+        (status(504, "Timeout", message="too slow"), TransientError, "too slow"),
+        (web.Response(status=200, text="<html>", content_type="text/html"), TransientError, "text/html"),
+        (web.Response(status=200, text="{", content_type="application/json"), TransientError, ""),
+        (web.Response(status=404, text="404 page not found"), UnknownKindError, "404 page not found"),
+    ],
+)
+async def test_answers_and_their_errors(
+    serve: Serve,
+    answer: web.Response,
+    expected: type[ApiError],
+    says: str,
+) -> None:
+    async with serve(answer) as (kube, _):
+        with pytest.raises(expected) as caught:
+            await kube.create(OBJECT)
+    assert type(caught.value) is expected
+    assert str(caught.value).startswith("create ConfigMap n/a: ")
+    assert says in str(caught.value)
+
+
+async def test_the_server_says_when_to_ask_again(
+    serve: Serve,
+) -> None:
+    answer = status(429, "TooManyRequests", message="slow down")
+    answer.headers["Retry-After"] = "7"
+    async with serve(answer) as (kube, _):
+        with pytest.raises(TransientError) as caught:
+            await kube.create(OBJECT)
+    assert caught.value.retry_after == 7
+
+
+async def test_a_list_that_expires_is_begun_again_in_one_piece(
+    serve: Serve,
+) -> None:
+    def page(names: str, token: str = "") -> web.Response:
+        items = [{"metadata": {"name": name}} for name in names]
+        return web.json_response({"kind": "ConfigMapList", "metadata": {"continue": token}, "items": items})
+
+    answers = page("ab", "next"), status(410, "Expired", message="too old"), page("abc")
+    async with serve(*answers) as (kube, server):
+        found = await kube.list(CONFIG_MAP, namespace="n", labels={"x": "1"})
+    assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]
+    assert [path for _, path in server.requests] == [
+        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1",
+        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1&continue=next",
+        "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
+    ]
+
+
+async def test_a_deletion_that_meets_a_conflict_of_another_kind(
+    serve: Serve,
+) -> None:
+    there = web.json_response(OBJECT | {"metadata": {"name": "a", "uid": "u"}})
+    async with serve(status(409, "Conflict", message="try again"), there) as (kube, server):
+        with pytest.raises(ConflictError, match="try again"):
+            await kube.delete(CONFIG_MAP, "a", "n", uid="u")
+    assert server.bodies[0] == {"propagationPolicy": "Background", "preconditions": {"uid": "u"}}
+
+
+async def test_names_cannot_lead_elsewhere(
+    serve: Serve,
+) -> None:
+    async with serve(status(404, "NotFound", name="x")) as (kube, server):
+        assert await kube.get(CONFIG_MAP, "../secrets/x?y", "n") is None
+    assert server.requests == [("GET", "/api/v1/namespaces/n/configmaps/..%2Fsecrets%2Fx%3Fy")]
+
+
+async def test_lookups_of_an_unknown_kind_become_rarer() -> None:
+    now, fetched = 0.0, []
+
+    async def fetch(path: str) -> dict[str, Any]:
+        fetched.append(now)
+        raise UnknownKindError(f"get {path}", "404 page not found")
+
+    discovery = Discovery(fetch, now=lambda: now)
+    while now < 130:
+        with pytest.raises(UnknownKindError, match="install what defines it"):
+            await discovery.resource(Kind(api_version="g/v1", kind="K"))
+        now += 0.5
+    assert fetched == [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 61.0, 91.0, 121.0]

@@ -1,0 +1,178 @@
+"""A result and a status of a run in which every field has a value."""
+
+from typing import Any
+
+from plimsoll.api.names import (
+    AbortReason,
+    ConditionStatus,
+    ConditionType,
+    LatencyKind,
+    Operation,
+    Outcome,
+    Verdict,
+)
+from plimsoll.api.result import (
+    Abort,
+    BenchmarkResult,
+    ClientSummary,
+    Finding,
+    Latency,
+    OperationResult,
+    OperationSummary,
+    Rates,
+    ResultMeta,
+    ResultSpec,
+    ResultStatus,
+    Statistic,
+    Summary,
+    Trial,
+    Window,
+)
+from plimsoll.api.status import (
+    MAX_HEADLINES,
+    BenchmarkRunStatus,
+    Condition,
+    Display,
+    Headline,
+    HeadlineLatency,
+    Points,
+    ResultDisplay,
+)
+from plimsoll.tools.fio import FioParameters
+
+NOW = "2026-01-31T12:00:00Z"
+_RATES = Rates(iops=2**53, bytes_per_second=2**62)
+_STATISTIC = Statistic(
+    trials=5, mean=1e9 / 3, standard_deviation=0.1, coefficient_of_variation=1e-12, low=-1.5, high=1.7976931348623157e308
+)
+_LATENCY = Latency(
+    kind=LatencyKind.FULL,
+    count=2**53,
+    mean_nanoseconds=1e6 / 3,
+    standard_deviation_nanoseconds=1.0,
+    min_nanoseconds=0,
+    max_nanoseconds=2**62,
+    percentiles={"50": 10, "99.9": 20},
+    histogram="fio-plat-6-29:" + "A" * 100,
+)
+_FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
+_TRIAL = Trial(
+    pass_number=1,
+    attempt=2,
+    epoch="d9428888-122b-11e1-b85c-61cd3cbb3210",
+    clients=tuple(range(0, 1000, 2)),
+    outcome=Outcome.MEASURED,
+    started_at="2026-01-01T00:00:00.000Z",
+    finished_at="2026-01-01T00:01:00.000Z",
+    abort=Abort(reason=AbortReason.LATE_CLIENT, message="m"),
+    verdict=Verdict.SUSPECT,
+    findings=(_FINDING,),
+    window=Window(start_nanoseconds=1, end_nanoseconds=-1, seconds=1e-9, spread_seconds=0.0, overlap=0.97),
+    operations=tuple(
+        OperationResult(
+            operation=operation,
+            ios=1,
+            bytes=4096,
+            rates=_RATES,
+            whole_run=_RATES,
+            sum_of_rates=_RATES,
+            bias=-0.01,
+            latency=_LATENCY,
+        )
+        for operation in Operation
+    ),
+    slowest=tuple(
+        ClientSummary(
+            client=number,
+            node="n" * 253,
+            start_offset_seconds=0.1,
+            runtime_seconds=4.0,
+            iops=9,
+            clock_offset_seconds=-1e-6,
+            clock_error_seconds=1e-6,
+        )
+        for number in range(8)
+    ),
+    warnings=("w",) * 20,
+)
+
+RESULT = BenchmarkResult(
+    metadata=ResultMeta(name="rbd-size3-w-000", namespace="default", labels={"plimsoll.dev/run": "rbd-size3"}),
+    spec=ResultSpec(
+        run="rbd-size3",
+        run_uid="d9428888-122b-11e1-b85c-61cd3cbb3210",
+        point="w-000",
+        workload="w",
+        tool="fio",
+        label=FioParameters().label(),
+        parameters=FioParameters().model_dump(mode="json"),
+        clients=1000,
+        runtime_seconds=60,
+        ramp_seconds=10,
+        repetitions=5,
+    ),
+    status=ResultStatus(
+        trials=(_TRIAL,),
+        summary=Summary(
+            trials=1,
+            operations=(
+                OperationSummary(
+                    operation=Operation.READ,
+                    iops=_STATISTIC,
+                    bytes_per_second=_STATISTIC,
+                    mean_latency=_STATISTIC,
+                    percentiles={"99": _STATISTIC},
+                    latency=_LATENCY,
+                ),
+            ),
+        ),
+        verdict=Verdict.VALID,
+        findings=(_FINDING,),
+        environment={"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}},
+        final=True,
+    ),
+)
+
+RESULT_DISPLAY = ResultDisplay(
+    operation="read", iops="12.3k ± 0.1k", bytes_per_second="48.0 MiB/s", p99="1.2 ms", trials="4/5"
+)
+
+RUN_STATUS = BenchmarkRunStatus(
+    observed_generation=1,
+    conditions=tuple(
+        Condition(
+            type=kind,
+            status=ConditionStatus.UNKNOWN,
+            observed_generation=1,
+            last_transition_time=NOW,
+            reason="Measuring",
+            message="m" * 32768,
+        )
+        for kind in ConditionType
+    ),
+    start_time=NOW,
+    completion_time=NOW,
+    estimated_completion_time=NOW,
+    points=Points(total=512, completed=7, invalid=1),
+    headline=tuple(
+        Headline(
+            workload="w" * 32,
+            point=f"{'w' * 32}-{number:03d}",
+            label="randwrite 4Ki qd16",
+            operation=Operation.WRITE,
+            iops=2**53,
+            bytes_per_second=2**62,
+            latency_nanoseconds=HeadlineLatency(p50=10**6, p99=10**7),
+            verdict=Verdict.SUSPECT,
+        )
+        for number in range(MAX_HEADLINES)
+    ),
+    environment={"ceph": "19.2.3", "fio": "3.39", "nodes": "a, b"},
+    display=Display(
+        workloads="w", progress="7/24", status="Measuring", message="m", iops="12.3k", p99="1.2 ms", verdict="Valid"
+    ),
+)
+
+FULL_STATUS: dict[str, Any] = RUN_STATUS.model_dump(mode="json", exclude_none=True)
+FULL_RESULT: dict[str, Any] = RESULT.model_dump(mode="json", exclude_none=True)
+FULL_RESULT["status"]["display"] = RESULT_DISPLAY.model_dump(mode="json")
