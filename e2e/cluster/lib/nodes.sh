@@ -1,7 +1,6 @@
 # shellcheck shell=bash
 # The kind cluster.
 
-cluster_kind() { timeout --kill-after=20 600 "$PROGRAMS/kind" "$@" 9>&-; }
 cluster_kubectl() { timeout 60 "$(kubectl_path)" --kubeconfig "$KUBECONFIG_FILE" "$@" 9>&-; }
 kubectl_path() { if [[ -x $PROGRAMS/kubectl ]]; then echo "$PROGRAMS/kubectl"; else echo "$RUN/kubectl"; fi; }
 
@@ -65,6 +64,7 @@ cluster_delete() {
     else
         say "deleting the cluster"
         blocks_drop
-        cluster_kind delete cluster --name "$NAME" --kubeconfig "$KUBECONFIG_FILE" >> "$LOG" 2>&1
+        # As kind does it, but kind may not be there any more.
+        node_list --all --quiet | xargs docker rm --force --volumes >> "$LOG"
     fi
 }

@@ -85,7 +85,7 @@ def _volume(
         message = "a client has one volume: --directory, --file or --device"
         raise click.UsageError(message)
     if directory is not None:
-        return FileVolume(path=directory / DATA_FILE)
+        return FileVolume(path=directory / DATA_FILE, capacity=capacity)
     if file is not None:
         return FileVolume(path=file, capacity=capacity)
     return None if device is None else DeviceVolume(path=device, offset=offset, size=size)

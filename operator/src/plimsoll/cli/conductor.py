@@ -108,6 +108,7 @@ class _WatchedSink:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self.progress_seconds = sink.progress_seconds
         self.state: RunState | None = None
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:

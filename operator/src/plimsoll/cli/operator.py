@@ -1,7 +1,6 @@
 """`plimsoll operator`: the control plane."""
 
 import asyncio
-import logging
 
 import click
 import kopf
@@ -16,5 +15,4 @@ def command(*, liveness: str, log_format: str) -> None:
     """Turn BenchmarkRuns into conductors, agents and results. Runs in the cluster, or as KUBECONFIG says."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
-    logging.getLogger("kopf.objects").setLevel(logging.INFO)
     asyncio.run(kopf.operator(clusterwide=True, liveness_endpoint=liveness, standalone=True))

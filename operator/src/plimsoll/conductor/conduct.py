@@ -36,7 +36,9 @@ EXIT_OF_FAILURE = {
 """Failures that starting the conductor again would not mend."""
 
 _TICK_SECONDS = 0.1
-_PUBLISH_SECONDS = 0.5
+_ELAPSED_SECONDS = 15.0
+"""The time a run has been active is kept this often even if nothing else changes: its deadline counts it."""
+
 _SHUTDOWN_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -147,8 +149,8 @@ class _Driver:
         last = self._published
         if last is not None and (last.phase, last.current) == (state.phase, state.current):
             unchanged = last == state.model_copy(update={"elapsed_seconds": last.elapsed_seconds})
-            idle = state.elapsed_seconds - last.elapsed_seconds < 10 * _PUBLISH_SECONDS
-            if now.seconds - self._published_at < _PUBLISH_SECONDS or (unchanged and idle):
+            recent = now.seconds - self._published_at < self._sink.progress_seconds
+            if recent or (unchanged and now.seconds - self._published_at < _ELAPSED_SECONDS):
                 return
         await self._publish()
 

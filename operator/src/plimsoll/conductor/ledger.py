@@ -14,7 +14,10 @@ MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""
 
 _NOT_THE_TRIALS_FAULT = {AbortReason.INTERRUPTED}
-"""The user may interrupt and resume as often as they like."""
+"""The user may interrupt and resume a trial without using up its attempts ..."""
+
+MAX_FREE_ATTEMPTS = 20
+"""... this often; results are bounded."""
 
 
 class Ledger:
@@ -103,10 +106,7 @@ def _compact(trial: Trial) -> Trial:
 
 def is_settled(attempts: Sequence[Trial]) -> bool:
     """Tell whether a (point, pass) needs no further attempt: it has believable numbers, or it had its chances."""
-    chances = 0
-    for trial in attempts:
-        if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
-            return True
-        if trial.abort is None or trial.abort.reason not in _NOT_THE_TRIALS_FAULT:
-            chances += 1
-    return chances >= MAX_ATTEMPTS
+    if any(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in attempts):
+        return True
+    free = sum(trial.abort is not None and trial.abort.reason in _NOT_THE_TRIALS_FAULT for trial in attempts)
+    return len(attempts) - min(free, MAX_FREE_ATTEMPTS) >= MAX_ATTEMPTS

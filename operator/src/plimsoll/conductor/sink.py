@@ -19,7 +19,9 @@ RESULTS_DIRECTORY = "results"
 
 
 class Sink(Protocol):
-    """Durable storage of one run's state and results."""
+    """Durable storage of one run's state and results. `progress_seconds`: how often mere progress is worth a write."""
+
+    progress_seconds: float
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Return the recorded trials by point, and the state that an earlier conductor left."""
@@ -36,6 +38,8 @@ class Sink(Protocol):
 
 class FilesSink:
     """A directory: `plan.json`, `state.json`, and one `BenchmarkResult` per point under `results/`."""
+
+    progress_seconds = 0.5
 
     def __init__(self, directory: Path) -> None:
         """Use a directory that holds a frozen plan."""

@@ -34,6 +34,9 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     settings.execution.max_workers = 4
     settings.process.ultimate_exiting_timeout = 60
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    # One line for every event of every pod would hide what matters; transitions are posted as events of the run.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
     memo.connection = AioKube()
     memo.context = Context(kube=await memo.connection.__aenter__(), settings=settings_of(dict(os.environ)))
 
