@@ -6,6 +6,7 @@ readonly API_RUN=$CACHE/apiserver
 
 apiserver_up() {
     local port etcd_client etcd_peer
+    need openssl:openssl python3:python3
     programs_ensure "${API_PROGRAMS[@]}"
     if [[ -f $API_RUN/kubeconfig ]] && apiserver_answers; then
         printf '%s\n' "$API_RUN/kubeconfig"

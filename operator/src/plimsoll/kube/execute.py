@@ -22,13 +22,15 @@ MakeSecret = Callable[[], Mapping[str, bytes]]
 async def execute(
     actions: Sequence[Action], kube: Kube, *, make_secret: MakeSecret, retry_seconds: float = _RETRY_SECONDS
 ) -> None:
-    """Perform actions, a few at a time, begun in the given order; all creations before a deletion, or the reverse.
+    """Perform actions, a few at a time. Runs of one type are waited for before the next type is begun.
+
+    So a Secret is there before what comes after it in the given order, and creations never mix with deletions.
 
     Raises:
         ApiError: naming the object, at the first failure that does not pass; the actions after it were not begun.
 
     """
-    for _, group in groupby(actions, key=lambda action: isinstance(action, Delete)):
+    for _, group in groupby(actions, key=type):
         await _perform_all(list(group), kube, make_secret, retry_seconds)
 
 

@@ -1,8 +1,10 @@
 """What a run needs before it can measure, and how far that is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
+from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import JobFact, Observed, PodFact
@@ -18,28 +20,36 @@ _NAMED = 3
 
 def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
     """Yield what is to be created now, in order: documents and rights, volumes, clients, conductor."""
-    wanted = [
-        *(documents.result(run, plan, point) for point in plan.points if point.name not in seen.results),
-        documents.state_config_map(run),
-        render_conductor.service_account(run),
-        render_conductor.role(run, plan),
-        render_conductor.role_binding(run),
-        render_conductor.service(run, settings),
-        *network.policies(run, settings),
-        *_claims(run, plan),
-    ]
-    for obj in wanted:
-        if obj["metadata"]["name"] not in seen.names(obj["kind"]):
-            yield Create(obj=obj)
-    # The operator may not list Secrets. It makes this one before the first Job, so a Job proves that it is there.
+    yield from _absent(
+        seen,
+        [
+            *(documents.result(run, plan, point) for point in plan.points if point.name not in seen.results),
+            documents.state_config_map(run),
+            render_conductor.service_account(run),
+            render_conductor.role(run, plan),
+            render_conductor.service(run, settings),
+            *network.policies(run, settings),
+            *_claims(run, plan),
+        ],
+    )
+    # The operator may not list Secrets. This one is made before the first Job, so a Job proves that it is there.
     if not seen.jobs:
         yield CreateSecret(obj=documents.session_secret(run))
+    # The API server refuses to bind a Role that it does not know yet.
+    if naming.conductor(run.name) in seen.names("Role"):
+        yield from _absent(seen, [render_conductor.role_binding(run)])
     yield from _clients(run, plan, seen, settings)
-    if all_clients_run(plan, seen):
+    if all_clients_run(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
         yield from _conductor(run, plan, seen, settings)
 
 
-def _claims(run: Run, plan: Plan) -> Iterator[dict[str, object]]:
+def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> Iterator[Create]:
+    for obj in objects:
+        if obj["metadata"]["name"] not in seen.names(obj["kind"]):
+            yield Create(obj=obj)
+
+
+def _claims(run: Run, plan: Plan) -> Iterator[dict[str, Any]]:
     storage = run.document.spec.storage if run.document else None
     if plan.volume is None or storage is None or storage.storage_class is None:
         return
