@@ -6,7 +6,10 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 VENV := $(abspath $(or $(PLIMSOLL_VENV),.venv))
 BIN := $(VENV)/bin
-SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh)
+CLUSTER := e2e/cluster/cluster
+SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
+    e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
+    $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 QUICKSTART_DIR := build/quickstart
 
 export PLIMSOLL_VENV := $(VENV)
@@ -33,17 +36,28 @@ clean: ## Remove what building and testing left; keeps the virtual environment a
 
 .PHONY: lint
 lint: setup ## Check style and architecture
-	cd operator && $(BIN)/ruff check . ../hack && $(BIN)/ruff format --check . ../hack
+	cd operator && $(BIN)/ruff check . ../hack ../e2e && $(BIN)/ruff format --check . ../hack ../e2e
 	cd operator && $(BIN)/lint-imports --no-logo
-	$(BIN)/shellcheck $(SHELL_SCRIPTS)
+	$(BIN)/shellcheck --external-sources $(SHELL_SCRIPTS)
 
 .PHONY: type
 type: setup ## Check types
 	cd operator && $(BIN)/mypy
+	cd e2e/tests && $(BIN)/mypy --strict --python-version 3.11 .
 
 .PHONY: test
-test: lint type ## Lint, check types and run every test, also those that need a real fio
-	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio $(BIN)/pytest --cov --cov-report=term
+test: lint type test-operator test-e2e ## Everything that a change must pass; brings what it needs, skips nothing
+
+.PHONY: test-operator
+test-operator: setup ## The operator's own tests, also those with a real fio and a real kube-apiserver
+	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && cd operator && \
+	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries $(BIN)/pytest --cov --cov-report=term
+
+.PHONY: test-e2e
+test-e2e: setup ## The end-to-end tests in a real cluster, which stays: remove it with e2e/cluster/cluster down
+	$(CLUSTER) up
+	e2e/install.sh
+	cd e2e/tests && $(BIN)/pytest
 
 .PHONY: test-fast
 test-fast: setup ## Run the tests that need nothing but Python
@@ -53,17 +67,19 @@ test-fast: setup ## Run the tests that need nothing but Python
 verify: setup ## Fail if a generated file is not what its source says
 	hack/lock.sh --check
 	$(BIN)/python hack/checks_table.py --check
+	$(BIN)/python hack/api_docs.py --check
 
 ##@ Change
 
 .PHONY: format
 format: setup ## Format, and fix what can be fixed
-	cd operator && $(BIN)/ruff check --fix-only . ../hack && $(BIN)/ruff format . ../hack
+	cd operator && $(BIN)/ruff check --fix-only . ../hack ../e2e && $(BIN)/ruff format . ../hack ../e2e
 
 .PHONY: generate
 generate: setup ## Make the generated files anew
 	hack/lock.sh
 	$(BIN)/python hack/checks_table.py
+	$(BIN)/python hack/api_docs.py
 
 ##@ Run
 
@@ -72,6 +88,10 @@ quickstart: setup ## Benchmark a directory of this machine, without a cluster
 	rm -rf $(QUICKSTART_DIR) && mkdir -p $(QUICKSTART_DIR)/data
 	fio=$$(hack/fio.sh) && $(BIN)/plimsoll run manifests/samples/quickstart.yaml --fio "$$fio" \
 	    --directory $(QUICKSTART_DIR)/data --output $(QUICKSTART_DIR)/results
+
+.PHONY: demo
+demo: ## A BenchmarkRun in a real Kubernetes cluster, from nothing
+	e2e/demo.sh
 
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself

@@ -15,7 +15,7 @@ say() { printf 'install.sh: %s\n' "$*" >&2; }
 build() {
     local target=$1 options=()
     # A machine behind a proxy needs its own certificate authorities in the build; others lose nothing by it.
-    [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret id=ca,src=/etc/ssl/certs/ca-certificates.crt)
+    [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
     say "building plimsoll-$target:e2e"
     "$cluster" docker build --quiet --network host --build-arg "BASE_IMAGE=$base" "${options[@]}" \
         --target "$target" --tag "plimsoll-$target:e2e" "$root" > /dev/null
