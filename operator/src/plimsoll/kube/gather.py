@@ -1,4 +1,8 @@
-"""Observing a run: everything that carries its UID, and what else decides about it."""
+"""Observing a run: everything that carries its UID, and what else decides about it.
+
+The lists are not of one moment. Jobs come first: a Job that is complete, or gone, says something of pods and results,
+and what is read of those afterwards is at least as new.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,13 +13,14 @@ from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.observed import Observed, observe
 
+_JOB = Kind(api_version="batch/v1", kind="Job")
+_CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _CHILDREN = (
-    Kind(api_version="v1", kind="ConfigMap"),
+    _CONFIG_MAP,
     Kind(api_version="v1", kind="ServiceAccount"),
     Kind(api_version="v1", kind="Service"),
     Kind(api_version="v1", kind="Pod"),
     Kind(api_version="v1", kind="PersistentVolumeClaim"),
-    Kind(api_version="batch/v1", kind="Job"),
     Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy"),
     Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"),
     Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"),
@@ -27,14 +32,24 @@ _EVENT = Kind(api_version="v1", kind="Event")
 async def gather(kube: Kube, *, namespace: str, name: str, uid: str, ahead: Sequence[str] = ()) -> Observed:
     """Return what is there of a run; `ahead` are the runs before it in the queue."""
     own = {naming.LABEL_RUN_UID: uid}
+    jobs = await kube.list(_JOB, namespace=namespace, labels=own)
     lists = await asyncio.gather(
         *(kube.list(kind, namespace=namespace, labels=own) for kind in _CHILDREN),
         # By name: results of an earlier run of this name are in the way of this one's.
         kube.list(_RESULT, namespace=namespace, labels={naming.LABEL_RUN: naming.label_value(name)}),
     )
-    objects = list(chain.from_iterable(lists))
+    objects = [*jobs, *chain.from_iterable(lists)]
+    objects += await _in_the_plans_place(kube, namespace, name, objects)
     events = await _claim_events(kube, namespace, objects)
     return observe(objects, run_uid=uid, events=events, ahead=ahead)
+
+
+async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:
+    """Return the ConfigMap that stands where the plan has to, if the run has no ConfigMap yet."""
+    if any(obj["kind"] == _CONFIG_MAP.kind for obj in objects):
+        return ()
+    found = await kube.get(_CONFIG_MAP, naming.plan_config_map(name), namespace)
+    return () if found is None else (found,)
 
 
 async def _claim_events(kube: Kube, namespace: str, objects: Sequence[Object]) -> Sequence[Object]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, RunPhase
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.state import RunState
 from plimsoll.lifecycle import naming
@@ -80,7 +81,9 @@ class Observed:
         plan: the frozen plan; None before it is made.
         plan_problem: why the plan that is there cannot be used; empty if it can.
         results: status of each point whose result exists.
-        foreign_results: names of results of these points that belong to another run of the same name.
+        foreign_results: names of results that an earlier run of the same name left for good.
+        departing: objects of an earlier run of the same name that go with it, but are still there.
+        name_taken: an object of somebody else's that stands where the plan has to; empty if there is none.
         others: objects that need no looking into.
         claim_events: client -> the newest warning about its claim.
         ahead: runs that come before this one on the same target, by name; empty if it is its turn.
@@ -92,6 +95,8 @@ class Observed:
     state: RunState | None = None
     results: Mapping[str, ResultStatus]
     foreign_results: tuple[str, ...] = ()
+    departing: tuple[str, ...] = ()
+    name_taken: str = ""
     jobs: tuple[JobFact, ...] = ()
     pods: tuple[PodFact, ...] = ()
     claims: tuple[ClaimFact, ...] = ()
@@ -103,6 +108,12 @@ class Observed:
     def conductor_job(self) -> JobFact | None:
         """Return the conductor's Job; None if it is not there."""
         return next((job for job in self.jobs if job.client is None), None)
+
+    @property
+    def all_registered(self) -> bool:
+        """Tell whether a conductor is in charge, and misses no client."""
+        state = self.state
+        return state is not None and bool(state.epoch) and not state.missing and state.phase is not RunPhase.INTERRUPTED
 
     @property
     def conductor_pods(self) -> tuple[PodFact, ...]:
@@ -132,16 +143,21 @@ class Observed:
 def observe(
     objects: Iterable[Object], *, run_uid: str, events: Sequence[Object] = (), ahead: Sequence[str] = ()
 ) -> Observed:
-    """Read the facts out of a run's objects, and of results of the same names.
+    """Read the facts out of a run's objects, and of what others have under the same names.
 
     `events` are those on the run's claims.
     """
     by_kind: dict[str, list[Object]] = {}
+    others: list[Object] = []
     for obj in objects:
-        by_kind.setdefault(obj["kind"], []).append(obj)
-    maps = {obj["metadata"]["labels"][naming.LABEL_COMPONENT]: obj for obj in by_kind.get("ConfigMap", [])}
+        if _is_of(obj, run_uid):
+            by_kind.setdefault(obj["kind"], []).append(obj)
+        else:
+            others.append(obj)
+    maps = {_label(obj, naming.LABEL_COMPONENT): obj for obj in by_kind.get("ConfigMap", [])}
     plan, problem = _plan(maps.get("plan"))
     results = by_kind.pop("BenchmarkResult", [])
+    staying = [obj for obj in others if not _is_departing(obj)]
     jobs, pods = by_kind.pop("Job", []), by_kind.pop("Pod", [])
     claims = by_kind.pop("PersistentVolumeClaim", [])
     claim_facts = tuple(_claim(obj) for obj in claims)
@@ -149,8 +165,10 @@ def observe(
         plan=plan,
         plan_problem=problem,
         state=_state(maps.get("state")),
-        results={obj["spec"]["point"]: _result(obj) for obj in results if obj["spec"]["runUid"] == run_uid},
-        foreign_results=tuple(obj["metadata"]["name"] for obj in results if obj["spec"]["runUid"] != run_uid),
+        results={obj["spec"]["point"]: _result(obj) for obj in results},
+        foreign_results=tuple(obj["metadata"]["name"] for obj in staying if obj["kind"] == RESULT_KIND),
+        departing=tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in others if _is_departing(obj)),
+        name_taken=next((f"{o['kind']} {o['metadata']['name']}" for o in staying if o["kind"] != RESULT_KIND), ""),
         jobs=tuple(_job(obj) for obj in jobs),
         pods=tuple(_pod(obj) for obj in pods),
         claims=claim_facts,
@@ -158,6 +176,24 @@ def observe(
         claim_events=_claim_events(events, claim_facts),
         ahead=tuple(ahead),
     )
+
+
+def _is_of(obj: Object, run_uid: str) -> bool:
+    """Tell whether an object is the run's; of results their specification says it, labels may be changed."""
+    if obj["kind"] == RESULT_KIND:
+        return bool(obj["spec"]["runUid"] == run_uid)
+    return _label(obj, naming.LABEL_RUN_UID) == run_uid
+
+
+def _is_departing(obj: Object) -> bool:
+    """Tell whether another run's object goes by itself: it belongs to a run that is no more, or is going already."""
+    metadata = obj["metadata"]
+    owned = any(owner["kind"] == RUN_KIND for owner in metadata.get("ownerReferences", ()))
+    return owned or "deletionTimestamp" in metadata
+
+
+def _label(obj: Object, name: str) -> str:
+    return str((obj["metadata"].get("labels") or {}).get(name, ""))
 
 
 def _plan(config_map: Object | None) -> tuple[Plan | None, str]:
@@ -180,9 +216,15 @@ def _state(config_map: Object | None) -> RunState | None:
 
 
 def _result(obj: Object) -> ResultStatus:
-    """Return what is measured of a point; `display` is for people and not read back."""
+    """Return what is measured of a point; `display` is for people and not read back.
+
+    One that cannot be read counts as one without numbers: it must not keep a run from being taken away.
+    """
     status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
-    return ResultStatus.model_validate(status)
+    try:
+        return ResultStatus.model_validate(status)
+    except ValidationError:
+        return ResultStatus()
 
 
 def _child(obj: Object) -> Child:
@@ -193,18 +235,19 @@ def _child(obj: Object) -> Child:
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
-        component=metadata.get("labels", {}).get(naming.LABEL_COMPONENT, ""),
+        component=_label(obj, naming.LABEL_COMPONENT),
         deleting="deletionTimestamp" in metadata,
     )
 
 
 def _client(obj: Object) -> int | None:
-    text = obj["metadata"].get("labels", {}).get(naming.LABEL_CLIENT)
-    return int(text) if text is not None else None
+    text = _label(obj, naming.LABEL_CLIENT)
+    return int(text) if text.isdecimal() else None
 
 
 def _attempt(obj: Object) -> int:
-    return int(obj["metadata"].get("labels", {}).get(naming.LABEL_ATTEMPT, "0"))
+    text = _label(obj, naming.LABEL_ATTEMPT)
+    return int(text) if text.isdecimal() else 0
 
 
 def _job(obj: Object) -> JobFact:

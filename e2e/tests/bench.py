@@ -1,0 +1,145 @@
+"""Measures the operator in the cluster of e2e/cluster, and prints figures: python bench.py [RUNS].
+
+Nothing is asserted: machines differ. RUNS is how many finished runs the operator's memory is measured with (2000).
+"""
+
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from support import OPERATOR_NAMESPACE, Cluster, run, workload
+
+NAMESPACE = "plimsoll-bench"
+OURS = (
+    "benchmarkruns",
+    "benchmarkresults",
+    "configmaps",
+    "jobs",
+    "persistentvolumeclaims",
+    "secrets",
+    "services",
+    "serviceaccounts",
+    "roles",
+    "rolebindings",
+    "networkpolicies",
+    "events",
+)
+WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def memory_mib(cluster: Cluster) -> float:
+    """Return the operator's resident memory."""
+    status = cluster.kubectl("exec", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--", "cat", "/proc/1/status")
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def writes(cluster: Cluster) -> Counter[str]:
+    """Return the API server's count of writes to the kinds of objects that a run is made of."""
+    found: Counter[str] = Counter()
+    for line in cluster.kubectl("get", "--raw", "/metrics").splitlines():
+        if not line.startswith("apiserver_request_total{"):
+            continue
+        labels, _, value = line.removeprefix("apiserver_request_total{").partition("} ")
+        known = dict(part.split("=", 1) for part in labels.replace('"', "").split(",") if "=" in part)
+        if known.get("resource") in OURS and known.get("verb") in WRITES and known.get("code", "").startswith("2"):
+            name = known["resource"] + ("/" + known["subresource"] if known.get("subresource") else "")
+            found[f"{known['verb'].lower():6} {name}"] += int(float(value))
+    return found
+
+
+def first_io(cluster: Cluster) -> None:
+    """Time a run from apply to the first I/O, count its writes, and the time between its trials."""
+    name = "timed"
+    quiet = settled_writes(cluster)
+    begun = time.time()
+    cluster.apply(run(name, NAMESPACE, clients={"count": 3}, repetitions=4, workloads=[workload()]))
+    steps: dict[str, float] = {}
+    while "first trial's T0" not in steps:
+        state = cluster.state(name, NAMESPACE)
+        if state.get("epoch"):
+            steps.setdefault("conductor is up", time.time() - begun)
+        if state.get("prefill", {}).get("doneBytes"):
+            steps.setdefault("prefill has begun", time.time() - begun)
+        if state.get("current"):
+            steps["first trial's T0"] = state["current"]["startsAt"] - begun
+        time.sleep(0.1)
+    say("\n== kubectl apply to first I/O: 3 clients on 2 workers, images present, 64 MiB volumes")
+    for what, seconds in steps.items():
+        say(f"   {what:20} {seconds:6.1f} s")
+    cluster.until_over(name, NAMESPACE)
+    say(f"   {'over and clean':20} {time.time() - begun:6.1f} s, 4 trials of 7 s")
+    gaps = list(idle_gaps(cluster, name))
+    say(
+        f"\n== idle between trials: median {statistics.median(gaps):.2f} s, {min(gaps):.2f} to {max(gaps):.2f}, n {len(gaps)}"
+    )
+    say("\n== writes to the API during that run, all clients of the API together")
+    for what, count in sorted((settled_writes(cluster) - quiet).items()):
+        say(f"   {count:5d} {what}")
+
+
+def idle_gaps(cluster: Cluster, name: str) -> Iterator[float]:
+    """Yield the seconds from the end of a trial's window to the next one's start, less the ramp."""
+    trials = sorted(cluster.trials(name, NAMESPACE), key=lambda trial: str(trial["startedAt"]))
+    for before, after in itertools.pairwise(trials):
+        if "window" in before and "window" in after:
+            yield (after["window"]["startNanoseconds"] - before["window"]["endNanoseconds"]) / 1e9 - 2
+
+
+def settled_writes(cluster: Cluster) -> Counter[str]:
+    time.sleep(3)
+    return writes(cluster)
+
+
+def with_finished_runs(cluster: Cluster, count: int) -> None:
+    """Measure memory and start-up with many runs that need no attention."""
+    say(f"\n== operator: memory with no run {memory_mib(cluster):.0f} MiB")
+    cluster.kubectl("scale", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--replicas=0")
+    template = cluster.run("timed", NAMESPACE)
+    for batch in batches(count, 250):
+        items = [run(f"finished-{number:05d}", NAMESPACE) for number in batch]
+        cluster.kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        for item in items:
+            item["status"] = template["status"]
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+        cluster.kubectl("apply", "--server-side", "--subresource=status", "-f", "-", text=text)
+    cluster.kubectl("scale", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--replicas=1")
+    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--timeout=180s")
+    time.sleep(20)
+    say(f"   memory with {count} finished runs {memory_mib(cluster):.0f} MiB")
+    begun = time.monotonic()
+    cluster.kill_operator()
+    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", OPERATOR_NAMESPACE, "--timeout=180s")
+    say(f"   restart to ready {time.monotonic() - begun:.1f} s")
+    begun = time.monotonic()
+    cluster.apply(run("after", NAMESPACE, repetitions=1))
+    cluster.until_condition("after", NAMESPACE, "Admitted", status="True")
+    say(f"   a new run is admitted {time.monotonic() - begun:.1f} s later")
+
+
+def batches(count: int, size: int) -> Iterator[range]:
+    for first in range(0, count, size):
+        yield range(first, min(first + size, count))
+
+
+def main() -> None:
+    cluster = Cluster()
+    cluster.kubectl("create", "namespace", NAMESPACE)
+    try:
+        first_io(cluster)
+        with_finished_runs(cluster, int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    finally:
+        cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+if __name__ == "__main__":
+    main()
