@@ -51,7 +51,7 @@ def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:
         simulation.poll(agent)
     simulation.pass_time(1001)
     simulation.session.advance(simulation.moment)
-    state = simulation.session.state(simulation.moment)
+    state = simulation.state
     assert state.phase is RunPhase.FAILED
     assert state.failure is not None
     assert state.failure.reason is FailureReason.CLIENTS_NOT_READY
@@ -153,7 +153,7 @@ def test_the_total_deadline_ends_the_run_also_when_it_was_interrupted_in_between
     simulation.crash()
     simulation.pass_time(35)
     simulation.settle()
-    state = simulation.session.state(simulation.moment)
+    state = simulation.state
     assert state.failure is not None
     assert state.failure.reason is FailureReason.DEADLINE_EXCEEDED
 

@@ -8,6 +8,7 @@ from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Effect, Ended, Judge, Record
+from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.roster import RefusedError
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment, Timings
@@ -122,6 +123,10 @@ class Simulation:
     def moment(self) -> Moment:
         return Moment(seconds=self.seconds, wall=EPOCH + int(self.seconds * SECOND))
 
+    @property
+    def state(self) -> RunState:
+        return run_state(self.session, self.moment)
+
     def new_session(self) -> Session:
         self.epochs += 1
         return Session(
@@ -159,7 +164,7 @@ class Simulation:
     def _make_durable(self, effect: Effect) -> None:
         match effect:
             case Begin():
-                self.stored_state = self.session.state(self.moment)
+                self.stored_state = self.state
             case Record(point=point, status=status):
                 self.stored[point] = status.trials
             case Judge():
@@ -176,7 +181,7 @@ class Simulation:
 
     def publish(self) -> None:
         """Store the state, as the shell does now and then."""
-        self.stored_state = self.session.state(self.moment)
+        self.stored_state = self.state
 
     # -- the agents
 
@@ -303,4 +308,4 @@ class Simulation:
 
     @property
     def phase(self) -> RunPhase:
-        return self.session.state(self.moment).phase
+        return self.state.phase

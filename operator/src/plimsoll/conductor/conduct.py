@@ -15,6 +15,7 @@ from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Ended, Judge, Record
+from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.server import Rendezvous, moment
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
@@ -145,7 +146,7 @@ class _Driver:
     async def _publish_if_due(self) -> None:
         """Publish changes: those of phase or trial at once, progress a few times a second."""
         now = moment()
-        state = self._session.state(now)
+        state = run_state(self._session, now)
         last = self._published
         if last is not None and (last.phase, last.current) == (state.phase, state.current):
             unchanged = last == state.model_copy(update={"elapsed_seconds": last.elapsed_seconds})
@@ -156,7 +157,7 @@ class _Driver:
 
     async def _publish(self) -> None:
         now = moment()
-        state = self._session.state(now)
+        state = run_state(self._session, now)
         if self._published is None or self._published.phase is not state.phase:
             _log.info("%s %s", state.phase, state.message)
         await self._sink.publish(state)

@@ -170,10 +170,6 @@ class Session:
         """Return the seconds that the run has been active, over all its conductors."""
         return moment.seconds - self._started
 
-    def state(self, moment: Moment) -> RunState:
-        """Return what the world may see of it."""
-        return reporting.run_state(self, moment)
-
     def _advance(self, moment: Moment) -> bool:
         """Make one transition; false if there is none to make."""
         match self.phase:

@@ -24,6 +24,7 @@ class Context:
         wakeups: set when something of a run, or of the queue, has changed.
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
+        admitted: runs that have been given their turn, for the same reason.
     """
 
     kube: Kube
@@ -32,10 +33,12 @@ class Context:
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
+    admitted: set[str] = field(default_factory=set)
 
     def wake(self, uid: str) -> None:
-        """Have a run looked at soon."""
-        self.wakeups[uid].set()
+        """Have a run looked at soon; one that nobody waits for is not remembered."""
+        if uid in self.wakeups:
+            self.wakeups[uid].set()
 
     def wake_all(self) -> None:
         """Have all unfinished runs looked at soon."""
@@ -47,3 +50,4 @@ class Context:
         self.wakeups.pop(uid, None)
         self.locks.pop(uid, None)
         self.said.pop(uid, None)
+        self.admitted.discard(uid)

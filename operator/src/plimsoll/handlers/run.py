@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import kopf
@@ -17,6 +18,7 @@ from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.admission import Entry, ahead_of
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.step import step, step_deletion
 
@@ -43,21 +45,24 @@ async def drive(
     logger: kopf.Logger,
     **indices: Any,  # noqa: ANN401 - kopf's
 ) -> None:
-    """Bring one run towards its end, until it needs no attention, is deleted, or the operator stops."""
+    """Bring one run towards its end, until it needs no attention, is deleted, or the operator stops.
+
+    It never returns by itself: kopf would not start it again when a later change, as of `cleanup`, calls for it.
+    """
     context: Context = memo.context
     wake = context.wakeups[uid]
-    while not stopped:
-        wake.clear()
-        try:
-            decision = await _look(context, body, indices["queue"])
-        except ApiError as error:
-            logger.warning("the API did not do as asked, trying again in %s s: %s", _RETRY_SECONDS, error)
-            await _wait(wake, stopped, _RETRY_SECONDS)
-            continue
-        if decision.done:
-            context.forget(uid)
-            return
-        await _wait(wake, stopped, decision.requeue_seconds)
+    try:
+        while not stopped:
+            wake.clear()
+            try:
+                decision = await _look(context, body, indices["queue"])
+            except ApiError as error:
+                logger.warning("the API did not do as asked, trying again in %s s: %s", _RETRY_SECONDS, error)
+                await _wait(wake, stopped, _RETRY_SECONDS)
+            else:
+                await _wait(wake, stopped, decision.requeue_seconds)
+    finally:
+        context.forget(uid)
 
 
 @kopf.on.delete(GROUP, VERSION, "benchmarkruns", when=_attention)
@@ -65,6 +70,7 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
     """Take a deleted run's objects away in order; the finalizer stays until they are gone."""
     context: Context = memo.context
     run = run_of(body)
+    told = "the API does not answer"
     async with context.locks[uid]:
         for _look_number in range(int(_DELETION_SECONDS / _DELETION_LOOK_SECONDS)):
             try:
@@ -74,6 +80,7 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
             except ApiError as error:
                 logger.warning("teardown goes on: %s", error)
             else:
+                told = fact.message
                 if fact.holds:
                     context.forget(uid)
                     return
@@ -81,7 +88,7 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
                 async with asyncio.timeout(_DELETION_LOOK_SECONDS):
                     await context.wakeups[uid].wait()
             context.wakeups[uid].clear()
-    message = f"teardown is not complete after {_DELETION_SECONDS:.0f} s, going on: {fact.message}"
+    message = f"teardown is not complete after {_DELETION_SECONDS:.0f} s, going on: {told}"
     raise kopf.TemporaryError(message, delay=30)
 
 
@@ -89,11 +96,19 @@ async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
     """Observe, decide, act, say."""
     run = run_of(_with_last_said(context, body))
     async with context.locks[run.uid]:
-        ahead = ahead_of(run.uid, _entries(queue))
-        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid, ahead=ahead)
-        decision = step(run, seen, context.settings, context.now())
+        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
+        decision = _decide(context, run, seen, queue)
         await _say(context, run, decision, body)
         await execute(decision.actions, context.kube, make_secret=make_secret)
+    return decision
+
+
+def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decision:
+    """Decide. Looking at the queue and taking one's turn are one piece: nobody else looks in between."""
+    ahead = ahead_of(run.uid, _entries(context, queue))
+    decision = step(run, replace(seen, ahead=ahead), context.settings, context.now())
+    if any((c["type"], c["status"]) == ("Admitted", "True") for c in decision.status["conditions"]):
+        context.admitted.add(run.uid)
     return decision
 
 
@@ -114,8 +129,10 @@ def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:
     return dict(body) if said is None else {**body, "status": said}
 
 
-def _entries(queue: Queue) -> list[Entry]:
-    return [entry for store in queue.values() for entry in store]
+def _entries(context: Context, queue: Queue) -> list[Entry]:
+    """Return the queue, with what kopf's view of it does not show yet."""
+    entries = [entry for store in queue.values() for entry in store]
+    return [replace(entry, admitted=True) if entry.uid in context.admitted else entry for entry in entries]
 
 
 async def _wait(wake: asyncio.Event, stopped: kopf.DaemonStopped, seconds: float | None) -> None:

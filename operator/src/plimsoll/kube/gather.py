@@ -29,8 +29,8 @@ _RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 _EVENT = Kind(api_version="v1", kind="Event")
 
 
-async def gather(kube: Kube, *, namespace: str, name: str, uid: str, ahead: Sequence[str] = ()) -> Observed:
-    """Return what is there of a run; `ahead` are the runs before it in the queue."""
+async def gather(kube: Kube, *, namespace: str, name: str, uid: str) -> Observed:
+    """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment."""
     own = {naming.LABEL_RUN_UID: uid}
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
     lists = await asyncio.gather(
@@ -41,7 +41,7 @@ async def gather(kube: Kube, *, namespace: str, name: str, uid: str, ahead: Sequ
     objects = [*jobs, *chain.from_iterable(lists)]
     objects += await _in_the_plans_place(kube, namespace, name, objects)
     events = await _claim_events(kube, namespace, objects)
-    return observe(objects, run_uid=uid, events=events, ahead=ahead)
+    return observe(objects, run_uid=uid, events=events)
 
 
 async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from plimsoll.api.names import RunPhase, Verdict
+from plimsoll.api.names import Verdict
 from plimsoll.lifecycle import provisioning
 from plimsoll.lifecycle.decision import Ending
 from plimsoll.lifecycle.observed import Observed, age_seconds
@@ -16,22 +16,24 @@ _REMEDY = {
     "ContainerFailed": "look at the pod's events",
     "ClientFailed": "look at the client's last words",
     "ClaimsNotBound": "check the StorageClass, its provisioner and its capacity",
+    "ClientsNotReady": "look at the events of these Jobs and pods",
 }
 
 
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
-    """Return how a run ended; None while it goes on. What was said once stays."""
+    """Return how a run ended; None while it goes on. A run that is suspended misses nothing, and no deadline."""
+    ending = _failed_by_conductor(plan, seen) or _measured(plan, seen)
+    if ending is not None or run.is_suspended:
+        return ending
     return (
-        _said_before(run)
-        or _failed_by_conductor(plan, seen)
-        or _measured(plan, seen)
-        or _conductor_gave_up(plan, seen, now)
+        _conductor_gave_up(plan, seen, now)
         or _clients_gave_up(plan, seen, settings)
         or _not_provisioned(run, plan, seen, now)
     )
 
 
-def _said_before(run: Run) -> Ending | None:
+def said_before(run: Run) -> Ending | None:
+    """Return how a run ended according to its status: what was said once stays, whatever becomes of its objects."""
     condition = run.conditions.get("Succeeded")
     if condition is None or condition["status"] == "Unknown":
         return None
@@ -51,14 +53,17 @@ def _failed_by_conductor(plan: Plan, seen: Observed) -> Ending | None:
 
 
 def _measured(plan: Plan, seen: Observed) -> Ending | None:
-    """Measured means both: the conductor's Job is complete, and every result is final."""
+    """Measured means both: the conductor's Job is complete, and every result is final. Its state is for showing."""
     job = seen.conductor_job
-    if job is None or not job.complete or seen.state is None or seen.state.phase is not RunPhase.COMPLETE:
+    if job is None or not job.complete:
         return None
     verdicts = [seen.results[point.name].verdict for point in plan.points if point.name in seen.results]
     final = sum(result.final for result in seen.results.values())
     if final < len(plan.points):
-        message = f"the conductor is done, but only {final} of {len(plan.points)} results are final; was one deleted?"
+        message = (
+            f"the conductor is done, but only {final} of {len(plan.points)} results are final; was one deleted or "
+            "changed? run it again"
+        )
         return Ending(succeeded=False, reason="ResultsIncomplete", message=message)
     invalid = verdicts.count(Verdict.INVALID)
     suspect = verdicts.count(Verdict.SUSPECT)
@@ -90,7 +95,7 @@ def _clients_gave_up(plan: Plan, seen: Observed, settings: Settings) -> Ending |
     for client in range(plan.clients):
         if provisioning.is_out_of_restarts(client, seen, settings):
             trouble = provisioning.client_trouble(client, seen) or f"client {client} was lost"
-            message = f"{trouble}; it was lost {settings.max_client_restarts + 1} times"
+            message = f"{trouble}; it was lost {settings.max_client_restarts + 1} times; {_REMEDY['ClientFailed']}"
             return Ending(succeeded=False, reason="ClientsFailed", message=message)
     return None
 
@@ -106,6 +111,8 @@ def _not_provisioned(run: Run, plan: Plan, seen: Observed, now: datetime) -> End
     fact = clients if pods == "ImagePullFailed" or storage.holds else storage
     if fact is storage and pods == "Unschedulable" and not seen.claim_events:
         fact = clients
+    if fact.reason == "Starting":
+        fact = provisioning.not_running_fact(plan, seen)
     remedy = _REMEDY.get(fact.reason, "look at the pods of the run")
     message = f"not ready within timeouts.provisionSeconds ({limit} s): {fact.message}; {remedy}"
     return Ending(succeeded=False, reason=fact.reason, message=message)

@@ -140,9 +140,7 @@ class Observed:
         return pods[-1] if pods else None
 
 
-def observe(
-    objects: Iterable[Object], *, run_uid: str, events: Sequence[Object] = (), ahead: Sequence[str] = ()
-) -> Observed:
+def observe(objects: Iterable[Object], *, run_uid: str, events: Sequence[Object] = ()) -> Observed:
     """Read the facts out of a run's objects, and of what others have under the same names.
 
     `events` are those on the run's claims.
@@ -174,7 +172,6 @@ def observe(
         claims=claim_facts,
         others=tuple(_child(obj) for kind in by_kind.values() for obj in kind),
         claim_events=_claim_events(events, claim_facts),
-        ahead=tuple(ahead),
     )
 
 

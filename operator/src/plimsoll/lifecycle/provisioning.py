@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from plimsoll.api.names import RunPhase
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.decision import Fact
@@ -16,6 +17,7 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 
 _NAMED = 3
+_CONDUCTED = {RunPhase.COMPLETE, RunPhase.FAILED}
 
 
 def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
@@ -69,14 +71,9 @@ def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterat
 
 
 def _conductor(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
-    """Yield the conductor's Job; one that was interrupted by a suspension is removed first."""
-    job = seen.conductor_job
-    if job is None:
+    """Yield the conductor's Job; one that is being deleted since a suspension has to be gone first."""
+    if seen.conductor_job is None:
         yield Create(obj=render_conductor.job(run, plan, settings))
-    elif job.child.deleting:
-        return
-    elif job.complete and seen.state is not None and seen.state.trials_done < seen.state.trials_total:
-        yield delete(job)
 
 
 def delete(job: JobFact) -> Delete:
@@ -93,9 +90,15 @@ def delete(job: JobFact) -> Delete:
 
 
 def is_lost(job: JobFact, seen: Observed) -> bool:
-    """Tell whether a client's process is gone or going: failed, evicted, deleted by somebody, or on a dead node."""
+    """Tell whether a client's process is gone or going while there is something left for it to do.
+
+    It failed, was evicted, was deleted by somebody, is on a dead node, or was sent away by a conductor that was asked
+    to stop, as when its node is drained.
+    """
     if job.failure or job.child.deleting:
         return True
+    if job.complete:
+        return seen.state is None or seen.state.phase not in _CONDUCTED
     pods = [pod for pod in seen.pods if pod.client == job.client and pod.attempt == job.attempt]
     return any(pod.child.deleting for pod in pods)
 
@@ -135,9 +138,26 @@ def clients_fact(plan: Plan, seen: Observed) -> Fact:
     troubles = [text for client in range(plan.clients) if (text := client_trouble(client, seen))]
     if troubles:
         return Fact(holds=False, reason=_reason_of(seen, plan), message=_listed(troubles))
-    if seen.state is not None and seen.state.epoch and not seen.state.missing:
+    if seen.all_registered:
         return Fact(holds=True, reason="Registered", message=f"{plan.clients} clients have registered")
     return Fact(holds=False, reason="Starting", message="clients are starting")
+
+
+def not_running_fact(plan: Plan, seen: Observed) -> Fact:
+    """Return which clients do not run though nothing is known to keep them from it: no pod, or no container yet."""
+    texts = []
+    for client in range(plan.clients):
+        pod = seen.client_pod(client)
+        if pod is None:
+            texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not made yet'}) has no pod")
+        elif pod.phase != "Running":
+            texts.append(f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}")
+    return Fact(holds=False, reason="ClientsNotReady", message=_listed(texts) or "the conductor is not made yet")
+
+
+def _newest_job(client: int, seen: Observed) -> str:
+    jobs = seen.client_jobs(client)
+    return jobs[-1].child.name if jobs else ""
 
 
 def client_trouble(client: int, seen: Observed) -> str:
@@ -181,9 +201,11 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def waited_seconds(run: Run, now: datetime) -> float:
-    """Return how long a run has been active since it was admitted, or last resumed."""
+    """Return how long a run has been active since it was admitted, or last resumed; 0 if it is resumed only now."""
     since = run.start_time
     suspended = run.conditions.get("Suspended")
-    if suspended is not None and suspended["status"] == "False" and since is not None:
+    if suspended is not None and suspended["status"] == "True":
+        return 0.0
+    if suspended is not None and since is not None:
         since = max(since, datetime.fromisoformat(suspended["lastTransitionTime"]))
     return (now - since).total_seconds() if since else 0.0

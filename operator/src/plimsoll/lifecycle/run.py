@@ -38,6 +38,11 @@ class Run:
         return {condition["type"]: condition for condition in self.status.get("conditions", [])}
 
     @property
+    def is_suspended(self) -> bool:
+        """Tell whether the run is to rest."""
+        return self.document is not None and self.document.spec.suspend
+
+    @property
     def start_time(self) -> datetime | None:
         """Return when the run was admitted; None if it was not yet."""
         text = self.status.get("startTime")

@@ -14,6 +14,7 @@ from plimsoll.plan.document import Plan
 
 MAX_HEADLINES = 32
 _MAX_MESSAGE = 2000
+_MAX_ENVIRONMENT = 64
 
 Json = dict[str, Any]
 
@@ -21,6 +22,9 @@ Json = dict[str, Any]
 def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> Json:
     """Return the whole status. A field that is None is to be removed."""
     headline = list(_headlines(seen)) if seen.plan else []
+    if seen.plan is None and run.status.get("completionTime"):
+        # The numbers of a run that has ended do not go because somebody took away what they were read from.
+        return {**run.status, "observedGeneration": run.generation, "conditions": _conditions(run, situation, now)}
     admitted = situation.facts.get("Admitted")
     started = run.status.get("startTime") or (_time(now) if admitted and admitted.holds else None)
     ended = run.status.get("completionTime") or (_time(now) if situation.ending else None)
@@ -143,7 +147,7 @@ def _environment(seen: Observed) -> Json:
     """Return what the results say of where they were measured, as text."""
     for result in seen.results.values():
         if result.environment:
-            return {key: _text(value) for key, value in sorted(result.environment.items())}
+            return {key: _text(value) for key, value in sorted(result.environment.items())[:_MAX_ENVIRONMENT]}
     return {}
 
 

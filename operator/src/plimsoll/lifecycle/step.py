@@ -8,7 +8,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle import provisioning, status, teardown
 from plimsoll.lifecycle.actions import Action, Create, Delete
 from plimsoll.lifecycle.decision import Decision, Ending, Fact, Situation, Stage
-from plimsoll.lifecycle.endings import ending_of
+from plimsoll.lifecycle.endings import ending_of, said_before
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import documents
 from plimsoll.lifecycle.run import Run
@@ -22,6 +22,7 @@ _LOOK_AGAIN_SECONDS = 15.0
 """A missed event delays a run by this much at most."""
 
 _SOON_SECONDS = 1.0
+_NOT_SUSPENDED = Fact(holds=False, reason="NotSuspended")
 
 
 def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decision:
@@ -44,7 +45,10 @@ def step_deletion(seen: Observed) -> tuple[tuple[Action, ...], Fact]:
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
-    refusal = _refusal(run, seen)
+    said = said_before(run)
+    if said is not None:
+        return _finish(run, seen, said, now, plan=seen.plan)
+    refusal = _refusal(run) or _obstacle(run, seen)
     if refusal is not None:
         return _finish(run, seen, refusal, now, stage=Stage.REFUSED)
     if seen.plan is None:
@@ -52,38 +56,55 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     ending = ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
         return _finish(run, seen, ending, now, plan=seen.plan)
-    if run.document is not None and run.document.spec.suspend:
-        return _suspend(seen, seen.plan)
+    return _continue(run, seen, seen.plan, settings)
+
+
+def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:
+    """Rest, wait, or go on, as the user and the queue say."""
+    if run.is_suspended:
+        return _suspend(run, seen, plan)
     if seen.ahead and not seen.jobs:
         return _wait_for_turn(seen)
-    return _go_on(run, seen, seen.plan, settings)
+    return _go_on(run, seen, plan, settings)
 
 
 def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
     """Freeze the plan, unless the run was created suspended: then nothing is made."""
-    if run.document is None or run.document.spec.suspend:
+    if run.document is None or run.is_suspended:
         return _suspended_unmade()
+    if seen.departing:
+        return _wait_for_departure(seen)
     plan = _freeze(run, run.document, settings)
     if isinstance(plan, Ending):
         return _finish(run, seen, plan, now, stage=Stage.REFUSED)
     return _store_plan(run, plan)
 
 
-def _refusal(run: Run, seen: Observed) -> Ending | None:
+def _refusal(run: Run) -> Ending | None:
     """Return why nothing can be done for a run at all."""
     if run.document is None:
         return Ending(succeeded=False, reason="InvalidSpec", message=run.spec_problem)
-    if seen.plan_problem:
-        message = f"the frozen plan cannot be used: {seen.plan_problem}; delete the run and create it anew"
-        return Ending(succeeded=False, reason="PlanDamaged", message=message)
     storage = run.document.spec.storage
     if storage is not None and storage.storage_class is None:
         message = "spec.storage: this version supports storageClass only; name a StorageClass of your cluster"
         return Ending(succeeded=False, reason="StorageNotSupported", message=message)
+    return None
+
+
+def _obstacle(run: Run, seen: Observed) -> Ending | None:
+    """Return what of the objects that are there makes a run impossible."""
+    if seen.plan_problem:
+        message = f"the frozen plan cannot be used: {seen.plan_problem}; delete the run and create it anew"
+        return Ending(succeeded=False, reason="PlanDamaged", message=message)
     if seen.foreign_results:
         names = ", ".join(seen.foreign_results[:3])
-        message = f"results of an earlier run of this name exist ({names}); delete them, or rename the run"
+        message = f"results of an earlier run of this name exist ({names}); delete them and the run, or rename the run"
         return Ending(succeeded=False, reason="ResultsExist", message=message)
+    if seen.plan is None and seen.name_taken:
+        message = (
+            f"{seen.name_taken} is not this run's, but stands where its plan has to; delete both, or rename the run"
+        )
+        return Ending(succeeded=False, reason="NameTaken", message=message)
     if seen.plan is None and run.start_time is not None:
         message = "the frozen plan is gone; delete the run and create it anew"
         return Ending(succeeded=False, reason="PlanMissing", message=message)
@@ -116,7 +137,19 @@ def _store_plan(run: Run, plan: Plan) -> Situation:
         reason="Planning",
         message=f"{len(plan.points)} points, {plan.repetitions} passes",
         actions=(Create(obj=documents.plan_config_map(run, plan)),),
+        facts={"Suspended": _NOT_SUSPENDED},
         requeue_seconds=0.0,
+    )
+
+
+def _wait_for_departure(seen: Observed) -> Situation:
+    more = f" and {len(seen.departing) - 1} more" if len(seen.departing) > 1 else ""
+    return Situation(
+        stage=Stage.WAITING,
+        reason="WaitingForEarlierRun",
+        message=f"an earlier run of this name is being removed; still there: {seen.departing[0]}{more}",
+        facts={"Suspended": _NOT_SUSPENDED},
+        requeue_seconds=_SOON_SECONDS,
     )
 
 
@@ -126,17 +159,19 @@ def _wait_for_turn(seen: Observed) -> Situation:
         stage=Stage.WAITING,
         reason="WaitingForTurn",
         message=message,
-        facts={"Admitted": Fact(holds=False, reason="WaitingForTurn", message=message)},
+        facts={"Admitted": Fact(holds=False, reason="WaitingForTurn", message=message), "Suspended": _NOT_SUSPENDED},
         requeue_seconds=_LOOK_AGAIN_SECONDS,
     )
 
 
-def _suspend(seen: Observed, plan: Plan) -> Situation:
+def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
     actions = teardown.stop_load(seen)
     stopping = bool(seen.jobs or seen.pods)
-    message = (
-        "its pods are stopping" if stopping else "volumes and place in the queue are kept; resuming prefills again"
-    )
+    message = "volumes and place in the queue are kept; resuming prefills again"
+    if stopping:
+        message = "its pods are stopping"
+    elif run.start_time is None:
+        message = "it had not begun; resuming puts it back into the queue"
     return Situation(
         stage=Stage.SUSPENDED,
         reason="Suspended",
@@ -153,7 +188,7 @@ def _suspend(seen: Observed, plan: Plan) -> Situation:
 def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:
     """Create what is missing, and say how far the run is."""
     storage, clients = provisioning.storage_fact(plan, seen), provisioning.clients_fact(plan, seen)
-    measuring = seen.state is not None and bool(seen.state.epoch) and not seen.state.missing
+    measuring = seen.all_registered
     waiting = clients if storage.holds else storage
     state_message = seen.state.message if seen.state else ""
     return Situation(
@@ -163,7 +198,7 @@ def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situatio
         actions=tuple(provisioning.missing_objects(run, plan, seen, settings)),
         facts={
             "Admitted": Fact(holds=True, reason="Admitted", message="it is this run's turn"),
-            "Suspended": Fact(holds=False, reason="NotSuspended"),
+            "Suspended": _NOT_SUSPENDED,
             "StorageReady": storage,
             "ClientsReady": clients,
         },

@@ -28,7 +28,7 @@ def teardown(seen: Observed, *, keep_volumes: bool) -> Teardown:
     """Return the next step of taking everything away that costs anything."""
     load = tuple(_load(seen))
     if load or seen.jobs or seen.pods:
-        return _in_progress(load, f"{len(seen.jobs)} Jobs and {len(seen.pods)} pods are stopping", load_is_gone=False)
+        return _in_progress(load, _stopping(seen), load_is_gone=False)
     rest = tuple(_delete(child) for child in seen.others if _is_to_go(child))
     if keep_volumes and seen.claims:
         names = ", ".join(claim.child.name for claim in seen.claims[:3])
@@ -57,6 +57,13 @@ def _in_progress(actions: tuple[Action, ...], message: str, *, load_is_gone: boo
     return Teardown(
         actions=actions, fact=Fact(holds=False, reason="InProgress", message=message), load_is_gone=load_is_gone
     )
+
+
+def _stopping(seen: Observed) -> str:
+    """Return what still stops, and where: a pod of a node that is gone stays until the node or its object goes."""
+    nodes = sorted({pod.node for pod in seen.pods if pod.child.deleting and pod.node})
+    where = f" on {', '.join(nodes[:3])}; a node that does not answer holds its pods back" if nodes else ""
+    return f"{len(seen.jobs)} Jobs and {len(seen.pods)} pods are stopping{where}"
 
 
 def _load(seen: Observed) -> Iterator[Action]:
