@@ -79,9 +79,8 @@ def first_io(cluster: Cluster) -> None:
     cluster.until_over(name, NAMESPACE)
     say(f"   {'over and clean':20} {time.time() - begun:6.1f} s, 4 trials of 7 s")
     gaps = list(idle_gaps(cluster, name))
-    say(
-        f"\n== idle between trials: median {statistics.median(gaps):.2f} s, {min(gaps):.2f} to {max(gaps):.2f}, n {len(gaps)}"
-    )
+    spread = f"{min(gaps):.2f} to {max(gaps):.2f}, n {len(gaps)}"
+    say(f"\n== idle between trials: median {statistics.median(gaps):.2f} s, {spread}")
     say("\n== writes to the API during that run, all clients of the API together")
     for what, count in sorted((settled_writes(cluster) - quiet).items()):
         say(f"   {count:5d} {what}")

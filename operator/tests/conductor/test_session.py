@@ -220,3 +220,28 @@ def test_t0_lies_further_ahead_for_slow_round_trips_and_later_attempts() -> None
     phase = simulation.session.phase
     assert isinstance(phase, Arming)
     assert phase.attempt.t0 - simulation.moment.wall > 1.8 * first
+
+
+def test_an_interrupted_conductor_leaves_its_agents_to_the_next_one() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    simulation.session.stop()
+    simulation.settle()
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    assert simulation.session.is_over(simulation.moment)
+    assert not any(agent.left for agent in simulation.agents)
+    simulation.publish()
+    simulation.crash()
+    phases = set()
+    while simulation.phase is not RunPhase.COMPLETE:
+        simulation.work()
+        for agent in simulation.agents:
+            simulation.poll(agent)
+        simulation.pass_time(0.05)
+        phases.add(simulation.phase)
+    assert RunPhase.PREPARING not in phases, "what is prepared stays prepared"
+    simulation.settle()
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    assert all(agent.left for agent in simulation.agents), "the last conductor dismisses them"

@@ -185,7 +185,7 @@ def test_a_full_directory_fails_the_preparation_with_the_tools_words(tmp_path: P
         subprocess.run(["umount", str(tmp_path / "data")], check=True)
     assert code == 11
     assert "PreparationFailed" in err
-    assert "client 0" in err
+    assert "client" in err
 
 
 def test_clients_share_a_device_without_touching_each_others_part(tmp_path: Path, fio: str, loop_device: Path) -> None:

@@ -65,7 +65,7 @@ class Session:
     def register(self, registration: Registration, moment: Moment) -> Client:
         """Take in an agent process; see `Roster.register`."""
         client = self.roster.register(registration, moment.seconds)
-        if isinstance(self.phase, Ended):
+        if isinstance(self.phase, Ended) and self.phase.phase is not RunPhase.INTERRUPTED:
             client.give(Leave())
         return client
 
@@ -162,7 +162,7 @@ class Session:
         """Tell whether the session has ended and its agents know it, or had their time to."""
         if not isinstance(self.phase, Ended):
             return False
-        gone = {client.number for client in self.roster if client.is_in(AgentState.LEAVING)}
+        gone = {client.number for client in self.roster if client.is_quiet or client.is_in(AgentState.LEAVING)}
         present = set(range(self.plan.clients)) - set(self.roster.missing(moment.seconds))
         return present <= gone or moment.seconds - self.phase.since > self.timings.linger
 
@@ -360,8 +360,9 @@ class Session:
         return False
 
     def _end(self, phase: RunPhase, failure: Failure | None, moment: Moment) -> bool:
+        """End. After an interruption the agents stay, with what they have prepared: another conductor may come."""
         for client in self.roster:
-            client.give(Leave())
+            client.give(Wait() if phase is RunPhase.INTERRUPTED else Leave())
         self.phase = Ended(phase=phase, failure=failure, since=moment.seconds)
         return True
 
