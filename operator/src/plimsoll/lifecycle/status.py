@@ -1,7 +1,7 @@
 """What a run's status says: conditions, progress, headline. Derived anew at every look."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from plimsoll.api.names import Verdict
@@ -11,9 +11,11 @@ from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import estimate
 
 MAX_HEADLINES = 32
 _MAX_MESSAGE = 2000
+_MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
 
 Json = dict[str, Any]
@@ -33,6 +35,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         "conditions": _conditions(run, situation, now),
         "startTime": started,
         "completionTime": ended,
+        "estimatedCompletionTime": None if ended else _estimated_end(run, seen, now),
         "points": _points(seen),
         "headline": headline[:MAX_HEADLINES],
         "environment": _environment(seen),
@@ -162,25 +165,42 @@ def _text(value: object) -> str:
 def _display(seen: Observed, situation: Situation, headline: list[Json]) -> Json:
     """Return the printer columns."""
     workloads = ",".join(dict.fromkeys(point.workload for point in seen.plan.points)) if seen.plan else ""
-    done = f"{seen.state.trials_done}/{seen.state.trials_total}" if seen.state else "0/0"
     verdicts = [entry["verdict"] for entry in headline]
     return {
         "workloads": workloads[:128],
-        "progress": done if seen.plan else _planned(seen.plan),
+        "progress": _progress(seen) if seen.plan else _planned(seen.plan),
         "status": situation.stage.value if situation.ending is None else situation.reason,
         "iops": f"{max(entry['iops'] for entry in headline):,}" if headline else "",
-        "p99": _best_p99(headline),
+        "p99": _p99_of_best(headline),
+        "message": situation.message[:_MAX_DISPLAY],
         "verdict": _verdict(situation, verdicts),
     }
+
+
+def _estimated_end(run: Run, seen: Observed, now: datetime) -> str | None:
+    """Return when the last trial should be over; said anew when a trial is done, or every look would be a write."""
+    if seen.plan is None or seen.state is None or not seen.state.trials_total:
+        return None
+    before = run.status.get("estimatedCompletionTime")
+    if before and run.status.get("display", {}).get("progress") == _progress(seen):
+        return str(before)
+    left = 1 - seen.state.trials_done / seen.state.trials_total
+    return _time(now + timedelta(seconds=estimate(seen.plan).measuring_seconds * left))
+
+
+def _progress(seen: Observed) -> str:
+    return f"{seen.state.trials_done}/{seen.state.trials_total}" if seen.state else "0/0"
 
 
 def _planned(plan: Plan | None) -> str:
     return f"0/{len(plan.points) * plan.repetitions}" if plan else ""
 
 
-def _best_p99(headline: list[Json]) -> str:
-    known = [entry["latencyNanoseconds"]["p99"] for entry in headline if "p99" in entry.get("latencyNanoseconds", {})]
-    return f"{min(known) / 1e6:.2f} ms" if known else ""
+def _p99_of_best(headline: list[Json]) -> str:
+    """Return the 99th percentile that goes with the best rate."""
+    best = max(headline, key=lambda entry: int(entry["iops"]), default={})
+    nanoseconds = best.get("latencyNanoseconds", {}).get("p99")
+    return f"{nanoseconds / 1e6:.2f} ms" if nanoseconds else ""
 
 
 def _verdict(situation: Situation, verdicts: list[str]) -> str:

@@ -138,7 +138,7 @@ def _store_plan(run: Run, plan: Plan) -> Situation:
         message=f"{len(plan.points)} points, {plan.repetitions} passes",
         actions=(Create(obj=documents.plan_config_map(run, plan)),),
         facts={"Suspended": _NOT_SUSPENDED},
-        requeue_seconds=0.0,
+        requeue_seconds=_SOON_SECONDS,
     )
 
 

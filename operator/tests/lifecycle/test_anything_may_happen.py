@@ -1,0 +1,199 @@
+"""Whatever happens in whatever order, what must hold holds, and every run comes to its end and leaves nothing."""
+
+from collections.abc import Callable
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from plimsoll.api.names import FailureReason, Verdict
+from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
+from plimsoll.lifecycle import naming
+from support.pretend_cluster import NAMESPACE, NODES, Document, is_going, label
+from support.pretend_world import CrashError, PretendWorld
+
+NAMES = st.sampled_from(["a", "b"])
+ERRORS: dict[str, Callable[[str], Exception]] = {
+    "crash": CrashError,
+    "away": lambda asked: TransientError(asked, "status 503"),
+    "conflict": lambda asked: ConflictError(asked, "status 409"),
+    "forbidden": lambda asked: ForbiddenError(asked, "status 403"),
+}
+KINDS_OF_LOAD = ("Job", "Pod", "PersistentVolumeClaim")
+
+
+class Anything(RuleBasedStateMachine):
+    """Users, machines and programs doing what they do, at any time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = PretendWorld().__enter__()
+        self.namespace_goes = False
+        self.retained: set[str] = set()
+
+    # -- users
+
+    @precondition(lambda self: not self.namespace_goes)
+    @rule(
+        name=NAMES,
+        cleanup=st.sampled_from(["Always", "OnSuccess", "Never"]),
+        results=st.sampled_from(["Delete", "Delete", "Retain"]),
+        suspend=st.sampled_from([False, False, True]),
+        ttl=st.sampled_from([None, None, 0, 30]),
+    )
+    def create(self, name: str, cleanup: str, results: str, ttl: int | None, *, suspend: bool) -> None:
+        if self._named(name) is None:
+            spec = {} if ttl is None else {"ttlSecondsAfterFinished": ttl}
+            uid = self.world.create(name, cleanup=cleanup, results=results, suspend=suspend, **spec)
+            if results == "Retain":
+                self.retained.add(uid)
+
+    @rule(name=NAMES, suspend=st.booleans())
+    def suspend_or_resume(self, name: str, *, suspend: bool) -> None:
+        self._change(name, suspend=suspend)
+
+    @rule(name=NAMES, cleanup=st.sampled_from(["Always", "OnSuccess", "Never"]))
+    def change_cleanup(self, name: str, cleanup: str) -> None:
+        self._change(name, cleanup=cleanup)
+
+    @rule(name=NAMES, foreground=st.booleans())
+    def delete(self, name: str, *, foreground: bool) -> None:
+        run = self._named(name)
+        if run is not None:
+            self.world.cluster.delete(run, foreground=foreground)
+
+    @precondition(lambda self: not self.namespace_goes)
+    @rule(sure=st.integers(0, 9))
+    def delete_namespace(self, sure: int) -> None:
+        if sure == 0 and self.world.runs():
+            self.namespace_goes = True
+            namespace = self.world.cluster.find("Namespace", NAMESPACE)
+            assert namespace is not None
+            self.world.cluster.delete(namespace)
+
+    @rule(number=st.integers(0, 20), kind=st.sampled_from([*KINDS_OF_LOAD, "Service", "Role", "ConfigMap"]))
+    def delete_something(self, number: int, kind: str) -> None:
+        """Somebody deletes an object of a run."""
+        objects = [obj for obj in self.world.cluster.kube.objects(kind) if label(obj, naming.LABEL_RUN_UID)]
+        if number < len(objects):
+            self.world.cluster.delete(objects[number])
+
+    # -- the operator
+
+    @rule(name=NAMES)
+    def look(self, name: str) -> None:
+        run = self._named(name)
+        if run is not None:
+            self.world.look_twice(run["metadata"]["uid"])
+
+    @rule(name=NAMES, kind=st.sampled_from(sorted(ERRORS)), number=st.integers(1, 40))
+    def look_in_trouble(self, name: str, kind: str, number: int) -> None:
+        run = self._named(name)
+        if run is not None:
+            self.world.look_with(run["metadata"]["uid"], number, ERRORS[kind])
+
+    @rule(name=NAMES)
+    def watch(self, name: str) -> None:
+        run = self._named(name)
+        if run is not None:
+            self.world.operator.watch(run["metadata"]["uid"])
+
+    @rule()
+    def restart_operator(self) -> None:
+        self.world.restart_operator()
+
+    # -- the cluster
+
+    @rule()
+    def let_controllers_work(self) -> None:
+        self.world.cluster.step()
+
+    @rule(times=st.integers(1, 4))
+    def let_conductors_work(self, times: int) -> None:
+        for _ in range(times):
+            self.world.conductors.step()
+
+    @rule(times=st.integers(1, 8))
+    def let_all_work(self, times: int) -> None:
+        for _ in range(times):
+            self.world.round(1.0)
+
+    @rule(seconds=st.sampled_from([1.0, 30.0, 120.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.world.cluster.pass_time(seconds)
+
+    @rule(number=st.integers(0, 3), code=st.sampled_from([1, 137]))
+    def kill_client(self, number: int, code: int) -> None:
+        pods = [pod for uid in sorted(self.world.uids) for pod in self.world.client_pods(uid)]
+        if number < len(pods):
+            self.world.cluster.end(pods[number], code, "killed")
+
+    @rule()
+    def kill_conductor(self) -> None:
+        for pod in self.world.conductors.pods():
+            self.world.conductors.kill(pod)
+
+    @rule(node=st.sampled_from(NODES))
+    def lose_node(self, node: str) -> None:
+        self.world.cluster.lose_node(node)
+
+    @rule()
+    def mend_nodes(self) -> None:
+        self.world.cluster.faults.dead_nodes.clear()
+
+    @rule(client=st.integers(0, 1), what=st.sampled_from(["unschedulable", "unpullable", "no_volumes", "nothing"]))
+    def break_something(self, client: int, what: str) -> None:
+        faults = self.world.cluster.faults
+        faults.unschedulable = {client} if what == "unschedulable" else set()
+        faults.unpullable = {client} if what == "unpullable" else set()
+        faults.no_volumes = what == "no_volumes"
+
+    @rule(verdict=st.sampled_from(Verdict), stuck=st.booleans())
+    def set_conductors(self, verdict: Verdict, *, stuck: bool) -> None:
+        self.world.conductors.knobs.verdict = verdict
+        self.world.conductors.knobs.stuck = stuck
+
+    @rule(name=NAMES, reason=st.sampled_from(FailureReason))
+    def fail(self, name: str, reason: FailureReason) -> None:
+        run = self._named(name)
+        if run is not None:
+            self.world.conductors.knobs.fails[run["metadata"]["uid"]] = reason
+
+    # -- the end
+
+    def teardown(self) -> None:
+        try:
+            self._come_to_an_end()
+        finally:
+            self.world.__exit__(None, None, None)
+
+    def _come_to_an_end(self) -> None:
+        """Every run ends, though what is broken stays broken, but for dead nodes; then nothing but results is left."""
+        world = self.world
+        world.cluster.faults.dead_nodes.clear()
+        world.conductors.knobs.stuck = False
+        for run in world.runs():
+            if not is_going(run):
+                world.change(run["metadata"]["uid"], suspend=False)
+        for uid in sorted(world.uids):
+            world.until_settled(uid)
+        for run in world.runs():
+            world.cluster.delete(run)
+        world.until(lambda: not world.runs())
+        world.round()
+        left = {(obj["kind"], label(obj, naming.LABEL_RUN_UID)) for obj in world.cluster.kube.objects()}
+        allowed = {("BenchmarkResult", uid) for uid in self.retained} | {("Namespace", ""), ("Event", "")}
+        assert not left - allowed
+        assert not self.namespace_goes or not left - {("Event", "")}
+
+    def _named(self, name: str) -> Document | None:
+        return next((run for run in self.world.runs() if run["metadata"]["name"] == name), None)
+
+    def _change(self, name: str, **spec: object) -> None:
+        run = self._named(name)
+        if run is not None and not is_going(run):
+            self.world.change(run["metadata"]["uid"], **spec)
+
+
+TestAnything = Anything.TestCase
+TestAnything.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

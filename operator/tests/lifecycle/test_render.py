@@ -1,0 +1,147 @@
+"""The objects of a run as they are sent to the API: golden files, and what must hold for their pods.
+
+`PLIMSOLL_WRITE_GOLDEN=1 pytest tests/lifecycle/test_render.py` writes the files anew; read the difference.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.conductor.conduct import EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render import client, conductor, documents, network
+from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import make_plan
+from support.pod_security import baseline, restricted
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "render"
+SETTINGS = Settings(runner_image="runner:1")
+
+FILES: Mapping[str, Any] = {
+    "storage": {"storageClass": {"name": "files"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+    "clients": {"count": 1},
+    "workloads": [{"name": "w", "fio": {}, "runtimeSeconds": 4, "rampSeconds": 1}],
+    "repetitions": 1,
+}
+BLOCKS: Mapping[str, Any] = {
+    **FILES,
+    "storage": {"storageClass": {"name": "blocks"}, "volume": {"size": "1Gi", "mode": "Block"}},
+    "clients": {
+        "count": 1,
+        "spread": "Preferred",
+        "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}},
+        "nodeSelector": {"storage": "ceph"},
+        "tolerations": [{"key": "bench", "operator": "Exists"}],
+        "priorityClassName": "low",
+        "imagePullSecrets": [{"name": "registry"}],
+    },
+    "results": "Retain",
+}
+RUNS: Mapping[str, Mapping[str, Any]] = {"filesystem": FILES, "block": BLOCKS, "no-volume": FILES}
+
+
+def run_named(name: str) -> tuple[Run, Plan]:
+    metadata = {
+        "name": name,
+        "namespace": "bench",
+        "uid": "d9428888-122b-11e1-b85c-61cd3cbb3210",
+        "creationTimestamp": "2026-01-01T12:00:00Z",
+    }
+    document = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": RUNS[name]}
+    run = run_of(document)
+    assert run.document is not None
+    plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
+    # No tool works without a volume yet; what is rendered for one is decided by the plan alone.
+    return run, plan.model_copy(update={"volume": None}) if name == "no-volume" else plan
+
+
+def rendered(name: str) -> list[dict[str, Any]]:
+    """Return every object of a run, without the second and later of a kind that there is one of per client or point."""
+    run, plan = run_named(name)
+    assert run.document is not None
+    storage = run.document.spec.storage
+    assert storage is not None
+    claims = [client.claim(run, storage, "fast", 0)] if plan.volume is not None else []
+    return [
+        documents.plan_config_map(run, plan),
+        documents.state_config_map(run),
+        documents.session_secret(run),
+        *(documents.result(run, plan, point) for point in plan.points),
+        conductor.service_account(run),
+        conductor.role(run, plan),
+        conductor.role_binding(run),
+        conductor.service(run, SETTINGS),
+        *network.policies(run, SETTINGS),
+        *claims,
+        client.job(run, plan, SETTINGS, client=0, attempt=0),
+        conductor.job(run, plan, SETTINGS),
+    ]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_objects_are_what_the_golden_file_says(name: str) -> None:
+    objects = rendered(name)
+    path = GOLDEN / f"{name}.yaml"
+    if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
+        path.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=120))
+    assert list(yaml.safe_load_all(path.read_text())) == objects
+
+
+def pods(name: str) -> dict[str, Mapping[str, Any]]:
+    jobs = [obj for obj in rendered(name) if obj["kind"] == "Job"]
+    return {job["metadata"]["labels"][naming.LABEL_COMPONENT]: job["spec"]["template"]["spec"] for job in jobs}
+
+
+@pytest.mark.parametrize("name", ["filesystem", "no-volume"])
+def test_pods_satisfy_the_restricted_profile(name: str) -> None:
+    for spec in pods(name).values():
+        assert list(restricted(spec)) == []
+
+
+def test_pods_with_a_raw_device_satisfy_the_baseline_profile_and_break_the_restricted_one_by_their_uid_alone() -> None:
+    spec = pods("block")["client"]
+    assert list(baseline(spec)) == []
+    assert list(restricted(spec)) == ["client: not runAsNonRoot", "client: uid 0"]
+    assert list(restricted(pods("block")["conductor"])) == []
+
+
+def test_the_checker_finds_what_is_forbidden() -> None:
+    spec: dict[str, Any] = {
+        "hostNetwork": True,
+        "volumes": [{"name": "v", "hostPath": {"path": "/"}}],
+        "containers": [{"name": "c", "securityContext": {"privileged": True}, "ports": [{"hostPort": 1}]}],
+    }
+    assert list(baseline(spec)) == ["hostNetwork", "volume v of the host", "c: privileged", "c: port of the host"]
+    assert len(list(restricted(spec))) == 9
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_clients_have_neither_a_token_nor_the_conductors_key(name: str) -> None:
+    spec = pods(name)["client"]
+    assert spec["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in spec
+    (session,) = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
+    assert {item["key"] for item in session["items"]} == {"tls.crt", "token"}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_object_is_of_the_run_and_goes_with_it_unless_it_is_to_be_retained(name: str) -> None:
+    for obj in rendered(name):
+        metadata = obj["metadata"]
+        assert metadata["namespace"] == "bench"
+        assert metadata["labels"][naming.LABEL_RUN_UID] == "d9428888-122b-11e1-b85c-61cd3cbb3210"
+        retained = obj["kind"] == "BenchmarkResult" and RUNS[name].get("results") == "Retain"
+        assert ("ownerReferences" not in metadata) == retained
+
+
+def test_the_conductors_job_knows_the_conductors_exit_codes() -> None:
+    run, plan = run_named("filesystem")
+    rules = conductor.job(run, plan, SETTINGS)["spec"]["podFailurePolicy"]["rules"]
+    codes = {rule["action"]: rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule}
+    assert codes == {"FailJob": sorted(EXIT_OF_FAILURE.values()), "Ignore": [EXIT_INTERRUPTED]}

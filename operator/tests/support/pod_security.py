@@ -1,0 +1,70 @@
+"""The Pod Security Standards, as far as Plimsoll's pods touch them.
+
+Source: kubernetes.io/docs/concepts/security/pod-security-standards.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Pod = Mapping[str, Any]
+
+_HOST = ("hostNetwork", "hostPID", "hostIPC")
+_VOLUMES = {
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+}
+_SECCOMP = {"RuntimeDefault", "Localhost"}
+
+
+def baseline(spec: Pod) -> Iterator[str]:
+    """Yield what the baseline profile forbids about a pod."""
+    yield from (field for field in _HOST if spec.get(field))
+    yield from (f"volume {volume['name']} of the host" for volume in spec["volumes"] if "hostPath" in volume)
+    if _seccomp(spec) == "Unconfined":
+        yield "pod: unconfined"
+    for container in _containers(spec):
+        security = container.get("securityContext", {})
+        if security.get("privileged"):
+            yield f"{container['name']}: privileged"
+        if security.get("capabilities", {}).get("add"):
+            yield f"{container['name']}: more capabilities"
+        if security.get("procMount", "Default") != "Default":
+            yield f"{container['name']}: procMount"
+        if any(port.get("hostPort") for port in container.get("ports", [])):
+            yield f"{container['name']}: port of the host"
+
+
+def restricted(spec: Pod) -> Iterator[str]:
+    """Yield what the restricted profile forbids about a pod."""
+    yield from baseline(spec)
+    for volume in spec["volumes"]:
+        yield from (f"volume {volume['name']}: {kind}" for kind in volume.keys() - {"name"} - _VOLUMES)
+    pod = spec.get("securityContext", {})
+    for container in _containers(spec):
+        own = container.get("securityContext", {})
+        security = {**pod, **own}
+        name = container["name"]
+        if own.get("allowPrivilegeEscalation") is not False:
+            yield f"{name}: privilege escalation"
+        if security.get("runAsNonRoot") is not True:
+            yield f"{name}: not runAsNonRoot"
+        if security.get("runAsUser") == 0:
+            yield f"{name}: uid 0"
+        if security.get("seccompProfile", {}).get("type") not in _SECCOMP:
+            yield f"{name}: seccomp"
+        if "ALL" not in own.get("capabilities", {}).get("drop", []):
+            yield f"{name}: keeps capabilities"
+
+
+def _containers(spec: Pod) -> list[Mapping[str, Any]]:
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def _seccomp(spec: Pod) -> str:
+    return str(spec.get("securityContext", {}).get("seccompProfile", {}).get("type", ""))

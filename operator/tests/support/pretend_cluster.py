@@ -1,0 +1,325 @@
+"""What a cluster does with a run's objects, step by step as a test wants it: scheduler, kubelet, Jobs, volumes.
+
+The garbage collector is FakeKube's. The conductor is in support/pretend_conductor.py, the operator in
+support/pretend_operator.py.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from plimsoll.kube.port import Kind
+from plimsoll.lifecycle import naming
+from support.fake_kube import FakeKube
+
+Document = dict[str, Any]
+
+KUBELET = "pretend/kubelet"
+PROTECTION = "kubernetes.io/pvc-protection"
+NODES = ("node-0", "node-1")
+NAMESPACE = "bench"
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Faults:
+    """What does not work at present; clients by number, None for the conductor.
+
+    Attributes:
+        silent: their containers do not start, and the pod does not say why.
+        unusable: their containers cannot be made.
+
+    """
+
+    unschedulable: set[int | None] = field(default_factory=set)
+    unpullable: set[int | None] = field(default_factory=set)
+    unusable: set[int | None] = field(default_factory=set)
+    silent: set[int | None] = field(default_factory=set)
+    no_volumes: bool = False
+    dead_nodes: set[str] = field(default_factory=set)
+
+
+class PretendCluster:
+    """The controllers over one API in memory, and a clock that the test holds in its hands."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.faults = Faults()
+        self.kube = FakeKube(namespaces=[NAMESPACE], now=lambda: self.now)
+        self._pods_of: dict[str, set[str]] = {}
+        self._failed: dict[str, set[str]] = {}
+        self._ignored: set[str] = set()
+        self._numbers = 0
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    # -- objects
+
+    def find(self, kind: str, name: str) -> Document | None:
+        return next((obj for obj in self.kube.objects(kind) if obj["metadata"]["name"] == name), None)
+
+    def of_run(self, kind: str, uid: str) -> list[Document]:
+        return [obj for obj in self.kube.objects(kind) if label(obj, naming.LABEL_RUN_UID) == uid]
+
+    def edit(self, obj: Document, change: Callable[[Document], None]) -> None:
+        """Change an object as it is now, if it is still there."""
+        key = self.kube._key(Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        known = self.kube._objects.get(key)
+        if known is None or known["metadata"]["uid"] != obj["metadata"]["uid"]:
+            return
+        new = deepcopy(known)
+        change(new)
+        self.kube._replace(key, new)
+
+    def delete(self, obj: Document, *, foreground: bool = False) -> None:
+        """Delete an object as somebody else than the operator."""
+        key = self.kube._key(Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+        if key in self.kube._objects:
+            self.kube._delete(key, foreground=foreground)
+
+    def let_go(self, obj: Document, finalizer: str) -> None:
+        def change(new: Document) -> None:
+            kept = [name for name in new["metadata"].get("finalizers", []) if name != finalizer]
+            new["metadata"]["finalizers"] = kept
+
+        self.edit(obj, change)
+
+    def set_status(self, obj: Document, **status: Any) -> None:
+        self.edit(obj, lambda new: new.setdefault("status", {}).update(status))
+
+    # -- all of them, once
+
+    def step(self) -> None:
+        """Let every controller look once."""
+        self.bind_claims()
+        self.run_jobs()
+        self.run_pods()
+
+    # -- volumes
+
+    def bind_claims(self) -> None:
+        """Bind claims that a scheduled pod waits for, and let unused ones go."""
+        for claim in self.kube.objects("PersistentVolumeClaim"):
+            users = list(self._users(claim))
+            if is_going(claim):
+                if not users:
+                    self.let_go(claim, PROTECTION)
+                continue
+            if PROTECTION not in claim["metadata"].get("finalizers", []):
+                self.edit(claim, lambda new: new["metadata"].setdefault("finalizers", []).append(PROTECTION))
+            if claim.get("status", {}).get("phase") == "Bound":
+                continue
+            if self.faults.no_volumes:
+                self._complain(claim)
+            elif users:
+                self.set_status(claim, phase="Bound")
+
+    def _users(self, claim: Document) -> Iterator[Document]:
+        for pod in self.kube.objects("Pod"):
+            claims = (v.get("persistentVolumeClaim", {}).get("claimName") for v in pod["spec"]["volumes"])
+            if claim["metadata"]["name"] in claims and phase(pod) not in {"Succeeded", "Failed"}:
+                yield pod
+
+    def _complain(self, claim: Document) -> None:
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{claim['metadata']['name']}.1", "namespace": claim["metadata"]["namespace"]},
+            "type": "Warning",
+            "reason": "ProvisioningFailed",
+            "message": 'storageclass.storage.k8s.io "absent" not found',
+            "lastTimestamp": timestamp(self.now),
+            "involvedObject": {"kind": "PersistentVolumeClaim", "uid": claim["metadata"]["uid"]},
+        }
+        self.kube.put(event)
+
+    # -- Jobs
+
+    def run_jobs(self) -> None:
+        """Look at every Job as the Job controller does."""
+        for job in self.kube.objects("Job"):
+            if not is_going(job) and not condition(job, "Complete") and not condition(job, "Failed"):
+                self._run_job(job)
+
+    def _run_job(self, job: Document) -> None:
+        uid = job["metadata"]["uid"]
+        pods = {pod["metadata"]["uid"]: pod for pod in self._owned(uid)}
+        known = self._pods_of.setdefault(uid, set())
+        known |= set(pods)
+        active = [pod for pod in pods.values() if phase(pod) in {"Pending", "Running"}]
+        if any(phase(pod) == "Succeeded" for pod in pods.values()):
+            self._conclude(job, "Complete", "CompletionsReached", "")
+        elif reason := self._failure(job, pods):
+            for pod in active:
+                self.delete(pod)
+            self._conclude(job, "FailureTarget" if active else "Failed", *reason)
+        elif not active:
+            self._make_pod(job)
+
+    def _failure(self, job: Document, pods: dict[str, Document]) -> tuple[str, str] | None:
+        """Return why a Job fails."""
+        uid, spec = job["metadata"]["uid"], job["spec"]
+        failed = self._failed.setdefault(uid, set())
+        waits_for_end = spec.get("podReplacementPolicy") == "Failed"
+        for known in sorted(self._pods_of[uid]):
+            pod = pods.get(known)
+            action = _policy(spec, exit_code(pod))
+            if action == "FailJob":
+                return "PodFailurePolicy", f"Container failed with exit code {exit_code(pod)}"
+            if action == "Ignore":
+                self._ignored.add(known)
+            gone = pod is None or phase(pod) == "Failed" or (is_going(pod) and not waits_for_end)
+            if gone and known not in self._ignored:
+                failed.add(known)
+        if len(failed) > spec["backoffLimit"]:
+            return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        age = (self.now - datetime.fromisoformat(job["metadata"]["creationTimestamp"])).total_seconds()
+        if age > spec.get("activeDeadlineSeconds", age):
+            return "DeadlineExceeded", "Job was active longer than specified deadline"
+        return None
+
+    def _conclude(self, job: Document, kind: str, reason: str, message: str) -> None:
+        entry = {"type": kind, "status": "True", "reason": reason, "message": message}
+        self.set_status(job, conditions=[entry])
+
+    def _make_pod(self, job: Document) -> None:
+        self._numbers += 1
+        template, metadata = job["spec"]["template"], job["metadata"]
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        self.kube.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": f"{metadata['name']}-{self._numbers:05d}",
+                    "namespace": metadata["namespace"],
+                    "labels": deepcopy(template["metadata"]["labels"]),
+                    "ownerReferences": [owner],
+                    "finalizers": [KUBELET],
+                },
+                "spec": deepcopy(template["spec"]),
+                "status": {"phase": "Pending"},
+            }
+        )
+
+    def _owned(self, uid: str) -> list[Document]:
+        pods = self.kube.objects("Pod")
+        return [pod for pod in pods if any(o["uid"] == uid for o in pod["metadata"].get("ownerReferences", []))]
+
+    # -- pods
+
+    def run_pods(self) -> None:
+        """Schedule and start what can be, and let go what is being deleted; nothing happens on a dead node."""
+        for pod in self.kube.objects("Pod"):
+            node = pod["spec"].get("nodeName", "")
+            if node in self.faults.dead_nodes:
+                continue
+            if is_going(pod):
+                # A conductor hears of it and has a last word: see PretendConductor.stop.
+                if client_of(pod) is not None or phase(pod) != "Running":
+                    self.let_go(pod, KUBELET)
+            elif phase(pod) == "Pending":
+                self._start(pod)
+
+    def _start(self, pod: Document) -> None:
+        client = client_of(pod)
+        nodes = [node for node in NODES if node not in self.faults.dead_nodes]
+        words = self._why_not_scheduled(client, nodes)
+        if words:
+            entry = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
+            self.set_status(pod, conditions=[entry])
+            return
+        if not pod["spec"].get("nodeName"):
+            node = nodes[(client or 0) % len(nodes)]
+            self.edit(pod, lambda new: new["spec"].update(nodeName=node))
+        if client in self.faults.unpullable:
+            self._hold(pod, "ImagePullBackOff", 'Back-off pulling image "runner:1"')
+        elif client in self.faults.unusable:
+            self._hold(pod, "CreateContainerConfigError", "secret not found")
+        elif client in self.faults.silent:
+            self._hold(pod, "ContainerCreating", "")
+        elif self._has_volume(pod):
+            self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": {}}}])
+
+    def _hold(self, pod: Document, reason: str, message: str) -> None:
+        waiting = {"reason": reason, "message": message}
+        self.set_status(pod, conditions=[], containerStatuses=[{"state": {"waiting": waiting}}])
+
+    def _why_not_scheduled(self, client: int | None, nodes: Sequence[str]) -> str:
+        if not nodes or client in self.faults.unschedulable:
+            return "0/2 nodes are available: 2 Insufficient memory."
+        if self.faults.no_volumes and client is not None:
+            return "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+        return ""
+
+    def _has_volume(self, pod: Document) -> bool:
+        names = [
+            v["persistentVolumeClaim"]["claimName"] for v in pod["spec"]["volumes"] if "persistentVolumeClaim" in v
+        ]
+        claims = [self.find("PersistentVolumeClaim", name) for name in names]
+        return all(claim is not None and claim.get("status", {}).get("phase") == "Bound" for claim in claims)
+
+    def end(self, pod: Document, code: int, words: str = "") -> None:
+        """Have a pod's container end."""
+        ended = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "message": words}
+        self.set_status(
+            pod, phase="Failed" if code else "Succeeded", containerStatuses=[{"state": {"terminated": ended}}]
+        )
+
+    def lose_node(self, node: str) -> None:
+        """Take a node away: its pods are marked for deletion, and nobody there hears of it."""
+        self.faults.dead_nodes.add(node)
+        for pod in self.kube.objects("Pod"):
+            if pod["spec"].get("nodeName") == node:
+                self.delete(pod)
+
+
+def _policy(spec: Document, code: int | None) -> str:
+    for rule in spec.get("podFailurePolicy", {}).get("rules", []):
+        if code is not None and code in rule.get("onExitCodes", {}).get("values", []):
+            return str(rule["action"])
+    return ""
+
+
+def label(obj: Document, name: str) -> str:
+    return str(obj["metadata"].get("labels", {}).get(name, ""))
+
+
+def client_of(obj: Document) -> int | None:
+    text = label(obj, naming.LABEL_CLIENT)
+    return int(text) if text else None
+
+
+def is_going(obj: Document) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def phase(pod: Document) -> str:
+    return str(pod["status"]["phase"])
+
+
+def condition(obj: Document, kind: str) -> Document | None:
+    found = obj.get("status", {}).get("conditions", [])
+    return next((entry for entry in found if entry["type"] == kind and entry["status"] == "True"), None)
+
+
+def exit_code(pod: Document | None) -> int | None:
+    for container in (pod or {"status": {}})["status"].get("containerStatuses", []):
+        ended = container["state"].get("terminated")
+        if ended:
+            return int(ended["exitCode"])
+    return None
+
+
+def timestamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

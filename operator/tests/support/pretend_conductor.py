@@ -1,0 +1,279 @@
+"""A conductor in a pretended cluster: what it writes and how it ends, with its real ledger, without agents."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Abort, ResultStatus, Trial
+from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
+from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.display import result_display
+from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.reporting import why_not_ready
+from plimsoll.conductor.roster import Roster
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
+from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.plan.document import Plan, load_plan
+from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
+from support.simulation import EPOCH, make_document
+
+EXIT_CRASHED = 1
+
+
+@dataclass
+class Load:
+    """A trial that was begun: the clients' pods by number."""
+
+    run: str
+    epoch: str
+    key: TrialKey
+    pods: dict[int, str]
+
+
+@dataclass
+class Knobs:
+    """How conductors behave.
+
+    Attributes:
+        verdict: of every trial.
+        fails: runs by UID that fail at their next step, and why.
+        stuck: conductors say nothing and do nothing.
+
+    """
+
+    verdict: Verdict = Verdict.VALID
+    fails: dict[str, FailureReason] = field(default_factory=dict)
+    stuck: bool = False
+
+
+class PretendConductors:
+    """All conductors of a cluster; `step` lets each do one thing."""
+
+    def __init__(self, cluster: PretendCluster) -> None:
+        self.cluster = cluster
+        self.knobs = Knobs()
+        self.loads: list[Load] = []
+        self._since: dict[str, datetime] = {}
+
+    def pods(self) -> list[Document]:
+        pods = self.cluster.kube.objects("Pod")
+        return [pod for pod in pods if client_of(pod) is None and phase(pod) == "Running"]
+
+    def step(self) -> None:
+        for pod in self.pods():
+            if pod["spec"].get("nodeName") in self.cluster.faults.dead_nodes:
+                continue
+            desk = _Desk(self, pod)
+            if not desk.is_complete:
+                # Something that it cannot do without was taken away.
+                self.cluster.end(pod, EXIT_CRASHED, "NotFound: the operator makes it before the conductor")
+            elif is_going(pod):
+                desk.stop()
+            elif not self.knobs.stuck:
+                desk.step(self._since.setdefault(pod["metadata"]["uid"], self.cluster.now))
+            if is_going(pod):
+                self.cluster.let_go(pod, KUBELET)
+
+    def kill(self, pod: Document) -> None:
+        """Kill a conductor without a word."""
+        self.cluster.end(pod, 137, "")
+
+
+class _Desk:
+    """One conductor's objects at one moment."""
+
+    def __init__(self, conductors: PretendConductors, pod: Document) -> None:
+        self._all = conductors
+        self._cluster = conductors.cluster
+        self._pod = pod
+        self.uid = label(pod, naming.LABEL_RUN_UID)
+        self.epoch = pod["metadata"]["uid"]
+        self._maps = {label(obj, naming.LABEL_COMPONENT): obj for obj in self._cluster.of_run("ConfigMap", self.uid)}
+        self._results = {obj["spec"]["point"]: obj for obj in self._cluster.of_run("BenchmarkResult", self.uid)}
+        self.is_complete = self._maps.keys() >= {"plan", "state"} and self._results.keys() >= set(self._points)
+
+    @property
+    def plan(self) -> Plan:
+        return load_plan(self._maps["plan"]["data"][PLAN_FILE])
+
+    @property
+    def _points(self) -> list[str]:
+        return [point.name for point in self.plan.points] if "plan" in self._maps else []
+
+    @property
+    def state(self) -> RunState:
+        return RunState.model_validate_json(self._maps["state"]["data"][STATE_FILE])
+
+    def _ledger(self) -> Ledger:
+        recorded: dict[str, Any] = {
+            name: obj.get("status", {}).get("trials", ()) for name, obj in self._results.items()
+        }
+        return Ledger(self.plan, {name: tuple(map(Trial.model_validate, trials)) for name, trials in recorded.items()})
+
+    # -- what a conductor does
+
+    def step(self, since: datetime) -> None:
+        ledger, state = self._ledger(), self.state
+        if state.epoch != self.epoch:
+            self._take_over(ledger, state)
+        elif state.phase is RunPhase.COMPLETE:
+            self._leave(EXIT_COMPLETE)
+        elif state.failure is not None:
+            self._leave(EXIT_OF_FAILURE[state.failure.reason], f"{state.failure.reason}: {state.failure.message}")
+        elif self.uid in self._all.knobs.fails:
+            self._fail(ledger, self._all.knobs.fails[self.uid], "as it was told")
+        elif state.elapsed_seconds > self.plan.timeouts.total_seconds:
+            self._fail(ledger, FailureReason.DEADLINE_EXCEEDED, "the run's totalSeconds are over")
+        elif state.in_flight is not None:
+            self._go_on(ledger, state, state.in_flight)
+        else:
+            self._gather(ledger, since)
+
+    def stop(self) -> None:
+        """Record what is in flight as interrupted, and go."""
+        ledger, state = self._ledger(), self.state
+        if state.epoch == self.epoch and state.in_flight is not None:
+            self._record(ledger, self._aborted(state.in_flight, AbortReason.INTERRUPTED))
+        if state.phase not in {RunPhase.COMPLETE, RunPhase.FAILED}:
+            self._publish(ledger, phase=RunPhase.INTERRUPTED)
+        self._leave(EXIT_INTERRUPTED)
+
+    def _take_over(self, ledger: Ledger, before: RunState) -> None:
+        orphan = before.in_flight
+        if orphan is not None and not ledger.has(orphan):
+            self._record(ledger, self._aborted(orphan, AbortReason.CONDUCTOR_RESTARTED))
+        self._publish(ledger, phase=RunPhase.GATHERING, missing=self._missing())
+
+    def _gather(self, ledger: Ledger, since: datetime) -> None:
+        key, missing = ledger.next_trial(), self._missing()
+        if key is None:
+            self._publish(ledger, phase=RunPhase.COMPLETE)
+        elif missing and (self._cluster.now - since).total_seconds() > self.plan.timeouts.ready_seconds:
+            words = why_not_ready(Roster(self.plan.clients, lost_after=1.0), missing, self.plan.timeouts.ready_seconds)
+            self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
+        elif missing:
+            self._publish(ledger, phase=RunPhase.GATHERING, missing=missing)
+        else:
+            self._all._since[self.epoch] = self._cluster.now
+            self._begin(ledger, key)
+
+    def _begin(self, ledger: Ledger, key: TrialKey) -> None:
+        pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
+        self._all.loads.append(Load(run=self.uid, epoch=self.epoch, key=key, pods=pods))
+        self._publish(ledger, phase=RunPhase.MEASURING, in_flight=key)
+
+    def _go_on(self, ledger: Ledger, state: RunState, key: TrialKey) -> None:
+        mine = [one for one in self._all.loads if (one.run, one.key) == (self.uid, key)]
+        load = mine[-1] if mine else None
+        now = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
+        if load is None or now != load.pods:
+            self._record(ledger, self._aborted(key, AbortReason.CLIENT_LOST))
+        else:
+            self._record(ledger, self._measured(key))
+        self._publish(ledger, phase=RunPhase.MEASURING)
+
+    def _fail(self, ledger: Ledger, reason: FailureReason, words: str, missing: tuple[int, ...] = ()) -> None:
+        failure = Failure(reason=reason, message=words)
+        self._publish(ledger, phase=RunPhase.FAILED, failure=failure, missing=missing)
+
+    def _leave(self, code: int, words: str = "") -> None:
+        """End, and with it the agents: they are told to leave."""
+        for pod in self._accepted().values():
+            self._cluster.end(pod, 0)
+        self._cluster.end(self._pod, code, words)
+
+    # -- agents
+
+    def _accepted(self) -> dict[int, Document]:
+        """Return the pods of the processes that a conductor accepts: the latest of each client, if it runs."""
+        pods: dict[int, Document] = {}
+        for pod in self._cluster.of_run("Pod", self.uid):
+            client, known = client_of(pod), pods.get(client_of(pod) or 0)
+            if client is not None and (known is None or _attempt(pod) >= _attempt(known)):
+                pods[client] = pod
+        dead = self._cluster.faults.dead_nodes
+        return {
+            client: pod
+            for client, pod in pods.items()
+            if phase(pod) == "Running" and not is_going(pod) and pod["spec"].get("nodeName") not in dead
+        }
+
+    def _missing(self) -> tuple[int, ...]:
+        return tuple(sorted(set(range(self.plan.clients)) - self._accepted().keys()))
+
+    # -- what it writes
+
+    def _measured(self, key: TrialKey) -> tuple[str, Trial]:
+        numbers, verdict = _numbers(self.plan.clients), self._all.knobs.verdict
+        return key.point, self._trial(
+            key,
+            outcome=Outcome.MEASURED,
+            verdict=verdict,
+            window=numbers.window,
+            operations=numbers.operations,
+            slowest=numbers.slowest,
+        )
+
+    def _aborted(self, key: TrialKey, reason: AbortReason) -> tuple[str, Trial]:
+        abort = Abort(reason=reason, message="it was aborted")
+        return key.point, self._trial(key, outcome=Outcome.ABORTED, verdict=Verdict.INVALID, abort=abort)
+
+    def _trial(self, key: TrialKey, **fields: Any) -> Trial:
+        return Trial(
+            pass_number=key.pass_number,
+            attempt=key.attempt,
+            epoch=self.epoch,
+            clients=tuple(range(self.plan.clients)),
+            started_at=self._cluster.now.isoformat(),
+            finished_at=self._cluster.now.isoformat(),
+            **fields,
+        )
+
+    def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
+        point, trial = recorded
+        ledger.add(point, trial)
+        status = ledger.status(point, {"fio": "3.39", "nodes": ["node-0", "node-1"]})
+        document = status.model_dump(mode="json", exclude_none=True)
+        document["display"] = result_display(status, self.plan.repetitions).model_dump(mode="json", exclude_none=True)
+
+        def change(new: Document) -> None:
+            new["status"] = document
+
+        self._cluster.edit(self._results[point], change)
+        ResultStatus.model_validate({key: value for key, value in document.items() if key != "display"})
+
+    def _publish(self, ledger: Ledger, *, in_flight: TrialKey | None = None, **fields: Any) -> None:
+        job = next(job for job in self._cluster.of_run("Job", self.uid) if client_of(job) is None)
+        created = datetime.fromisoformat(job["metadata"]["creationTimestamp"])
+        state = RunState(
+            epoch=self.epoch,
+            elapsed_seconds=(self._cluster.now - created).total_seconds(),
+            trials_done=ledger.done,
+            trials_total=ledger.total,
+            in_flight=in_flight,
+            current=self._current(in_flight) if in_flight else None,
+            **fields,
+        )
+        text = state.model_dump_json()
+        self._cluster.edit(self._maps["state"], lambda new: new["data"].update({STATE_FILE: text}))
+
+    def _current(self, key: TrialKey) -> CurrentTrial:
+        begins = self._cluster.now.timestamp()
+        clients = tuple(range(self.plan.clients))
+        label_text = self.plan.point(key.point).label
+        return CurrentTrial(key=key, label=label_text, clients=clients, starts_at=begins, ends_at=begins + 5)
+
+
+def _attempt(pod: Document) -> int:
+    return int(label(pod, naming.LABEL_ATTEMPT))
+
+
+@cache
+def _numbers(clients: int) -> TrialNumbers:
+    facts = TrialFacts(
+        clients=tuple(range(clients)), runtime_seconds=4, ramp_seconds=1, t0_nanoseconds=EPOCH, windowed=True
+    )
+    return measure_trial(facts, {client: make_document(client, EPOCH) for client in range(clients)})

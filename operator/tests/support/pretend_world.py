@@ -1,0 +1,267 @@
+"""Cluster, conductors and operator together, with what must hold at any time."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from copy import deepcopy
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from unittest.mock import patch
+
+from plimsoll.api.status import BenchmarkRunStatus
+from plimsoll.kube import retry
+from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import Kind
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.actions import Create, CreateSecret
+from plimsoll.lifecycle.attention import needs_attention
+from plimsoll.lifecycle.decision import Decision
+from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
+from support.pretend_conductor import PretendConductors
+from support.pretend_operator import PretendOperator, no_secret
+
+T = TypeVar("T")
+
+MAX_STATUS_BYTES = 64 * 1024
+_ROUND_SECONDS = 5.0
+
+
+class CrashError(Exception):
+    """The operator's process ends here."""
+
+
+def make_run(name: str, **spec: Any) -> Document:
+    """Return a run of two clients and two points, two passes each, as the API server stores it."""
+    workload = {"name": "w", "fio": {"ioDepth": [1, 16]}, "runtimeSeconds": 4, "rampSeconds": 1}
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+            "clients": {"count": 2},
+            "workloads": [workload],
+            "repetitions": 2,
+            "prepare": {"settleSeconds": 0},
+            "timeouts": {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600},
+            **spec,
+        },
+        "status": {"observedGeneration": -1},
+    }
+
+
+class PretendWorld:
+    """Everything that takes part. Use as a context manager: it holds an event loop."""
+
+    def __init__(self) -> None:
+        self.cluster = PretendCluster()
+        self.conductors = PretendConductors(self.cluster)
+        self.operator = PretendOperator(self.cluster)
+        self.uids: set[str] = set()
+        self._loop = asyncio.new_event_loop()
+        self._patches = ExitStack()
+        self._statuses: dict[str, Document] = {}
+        self._guard_deletions()
+
+    def __enter__(self) -> Self:
+        self._patches.enter_context(patch.object(retry, "_FIRST_PAUSE_SECONDS", 0.0))
+        self._patches.enter_context(patch("plimsoll.handlers.run.make_secret", no_secret))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._patches.close()
+        self._loop.close()
+
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(coroutine)
+
+    # -- what users and others do
+
+    def create(self, name: str, **spec: Any) -> str:
+        """Create a run, and return its UID."""
+        uid = str(self.cluster.kube.put(make_run(name, **spec))["metadata"]["uid"])
+        self.uids.add(uid)
+        return uid
+
+    def runs(self) -> list[Document]:
+        return list(self.cluster.kube.objects("BenchmarkRun"))
+
+    def run(self, uid: str) -> Document | None:
+        return next((run for run in self.runs() if run["metadata"]["uid"] == uid), None)
+
+    def change(self, uid: str, **spec: Any) -> None:
+        run = self.run(uid)
+        if run is not None:
+            self.cluster.edit(run, lambda new: new["spec"].update(spec))
+
+    def conditions(self, uid: str) -> dict[str, Document]:
+        run = self.run(uid)
+        assert run is not None
+        return {entry["type"]: entry for entry in run["status"].get("conditions", [])}
+
+    def client_pods(self, uid: str) -> list[Document]:
+        return [pod for pod in self.cluster.of_run("Pod", uid) if client_of(pod) is not None]
+
+    # -- the operator
+
+    def restart_operator(self) -> None:
+        self.operator = PretendOperator(self.cluster)
+
+    def look(self, uid: str) -> Decision | None:
+        """Have the operator look once; what it complains of is for the next time."""
+        try:
+            return self.wait(self.operator.look(uid))
+        except ApiError:
+            return None
+        except CrashError:
+            self.restart_operator()
+            return None
+        finally:
+            self.check()
+
+    def look_with(self, uid: str, number: int, error: Callable[[str], Exception]) -> None:
+        """Have the operator look, and break one of its requests."""
+        left = number
+
+        def interfere(request: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise error(request)
+
+        self.cluster.kube.interfere = interfere
+        try:
+            self.look(uid)
+        finally:
+            self.cluster.kube.interfere = lambda _: None
+
+    def look_twice(self, uid: str) -> None:
+        """Look, and find that what was done is not asked for again."""
+        decision = self.look(uid)
+        if decision is None or self.run(uid) is None:
+            return
+        again = self.wait(self.operator.foresee(uid))
+        assert not _created(decision) & _created(again)
+
+    # -- all together
+
+    def round(self, seconds: float = _ROUND_SECONDS) -> None:
+        """Let everybody do something, and time pass."""
+        self.operator.watch_all()
+        for uid in sorted(self.operator.bodies):
+            self.look(uid)
+        for _ in range(2):
+            self.cluster.step()
+            self.conductors.step()
+        self.cluster.pass_time(seconds)
+
+    def until(self, what: Callable[[], object], *, rounds: int = 400) -> None:
+        """Let rounds pass until something holds."""
+        for _ in range(rounds):
+            if what():
+                return
+            self.round()
+        message = f"not in {rounds} rounds; {json.dumps([run.get('status') for run in self.runs()], indent=1)}"
+        raise AssertionError(message)
+
+    def until_settled(self, uid: str) -> Document | None:
+        """Let a run come to its end; return it, or None if it is gone."""
+        self.until(lambda: is_settled(self.run(uid)))
+        return self.run(uid)
+
+    def until_ended(self, uid: str) -> Document:
+        """Return Succeeded of a run that has ended."""
+        self.until(lambda: self.conditions(uid).get("Succeeded", {}).get("status") in {"True", "False"})
+        return self.conditions(uid)["Succeeded"]
+
+    # -- what must hold
+
+    def check(self) -> None:
+        """Check what must hold at any time."""
+        asked = [request.split()[:2] for request in self.cluster.kube.requests]
+        assert not [request for request in asked if request[1] == "Secret" and request[0] != "create"]
+        for run in self.runs():
+            self._check_status(run)
+        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod") if _loads(pod)}
+        assert len(loaded) <= 1, "two runs load one target"
+
+    def _check_status(self, run: Document) -> None:
+        uid, status = run["metadata"]["uid"], run.get("status", {})
+        before = self._statuses.get(uid, {})
+        self._statuses[uid] = deepcopy(status)
+        if status == before:
+            return
+        BenchmarkRunStatus.model_validate(status)
+        assert len(json.dumps(status)) < MAX_STATUS_BYTES
+        assert status["observedGeneration"] <= run["metadata"]["generation"]
+        then = {entry["type"]: entry for entry in before.get("conditions", [])}
+        for entry in status.get("conditions", []):
+            check_condition(entry, then.get(entry["type"]), self.cluster.now)
+
+    def _guard_deletions(self) -> None:
+        kube, delete = self.cluster.kube, self.cluster.kube.delete
+
+        async def guarded(
+            kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
+        ) -> bool:
+            obj = await kube.get(kind, name, namespace)
+            if obj is not None:
+                self._check_deletion(obj, uid)
+            return await delete(kind, name, namespace, uid=uid, foreground=foreground)
+
+        kube.delete = guarded  # type: ignore[method-assign]
+
+    def _check_deletion(self, obj: Mapping[str, Any], uid: str | None) -> None:
+        document = dict(obj)
+        assert uid, "an object is deleted by name alone"
+        if obj["kind"] == "BenchmarkRun":
+            assert obj["spec"].get("ttlSecondsAfterFinished") is not None
+            return
+        assert label(document, naming.LABEL_RUN_UID) in self.uids
+        assert obj["kind"] != "BenchmarkResult"
+        assert label(document, naming.LABEL_COMPONENT) not in {"plan", "state"}
+        if obj["kind"] == "PersistentVolumeClaim":
+            assert not self.client_pods(label(document, naming.LABEL_RUN_UID)), "a claim goes before its client"
+
+
+def check_condition(entry: Mapping[str, str], before: Mapping[str, str] | None, now: datetime) -> None:
+    """Check that a condition may follow another."""
+    if entry["type"] in {"Reconciling", "Stalled"}:
+        assert entry["status"] == "True"
+    assert datetime.fromisoformat(entry["lastTransitionTime"]) <= now
+    if before is None:
+        return
+    assert (entry["lastTransitionTime"] == before["lastTransitionTime"]) or entry["status"] != before["status"]
+    if entry["type"] == "Succeeded" and before["status"] != "Unknown":
+        assert (entry["status"], entry["reason"], entry["message"]) == (
+            before["status"],
+            before["reason"],
+            before["message"],
+        )
+
+
+def is_settled(run: Document | None) -> bool:
+    """Tell whether nothing more is to happen to a run by itself."""
+    if run is None:
+        return True
+    if is_going(run):
+        return False
+    reasons = {entry["type"]: entry["reason"] for entry in run["status"].get("conditions", [])}
+    message = next((c["message"] for c in run["status"].get("conditions", []) if c["type"] == "Succeeded"), "")
+    rests = run["spec"].get("suspend", False) and reasons.get("Succeeded") == "Suspended" and "stopping" not in message
+    kept = reasons.get("CleanedUp") == "StorageKept" and run["spec"].get("ttlSecondsAfterFinished") is None
+    seen = run["status"]["observedGeneration"] == run["metadata"]["generation"]
+    return not needs_attention(run) or (seen and (rests or kept))
+
+
+def _created(decision: Decision) -> set[tuple[str, str]]:
+    created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
+    return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
+
+
+def _loads(pod: Document) -> bool:
+    return client_of(pod) is not None and phase(pod) == "Running"
