@@ -37,8 +37,8 @@ eval "$("$cluster" env)"
 kubectl get namespace "$namespace" > /dev/null 2>&1 || kubectl create namespace "$namespace" > /dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 kubectl --namespace "$namespace" delete benchmarkrun demo --ignore-not-found --timeout=120s > /dev/null
-say 'kubectl apply -f manifests/samples/demo.yaml'
-kubectl apply --filename "$root/manifests/samples/demo.yaml"
+say "kubectl -n $namespace apply -f manifests/samples/demo.yaml"
+kubectl --namespace "$namespace" apply --filename "$root/manifests/samples/demo.yaml"
 follow
 
 say 'kubectl get brun,bres'
