@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import hypothesis.strategies as st
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from plimsoll.api.names import FailureReason, Verdict
 from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
@@ -32,6 +32,15 @@ class Anything(RuleBasedStateMachine):
         self.retained: set[str] = set()
 
     # -- users
+
+    @initialize(rounds=st.integers(0, 30), second=st.booleans())
+    def begin(self, rounds: int, *, second: bool) -> None:
+        """Begin anywhere in a run's life, perhaps with another run in the queue."""
+        self.world.create("a")
+        if second:
+            self.world.create("b")
+        for _ in range(rounds):
+            self.world.round(1.0)
 
     @precondition(lambda self: not self.namespace_goes)
     @rule(
@@ -80,16 +89,20 @@ class Anything(RuleBasedStateMachine):
 
     # -- the operator
 
-    @rule(name=NAMES)
-    def look(self, name: str) -> None:
+    @rule(name=NAMES, watched=st.booleans())
+    def look(self, name: str, *, watched: bool) -> None:
         run = self._named(name)
         if run is not None:
-            self.world.look_twice(run["metadata"]["uid"])
+            uid = run["metadata"]["uid"]
+            if watched:
+                self.world.operator.watch(uid)
+            self.world.look_twice(uid)
 
     @rule(name=NAMES, kind=st.sampled_from(sorted(ERRORS)), number=st.integers(1, 40))
     def look_in_trouble(self, name: str, kind: str, number: int) -> None:
         run = self._named(name)
         if run is not None:
+            self.world.operator.watch(run["metadata"]["uid"])
             self.world.look_with(run["metadata"]["uid"], number, ERRORS[kind])
 
     @rule(name=NAMES)
@@ -127,6 +140,12 @@ class Anything(RuleBasedStateMachine):
         pods = [pod for uid in sorted(self.world.uids) for pod in self.world.client_pods(uid)]
         if number < len(pods):
             self.world.cluster.end(pods[number], code, "killed")
+
+    @rule()
+    def drain_conductor(self) -> None:
+        """Ask the conductors to go, as when their node is drained."""
+        for pod in self.world.conductors.pods():
+            self.world.cluster.delete(pod)
 
     @rule()
     def kill_conductor(self) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Abort, ResultStatus, Trial
+from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
 from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.display import result_display
@@ -93,7 +93,14 @@ class _Desk:
         self.epoch = pod["metadata"]["uid"]
         self._maps = {label(obj, naming.LABEL_COMPONENT): obj for obj in self._cluster.of_run("ConfigMap", self.uid)}
         self._results = {obj["spec"]["point"]: obj for obj in self._cluster.of_run("BenchmarkResult", self.uid)}
-        self.is_complete = self._maps.keys() >= {"plan", "state"} and self._results.keys() >= set(self._points)
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether everything is there that the conductor needs; at its end it needs no result any more."""
+        if not self._maps.keys() >= {"plan", "state"}:
+            return False
+        over = (self.state.epoch, self.state.phase) == (self.epoch, RunPhase.COMPLETE)
+        return over or self._results.keys() >= set(self._points)
 
     @property
     def plan(self) -> Plan:
@@ -208,10 +215,12 @@ class _Desk:
 
     def _measured(self, key: TrialKey) -> tuple[str, Trial]:
         numbers, verdict = _numbers(self.plan.clients), self._all.knobs.verdict
+        finding = Finding(reason="LowOverlap", verdict=verdict, message="as it was told")
         return key.point, self._trial(
             key,
             outcome=Outcome.MEASURED,
             verdict=verdict,
+            findings=() if verdict is Verdict.VALID else (finding,),
             window=numbers.window,
             operations=numbers.operations,
             slowest=numbers.slowest,
