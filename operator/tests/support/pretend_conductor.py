@@ -91,7 +91,10 @@ class _Desk:
         self._pod = pod
         self.uid = label(pod, naming.LABEL_RUN_UID)
         self.epoch = pod["metadata"]["uid"]
-        self._maps = {label(obj, naming.LABEL_COMPONENT): obj for obj in self._cluster.of_run("ConfigMap", self.uid)}
+        run = label(pod, naming.LABEL_RUN)
+        names = {"plan": naming.plan_config_map(run), "state": naming.state_config_map(run)}
+        maps = {obj["metadata"]["name"]: obj for obj in self._cluster.of_run("ConfigMap", self.uid)}
+        self._maps = {part: maps[name] for part, name in names.items() if name in maps}
         self._results = {obj["spec"]["point"]: obj for obj in self._cluster.of_run("BenchmarkResult", self.uid)}
 
     @property

@@ -88,6 +88,12 @@ def _refusal(run: Run) -> Ending | None:
     if storage is not None and storage.storage_class is None:
         message = "spec.storage: this version supports storageClass only; name a StorageClass of your cluster"
         return Ending(succeeded=False, reason="StorageNotSupported", message=message)
+    if storage is not None and storage.volume.access != "PVC":
+        message = "spec.storage.volume.access: this version supports PVC only; leave it out"
+        return Ending(succeeded=False, reason="StorageNotSupported", message=message)
+    if run.document.spec.prepare.drop_caches:
+        message = "spec.prepare.dropCaches: this version cannot drop caches; set it to false and choose larger volumes"
+        return Ending(succeeded=False, reason="CacheDroppingNotSupported", message=message)
     return None
 
 

@@ -1,0 +1,38 @@
+"""What kopf is told: which handlers there are, and when they are called."""
+
+import inspect
+from typing import Any
+
+import kopf
+
+from plimsoll import handlers
+
+HANDLERS = {"drive", "remove", "queue", "queue_changed", "child_changed", "configure", "login", "close", "now"}
+
+
+def registered() -> list[Any]:
+    """Return all handlers of kopf's default registry, which importing `plimsoll.handlers` fills."""
+    assert handlers.__all__
+    registry: Any = kopf.get_default_registry()
+    parts = (registry._activities, registry._indexing, registry._watching, registry._spawning, registry._changing)
+    return [handler for part in parts for handler in part._handlers]
+
+
+def test_every_handler_is_a_coroutine() -> None:
+    """A plain function would run in a thread, beside the loop that everything else relies on."""
+    ours = [handler for handler in registered() if handler.fn.__module__.startswith("plimsoll.")]
+    assert {handler.id for handler in ours} == HANDLERS
+    assert [handler.id for handler in ours if not inspect.iscoroutinefunction(handler.fn)] == []
+
+
+def test_daemon_and_deletion_are_called_under_the_same_condition() -> None:
+    """Otherwise there would be a finalizer without a deletion handler, or the other way round."""
+    by_id = {handler.id: handler for handler in registered()}
+    assert by_id["drive"].when is by_id["remove"].when
+
+
+def test_only_objects_of_ours_are_watched() -> None:
+    watched = [handler for handler in registered() if handler.id == "child_changed"]
+    assert len(watched) == 4
+    for handler in watched:
+        assert handler.labels["app.kubernetes.io/managed-by"] == "plimsoll"

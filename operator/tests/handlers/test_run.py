@@ -1,0 +1,244 @@
+"""The daemon and the deletion handler of a run, called as kopf calls them, against an API in memory."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, cast
+
+import kopf
+import pytest
+
+from plimsoll.handlers import index
+from plimsoll.handlers import run as handlers
+from plimsoll.handlers.context import Context
+from plimsoll.kube import retry
+from plimsoll.kube.errors import ForbiddenError, TransientError
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from support.fake_kube import failing
+from support.pretend_cluster import Document, PretendCluster
+from support.pretend_conductor import PretendConductors
+from support.pretend_operator import SETTINGS, FakeIndex, no_secret
+from support.pretend_world import make_run
+
+# As functions of any arguments: kopf hands over more than these take.
+drive: Any = handlers.drive
+remove: Any = handlers.remove
+child_changed: Any = index.child_changed
+queue_changed: Any = index.queue_changed
+queue: Any = index.queue
+
+
+class Stopper:
+    """kopf's `stopped`."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def stop(self) -> None:
+        self._event.set()
+
+
+class Daemon:
+    """One run, its daemon, and the cluster around it."""
+
+    def __init__(self) -> None:
+        self.cluster = PretendCluster()
+        self.conductors = PretendConductors(self.cluster)
+        self.context = Context(kube=self.cluster.kube, settings=SETTINGS, now=lambda: self.cluster.now)
+        self.memo: Any = kopf.Memo(context=self.context)
+        self.stopped = Stopper()
+        self.document: Document = self.cluster.kube.put(make_run("a"))
+        self.uid: str = self.document["metadata"]["uid"]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"uid": self.uid, "memo": self.memo, "logger": logging.getLogger("test"), "body": self.body}
+
+    @property
+    def body(self) -> Any:
+        known = self.cluster.find("BenchmarkRun", "a") or self.document
+        return kopf.Body(cast("Any", known))
+
+    @property
+    def succeeded(self) -> str:
+        status: Mapping[str, Any] = self.body.get("status", {})
+        return next((c["status"] for c in status.get("conditions", []) if c["type"] == "Succeeded"), "")
+
+    def drive(self) -> asyncio.Task[None]:
+        return asyncio.create_task(drive(**self.arguments, stopped=self.stopped, queue=FakeIndex({})))
+
+    async def turn(self, times: int) -> None:
+        """Let the daemon have its turns, and everybody else."""
+        for _ in range(times):
+            self.context.wake(self.uid)
+            for _ in range(60):
+                await asyncio.sleep(0)
+            self.cluster.step()
+            self.conductors.step()
+            self.cluster.now += timedelta(seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Make nobody wait, and return the events that are posted."""
+    posted: list[str] = []
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(handlers, "make_secret", no_secret)
+    monkeypatch.setattr(handlers, "_DELETION_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(handlers, "_DELETION_SECONDS", 0.1)
+    monkeypatch.setattr(handlers, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(kopf, "event", lambda _, **event: posted.append(event["reason"]))
+    return posted
+
+
+@pytest.fixture
+async def daemon() -> Daemon:
+    return Daemon()
+
+
+async def test_the_daemon_brings_a_run_to_its_end_and_tells_of_every_transition_once(
+    daemon: Daemon, quick: list[str]
+) -> None:
+    task = daemon.drive()
+    await daemon.turn(80)
+    assert daemon.succeeded == "True"
+    daemon.stopped.stop()
+    await task
+    assert quick.count("SucceededValid") == 1
+    assert len(quick) == len(set(quick))
+
+
+async def test_the_daemon_stays_after_the_end_for_what_may_be_changed_later(daemon: Daemon) -> None:
+    """kopf never starts a daemon again that returned by itself."""
+    task = daemon.drive()
+    await daemon.turn(80)
+    assert daemon.succeeded == "True"
+    assert not task.done()
+    daemon.stopped.stop()
+    await task
+
+
+async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Daemon) -> None:
+    task = daemon.drive()
+    await daemon.turn(5)
+    assert daemon.uid in daemon.context.said
+    daemon.stopped.stop()
+    await task
+    labels = {LABEL_RUN_UID: daemon.uid}
+    await child_changed(labels=labels, memo=daemon.memo)
+    await child_changed(labels={LABEL_RUN_UID: "of somebody else"}, memo=daemon.memo)
+    context = daemon.context
+    assert [*context.wakeups, *context.locks, *context.said, *context.admitted] == []
+
+
+async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon) -> None:
+    daemon.cluster.faults.no_volumes = True
+    task = daemon.drive()
+    await daemon.turn(10)
+    requests = daemon.cluster.kube.requests
+    before = len([request for request in requests if request.startswith("patch status")])
+    daemon.context.wake(daemon.uid)
+    await asyncio.sleep(0.05)
+    assert len([request for request in requests if request.startswith("patch status")]) == before
+    daemon.stopped.stop()
+    await task
+
+
+async def test_the_daemon_goes_on_when_the_api_refuses_or_is_away(daemon: Daemon) -> None:
+    interfere = failing(lambda asked: ForbiddenError(asked, "exceeded quota"), times=3, request="create Job")
+    daemon.cluster.kube.interfere = interfere
+    task = daemon.drive()
+    for _ in range(10):
+        await asyncio.sleep(0.02)
+        await daemon.turn(1)
+    assert daemon.cluster.kube.objects("Job")
+    daemon.stopped.stop()
+    await task
+
+
+async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
+    wake = daemon.context.wakeups[daemon.uid]
+    await child_changed(labels={LABEL_RUN_UID: daemon.uid}, memo=daemon.memo)
+    assert wake.is_set()
+    wake.clear()
+    await queue_changed(memo=daemon.memo)
+    assert wake.is_set()
+
+
+async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
+    (found,) = (await queue(body=daemon.body, uid=daemon.uid)).items()
+    assert found[0] == daemon.uid
+    assert found[1].target == "storageClass/fast"
+
+
+# -- deletion
+
+
+@pytest.fixture
+async def made(daemon: Daemon) -> Daemon:
+    """Return a run whose clients run, that is being deleted."""
+    task = daemon.drive()
+    await daemon.turn(6)
+    assert daemon.cluster.kube.objects("Pod")
+    daemon.stopped.stop()
+    await task
+    return daemon
+
+
+@pytest.fixture
+def working() -> Iterator[list[asyncio.Task[None]]]:
+    tasks: list[asyncio.Task[None]] = []
+    yield tasks
+    for task in tasks:
+        task.cancel()
+
+
+def work(daemon: Daemon, working: list[asyncio.Task[None]]) -> None:
+    """Let the cluster work in the background."""
+
+    async def forever() -> None:
+        while True:
+            daemon.cluster.step()
+            daemon.conductors.step()
+            await asyncio.sleep(0.001)
+
+    working.append(asyncio.create_task(forever()))
+
+
+async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
+    made: Daemon, working: list[asyncio.Task[None]]
+) -> None:
+    work(made, working)
+    await remove(**made.arguments)
+    left = {obj["kind"] for obj in made.cluster.kube.objects()}
+    assert left == {"BenchmarkRun", "BenchmarkResult", "ConfigMap", "Namespace", "Secret"}
+    assert not made.context.locks
+
+
+async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:
+    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+        await remove(**made.arguments)
+    assert made.cluster.kube.objects("BenchmarkRun")
+
+
+async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> None:
+    def interfere(asked: str) -> None:
+        raise TransientError(asked, "status 503")
+
+    made.cluster.kube.interfere = interfere
+    with pytest.raises(kopf.TemporaryError, match="the API does not answer"):
+        await remove(**made.arguments)
+
+
+async def test_a_deletion_goes_on_after_refusals(made: Daemon, working: list[asyncio.Task[None]]) -> None:
+    made.cluster.kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=3, request="list")
+    work(made, working)
+    await remove(**made.arguments)
+    assert not made.cluster.kube.objects("Job")
