@@ -10,6 +10,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import LABEL_COMPONENT, LABEL_RUN_UID
 from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, NODES, Document, client_of, is_going, label
+from support.pretend_operator import SETTINGS
 from support.pretend_world import CrashError, PretendWorld
 
 
@@ -163,6 +164,23 @@ def test_runs_of_the_same_second_do_not_both_take_their_turn(world: PretendWorld
     assert world.conditions(first)["Admitted"]["status"] == "True"
 
 
+def test_a_run_that_is_suspended_in_the_moment_of_its_turn_is_still_in_the_way(world: PretendWorld) -> None:
+    """kopf shows the suspension, and not yet that the run has begun."""
+    first = world.create("a")
+    world.operator.watch(first)
+    for _ in range(3):
+        world.look(first)
+        world.cluster.step()
+    world.operator.bodies[first]["spec"]["suspend"] = True
+    second = world.create("b")
+    world.operator.watch(second)
+    for _ in range(3):
+        world.look(second)
+        world.cluster.step()
+    assert world.client_pods(first)
+    assert not world.client_pods(second)
+
+
 def test_a_turn_is_said_before_it_is_taken(world: PretendWorld) -> None:
     uid = world.create("a")
     world.operator.watch(uid)
@@ -178,13 +196,34 @@ def test_a_turn_is_said_before_it_is_taken(world: PretendWorld) -> None:
 # -- clients and conductors
 
 
-def test_a_conductor_whose_node_is_drained_is_followed_by_another_with_new_clients(world: PretendWorld) -> None:
+def test_a_conductor_whose_node_is_drained_is_followed_by_another(world: PretendWorld) -> None:
     uid = world.create("a")
     until_trial(world)
     (pod,) = world.conductors.pods()
     world.cluster.delete(pod)
     assert world.until_ended(uid)["status"] == "True"
     assert len({trial["epoch"] for trial in trials(world, uid)}) == 2
+    assert len(world.cluster.of_run("Job", uid)) in {0, 3}
+
+
+def test_a_client_that_leaves_too_early_is_replaced(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.end(world.client_pods(uid)[0], 0)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_suspended_run_does_not_fail_for_what_its_clients_did_before(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    while len(world.client_pods(uid)) < SETTINGS.max_client_restarts + 2:
+        running = [pod for pod in world.client_pods(uid) if client_of(pod) == 0 and pod["status"]["phase"] == "Running"]
+        for pod in running:
+            world.cluster.end(pod, 1)
+        world.round()
+    world.change(uid, suspend=True)
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
 
 
 def test_a_client_that_dies_is_replaced_and_keeps_its_claim(world: PretendWorld) -> None:

@@ -143,13 +143,13 @@ class _Desk:
             self._gather(ledger, since)
 
     def stop(self) -> None:
-        """Record what is in flight as interrupted, and go."""
+        """Record what is in flight as interrupted, and go; the agents stay for the next conductor."""
         ledger, state = self._ledger(), self.state
         if state.epoch == self.epoch and state.in_flight is not None:
             self._record(ledger, self._aborted(state.in_flight, AbortReason.INTERRUPTED))
         if state.phase not in {RunPhase.COMPLETE, RunPhase.FAILED}:
             self._publish(ledger, phase=RunPhase.INTERRUPTED)
-        self._leave(EXIT_INTERRUPTED)
+        self._cluster.end(self._pod, EXIT_INTERRUPTED)
 
     def _take_over(self, ledger: Ledger, before: RunState) -> None:
         orphan = before.in_flight

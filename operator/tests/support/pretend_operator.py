@@ -17,7 +17,7 @@ from plimsoll.kube.gather import gather
 from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
-from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step, step_deletion
 from support.pretend_cluster import Document, PretendCluster, is_going
@@ -100,9 +100,6 @@ class PretendOperator:
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision
-
-    def said(self, uid: str) -> Run:
-        return run_of(handlers._with_last_said(self.context, _body(self.bodies[uid])))
 
     async def _remove(self, body: Document) -> None:
         metadata = body["metadata"]

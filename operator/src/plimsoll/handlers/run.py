@@ -132,7 +132,12 @@ def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:
 def _entries(context: Context, queue: Queue) -> list[Entry]:
     """Return the queue, with what kopf's view of it does not show yet."""
     entries = [entry for store in queue.values() for entry in store]
-    return [replace(entry, admitted=True) if entry.uid in context.admitted else entry for entry in entries]
+    return [_admitted(entry) if entry.uid in context.admitted else entry for entry in entries]
+
+
+def _admitted(entry: Entry) -> Entry:
+    """Return a run that has been given its turn; as long as kopf does not show that, it cannot be over either."""
+    return replace(entry, admitted=True, over=entry.over and entry.admitted)
 
 
 async def _wait(wake: asyncio.Event, stopped: kopf.DaemonStopped, seconds: float | None) -> None:
