@@ -16,7 +16,7 @@ def test_children_have_names_that_the_api_server_takes(run: str, client: int, at
     names = [
         naming.plan_config_map(run),
         naming.state_config_map(run),
-        naming.session_secret(run),
+        naming.session_secret(run, "uid"),
         naming.conductor(run),
         naming.client_job(run, client, attempt),
         naming.client_claim(run, client),

@@ -48,9 +48,13 @@ def state_config_map(run: str) -> str:
     return child(run, "state")
 
 
-def session_secret(run: str) -> str:
-    """Return the name of the session secret."""
-    return child(run, "session")
+def session_secret(run: str, uid: str) -> str:
+    """Return the name of the session secret.
+
+    A part of the UID stands in it: the operator may not look at Secrets, and must not take the one of an earlier run
+    of that name, which is about to be collected, for this run's.
+    """
+    return child(run, f"session-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
 
 
 def conductor(run: str) -> str:

@@ -138,7 +138,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {
             "name": "session",
             "secret": {
-                "secretName": naming.session_secret(run.name),
+                "secretName": naming.session_secret(run.name, run.uid),
                 "defaultMode": 0o440,
                 "items": [{"key": name, "path": name} for name in (CERTIFICATE_FILE, TOKEN_FILE)],
             },

@@ -155,7 +155,10 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
         ],
         "volumes": [
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
-            {"name": "session", "secret": {"secretName": naming.session_secret(run.name), "defaultMode": 0o440}},
+            {
+                "name": "session",
+                "secret": {"secretName": naming.session_secret(run.name, run.uid), "defaultMode": 0o440},
+            },
             {"name": "tmp", "emptyDir": {}},
         ],
     }

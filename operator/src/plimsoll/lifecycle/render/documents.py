@@ -34,7 +34,7 @@ def session_secret(run: Run) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": metadata(run, naming.session_secret(run.name), component="session"),
+        "metadata": metadata(run, naming.session_secret(run.name, run.uid), component="session"),
         "immutable": True,
         "type": "Opaque",
     }
