@@ -96,3 +96,9 @@ demo: ## A BenchmarkRun in a real Kubernetes cluster, from nothing
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
+
+.PHONY: bench-cluster
+bench-cluster: setup ## Measure the operator in a real cluster
+	$(CLUSTER) up
+	e2e/install.sh
+	cd e2e/tests && $(BIN)/python bench.py
