@@ -13,7 +13,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.rows import rows
-from plimsoll.cli.table import NO_TERMINAL_COLUMNS, duration, results_table, stdout_console
+from plimsoll.cli.table import NO_TERMINAL_COLUMNS, results_table, stdout_console
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
 
 NAMES = ["random-read", "mixed-with-quite-a-long-name", "random-write"]
@@ -124,28 +124,6 @@ def test_where_there_is_no_terminal_every_column_has_room(monkeypatch: pytest.Mo
     assert stdout_console().width == NO_TERMINAL_COLUMNS
     monkeypatch.setenv("COLUMNS", "90")
     assert stdout_console().width == 90
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "text"),
-    [
-        (None, "-"),
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1000, "1.00 µs"),
-        (12_340, "12.3 µs"),
-        (612_000, "612 µs"),
-        (999_999, "1.00 ms"),
-        (9_999_999, "10.0 ms"),
-        (12_500_000, "12.5 ms"),
-        (99_960_000, "100 ms"),
-        (999_600_000, "1.00 s"),
-        (1_500_000_000, "1.50 s"),
-        (120_000_000_000, "120 s"),
-    ],
-)
-def test_duration_has_three_digits_and_a_unit(nanoseconds: float | None, text: str) -> None:
-    assert duration(nanoseconds) == text
 
 
 # Command

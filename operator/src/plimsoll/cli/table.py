@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.rows import UNFINISHED, Row, rows
@@ -18,7 +19,6 @@ NO_TERMINAL_COLUMNS = 160
 
 _COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
 _NONE = "-"
-_MICROSECOND, _MILLISECOND, _SECOND = 10**3, 10**6, 10**9
 _GAP = 2
 _FOLDED_COLUMNS = 20
 """What a column whose text may be folded needs at least."""
@@ -69,8 +69,8 @@ _CLIENTS = _Column(heading="Clients", cell=_text(lambda row: str(row.clients)), 
 _OPERATION = _Column(heading="Op", cell=_text(lambda row: row.operation or _NONE))
 _IOPS = _Column(heading="IOPS ± 95 %", cell=_text(lambda row: _with_error(row.iops, row.iops_half_width)), right=True)
 _RATE = _Column(heading="MiB/s", cell=_text(lambda row: _mebibytes(row.bytes_per_second)), right=True)
-_P50 = _Column(heading="p50", cell=_text(lambda row: duration(row.latency_p50_nanoseconds)), right=True)
-_P99 = _Column(heading="p99", cell=_text(lambda row: duration(row.latency_p99_nanoseconds)), right=True)
+_P50 = _Column(heading="p50", cell=_text(lambda row: _latency(row.latency_p50_nanoseconds)), right=True)
+_P99 = _Column(heading="p99", cell=_text(lambda row: _latency(row.latency_p99_nanoseconds)), right=True)
 _TRIALS = _Column(heading="Trials", cell=_text(lambda row: f"{row.trials}/{row.repetitions}"), right=True)
 _VERDICT = _Column(heading="Verdict", cell=_verdict)
 _BECAUSE = _Column(heading="Because", cell=_text(lambda row: row.reasons), folded=True)
@@ -134,17 +134,5 @@ def _mebibytes(bytes_per_second: float | None) -> str:
     return _NONE if bytes_per_second is None else f"{bytes_per_second / 2**20:,.1f}"
 
 
-def duration(nanoseconds: float | None) -> str:
-    """Write a latency with three significant digits and the unit that suits it."""
-    if nanoseconds is None:
-        return _NONE
-    rounded = float(f"{nanoseconds:.2e}")  # first, as 999.9 µs is 1.00 ms
-    for unit, size in (("s", _SECOND), ("ms", _MILLISECOND), ("µs", _MICROSECOND)):
-        if rounded >= size:
-            return f"{_three_digits(rounded / size)} {unit}"
-    return f"{nanoseconds:.0f} ns"
-
-
-def _three_digits(value: float) -> str:
-    digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 - powers of ten
-    return f"{value:.{digits}f}"
+def _latency(nanoseconds: float | None) -> str:
+    return _NONE if nanoseconds is None else format_duration(nanoseconds)

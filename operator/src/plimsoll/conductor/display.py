@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
+from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus, Statistic
 from plimsoll.api.status import ResultDisplay
 
 _MAX_CHARACTERS = 64
 _MEBIBYTE = 2**20
-_UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
 
 
 def result_display(status: ResultStatus, repetitions: int) -> ResultDisplay:
@@ -46,15 +46,4 @@ def _rate(statistic: Statistic) -> str:
 
 def _p99(operation: OperationSummary) -> str:
     percentile = operation.percentiles.get("99")
-    return "-" if percentile is None else _duration(percentile.mean)
-
-
-def _duration(nanoseconds: float) -> str:
-    """Return a latency with three significant digits and the unit that suits it."""
-    rounded = float(f"{nanoseconds:.2e}")  # first, as 999.9 µs is 1.00 ms
-    for unit, size in _UNITS:
-        if rounded >= size:
-            value = rounded / size
-            digits = 2 if value < 10 else 1 if value < 100 else 0  # noqa: PLR2004 - powers of ten
-            return f"{value:.{digits}f} {unit}"
-    return f"{nanoseconds:.0f} ns"
+    return "-" if percentile is None else format_duration(percentile.mean)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import OperationSummary
 from plimsoll.lifecycle.actions import Event
@@ -200,7 +201,7 @@ def _p99_of_best(headline: list[Json]) -> str:
     """Return the 99th percentile that goes with the best rate."""
     best = max(headline, key=lambda entry: int(entry["iops"]), default={})
     nanoseconds = best.get("latencyNanoseconds", {}).get("p99")
-    return f"{nanoseconds / 1e6:.2f} ms" if nanoseconds else ""
+    return format_duration(nanoseconds) if nanoseconds else ""
 
 
 def _verdict(situation: Situation, verdicts: list[str]) -> str:
