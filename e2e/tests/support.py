@@ -242,6 +242,10 @@ class Cluster:
         """Offer used block volumes again."""
         self._script("recycle")
 
+    def repair(self) -> None:
+        """Give a node back what it lost with its restart: the names of its block devices."""
+        self._script("up")
+
     def docker(self, *arguments: str) -> str:
         return self._script("docker", *arguments)
 

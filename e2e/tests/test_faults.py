@@ -121,6 +121,7 @@ def test_a_worker_that_stops_mid_trial_is_named_and_the_run_ends_within_its_dead
     finally:
         cluster.docker("start", victim)
         cluster.kubectl("wait", "--for=condition=Ready", f"node/{victim}", "--timeout=180s")
+        cluster.repair()
     assert ended["reason"] in {"ClientsNotReady", "ClientsFailed"}
     assert "client" in ended["message"]
     cluster.until_over("dark", namespace, seconds=180)
