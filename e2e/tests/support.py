@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -209,6 +210,24 @@ class Cluster:
             "--grace-period=0",
             "--force",
         )
+
+    def suspend(self, name: str, namespace: str, *, suspend: bool) -> None:
+        patch = json.dumps({"spec": {"suspend": suspend}})
+        self.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", patch)
+
+    @contextmanager
+    def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:
+        """Run one of the programs beside this file in a pod, until the context ends or the pod does."""
+        process = subprocess.Popen(
+            ["kubectl", "exec", "-i", "-n", namespace, pod, "--", "python3", "-", *arguments],
+            stdin=(Path(__file__).parent / program).open(),
+            env=self.environment,
+        )
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
 
     def leftovers(self, namespace: str) -> list[str]:
         """Return what of a run is left in a namespace, results aside."""

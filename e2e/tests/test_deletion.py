@@ -4,7 +4,7 @@ import pytest
 
 from support import Cluster, run, workload
 
-PHASES = ["Waiting", "Provisioning", "Measuring", "Finished"]
+PHASES = ["Waiting", "Provisioning", "Measuring", "Suspended", "CleaningUp", "Finished"]
 WAYS = ["background", "foreground", "namespace"]
 
 
@@ -21,6 +21,12 @@ def reach(cluster: Cluster, name: str, namespace: str, phase: str) -> None:
             cluster.until(lambda: cluster.items("jobs", namespace, run=name), seconds=60, what="there are Jobs")
         case "Measuring":
             cluster.until_measuring(name, namespace)
+        case "Suspended":
+            cluster.until_measuring(name, namespace)
+            cluster.suspend(name, namespace, suspend=True)
+            cluster.until_condition(name, namespace, "Suspended", status="True", seconds=60)
+        case "CleaningUp":
+            cluster.until_condition(name, namespace, "Succeeded", status="True")
         case _:
             cluster.until_over(name, namespace)
 

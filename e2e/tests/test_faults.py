@@ -63,6 +63,49 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
     assert cluster.leftovers(namespace) == []
 
 
+def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("first", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
+    cluster.until_condition("first", namespace, "Admitted", status="True")
+    cluster.apply(run("second", namespace, repetitions=1))
+    cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
+    cluster.kill_operator()
+    assert cluster.until_over("first", namespace)["status"] == "True"
+    assert cluster.until_over("second", namespace)["status"] == "True"
+    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
+    assert first["finishedAt"] < second["startedAt"]
+    assert cluster.leftovers(namespace) == []
+
+
+def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("paused", namespace))
+    cluster.until_measuring("paused", namespace)
+    cluster.suspend("paused", namespace, suspend=True)
+    cluster.until_condition("paused", namespace, "Suspended", status="True", seconds=60)
+    cluster.kill_operator()
+    cluster.until(lambda: not cluster.items("pods", namespace, run="paused"), seconds=120, what="the pods are gone")
+    cluster.suspend("paused", namespace, suspend=False)
+    ended = cluster.until_over("paused", namespace)
+    assert ended["status"] == "True", cluster.tell("paused", namespace)
+    assert_every_trial_is_measured_once(cluster, "paused", namespace, 2)
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_conductor_that_cannot_start_again_is_named(cluster: Cluster, namespace: str) -> None:
+    timeouts = {"provisionSeconds": 120, "readySeconds": 40, "totalSeconds": 1200}
+    cluster.apply(run("beheaded", namespace, timeouts=timeouts, workloads=[workload(runtimeSeconds=20)]))
+    cluster.until_measuring("beheaded", namespace)
+    workers = [node["metadata"]["name"] for node in cluster.json("get", "nodes")["items"]]
+    cluster.kubectl("cordon", *workers)
+    try:
+        cluster.kill_pod(cluster.conductor_pod("beheaded", namespace), namespace)
+        ended = cluster.until_over("beheaded", namespace, seconds=180)
+    finally:
+        cluster.kubectl("uncordon", *workers)
+    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady"), cluster.tell("beheaded", namespace)
+    assert "unschedulable" in ended["message"].lower()
+    assert cluster.leftovers(namespace) == []
+
+
 SHORT = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
 
 

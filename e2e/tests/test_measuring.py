@@ -77,12 +77,11 @@ def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespac
     cluster.apply(run("paused", namespace, repetitions=3))
     cluster.until(lambda: len(cluster.trials("paused", namespace)) == 1, seconds=180, what="one trial is recorded")
     cluster.until_measuring("paused", namespace)
-    patch = ("patch", "benchmarkrun", "paused", "-n", namespace, "--type=merge", "-p")
-    cluster.kubectl(*patch, '{"spec":{"suspend":true}}')
+    cluster.suspend("paused", namespace, suspend=True)
     cluster.until_condition("paused", namespace, "Suspended", status="True", seconds=60)
     cluster.until(lambda: not cluster.items("pods", namespace, run="paused"), seconds=60, what="the pods are gone")
     assert len(cluster.items("persistentvolumeclaims", namespace, run="paused")) == 2
-    cluster.kubectl(*patch, '{"spec":{"suspend":false}}')
+    cluster.suspend("paused", namespace, suspend=False)
     ended = cluster.until_over("paused", namespace)
     assert ended["status"] == "True", cluster.tell("paused", namespace)
     outcomes = [(trial["passNumber"], trial["outcome"]) for trial in cluster.trials("paused", namespace)]

@@ -21,7 +21,9 @@ step() {
     STEP_PID=$!
     while kill -0 "$STEP_PID" 2> /dev/null; do
         sleep 0.1
-        ((SECONDS < next)) || { say "  still at it, $((SECONDS - begin)) s of at most $limit s: $what"; next=$((SECONDS + 30)); }
+        ((SECONDS >= next)) || continue
+        next=$((SECONDS + 30))
+        say "  still at it, $((SECONDS - begin)) s of at most $limit s: $(tail -n 1 "$LOG" | cut -c -70)"
     done
     wait "$STEP_PID" || step_failed "$what" $? "$limit"
     STEP_PID=

@@ -2,6 +2,8 @@
 # The Docker daemon: the caller's if it works, else one of our own.
 
 readonly OWN_SOCKET=unix://$RUN/docker.sock
+# Images and build steps are cached there: a cluster is up and images are built sooner the next time.
+readonly OWN_DATA=$CACHE/docker MAX_BUILD_CACHE=4GB
 
 daemon_answers() { timeout 10 docker info > /dev/null 2>&1 9>&-; }
 daemon_is_own() { [[ ${DOCKER_HOST:-} == "$OWN_SOCKET" ]]; }
@@ -51,7 +53,7 @@ daemon_start() {
     printf '%s' "$DOCKER_HOST" > "$RUN/docker-host"
     rm -f "$RUN/docker.pid"
     setsid nohup dockerd --host "$OWN_SOCKET" --pidfile "$RUN/docker.pid" \
-        --data-root "$RUN/docker" --exec-root "$RUN/docker-exec" \
+        --data-root "$OWN_DATA" --exec-root "$RUN/docker-exec" \
         --bridge none --default-address-pool base=172.30.0.0/16,size=24 "${runtime[@]}" \
         > "$RUN/dockerd.log" 2>&1 < /dev/null 9>&- &
     wait_until 60 "the Docker daemon (log: $RUN/dockerd.log)" daemon_answers
@@ -77,10 +79,13 @@ daemon_stop() {
     others=$(docker ps --format '{{.Names}}' | paste -sd ' ')
     [[ -z $others ]] || die "our Docker daemon runs containers that are not the cluster's; stop them first: $others"
     docker network rm kind > /dev/null 2>&1 || true
+    docker image prune --force >> "$LOG"
+    docker builder prune --force --keep-storage "$MAX_BUILD_CACHE" >> "$LOG"
     daemon_kill
     while read -r mount; do
         umount --lazy "$mount"
-    done < <(awk -v run="$RUN/" 'index($5, run) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+    done < <(awk -v run="$RUN/" -v data="$OWN_DATA/" 'index($5, run) == 1 || index($5, data) == 1 { print $5 }' \
+        /proc/self/mountinfo | sort -r)
 }
 
 

@@ -30,7 +30,7 @@ cluster_create() {
     kubectl_ensure
     echo creating > "$RUN/cluster"
     step 600 "creating the cluster" "$PROGRAMS/kind" create cluster --name "$NAME" --image "$NODE_IMAGE" \
-        --config "$HERE/kind.yaml" --kubeconfig "$KUBECONFIG_FILE" --wait 180s
+        --config "$HERE/kind.yaml" --kubeconfig "$KUBECONFIG_FILE"
     control_plane_id > "$RUN/cluster"
 }
 

@@ -1,0 +1,74 @@
+"""Numbers that are not to be believed: each case gets its verdict and its reason, and never stands in a headline."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from support import Cluster, run, workload
+
+
+@pytest.fixture
+def faults() -> Iterator[ExitStack]:
+    """Return what ends the injected faults with the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def stop_tool(
+    cluster: Cluster, faults: ExitStack, namespace: str, client: int, *, after: float, seconds: float
+) -> None:
+    """Stop the tool of a client of the run `bad` in every trial, once the client runs."""
+    cluster.until(
+        lambda: cluster.items("pods", namespace, run="bad", client=str(client)), seconds=90, what="the client has a pod"
+    )
+    pod = cluster.client_pod("bad", namespace, client)["metadata"]["name"]
+    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", "-n", namespace, "--timeout=90s")
+    faults.enter_context(cluster.inside(namespace, pod, "stop_tool.py", str(after), str(seconds)))
+
+
+def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:
+    """Wait for the end of the run `bad`, see it Invalid for that reason everywhere, and return what its trials say."""
+    ended = cluster.until_over("bad", namespace, seconds=400)
+    assert (ended["status"], ended["reason"]) == ("False", "InvalidResults"), cluster.tell("bad", namespace)
+    status = cluster.run("bad", namespace)["status"]
+    assert status["points"]["invalid"] == 1
+    assert status.get("headline", []) == []
+    (result,) = cluster.results("bad", namespace)
+    assert result["status"]["verdict"] == "Invalid"
+    assert "summary" not in result["status"]
+    findings = [
+        finding
+        for trial in result["status"]["trials"]
+        for finding in trial.get("findings", [])
+        if finding["reason"] == reason and finding["verdict"] == "Invalid"
+    ]
+    assert len(findings) == 3, f"every attempt says {reason}: {cluster.tell('bad', namespace)}"
+    table = cluster.kubectl("get", "bres", "-n", namespace)
+    assert "Invalid" in table
+    assert reason in table
+    assert reason in ended["message"], "the run's own condition names it"
+    return "\n".join(finding["message"] for finding in findings)
+
+
+def test_a_stalled_client_is_found(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
+    cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
+    stop_tool(cluster, faults, namespace, 1, after=8, seconds=6)
+    said = assert_invalid(cluster, namespace, "ClientStalled")
+    assert "client 1" in said
+    assert "client 0" not in said
+
+
+def test_a_late_client_is_found(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
+    cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=10)]))
+    stop_tool(cluster, faults, namespace, 1, after=0, seconds=7)
+    said = assert_invalid(cluster, namespace, "LateClient")
+    assert "client 1" in said
+
+
+def test_a_client_that_its_cpu_limit_holds_back_is_found(cluster: Cluster, namespace: str) -> None:
+    clients = {"count": 2, "resources": {"limits": {"cpu": "150m", "memory": "512Mi"}}}
+    fast = workload(fio={"pattern": "randread", "ioDepth": [16]}, runtimeSeconds=8)
+    cluster.apply(run("bad", namespace, repetitions=1, clients=clients, workloads=[fast]))
+    said = assert_invalid(cluster, namespace, "ClientThrottled")
+    assert "clients.resources" in said
