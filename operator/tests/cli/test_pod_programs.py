@@ -76,6 +76,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     [
         ((), None),
         (("--directory=/data",), FileVolume(path=Path("/data/plimsoll.data"))),
+        (
+            ("--directory=/data", "--mounted"),
+            FileVolume(path=Path("/data/plimsoll.data"), mount_table=Path("/proc/self/mountinfo")),
+        ),
         (("--file=/data/x", "--capacity=5"), FileVolume(path=Path("/data/x"), capacity=5)),
         (("--device=/dev/plimsoll-volume",), DeviceVolume(path=Path("/dev/plimsoll-volume"))),
         (("--device=/dev/x", "--offset=1", "--size=2"), DeviceVolume(path=Path("/dev/x"), offset=1, size=2)),
@@ -93,6 +97,13 @@ def test_an_agent_has_one_volume_only(secret: Path) -> None:
     result = invoke("agent", *base, "--directory=/data", "--device=/dev/x")
     assert result.exit_code == 2
     assert "a client has one volume" in result.output
+
+
+def test_only_a_directory_can_be_a_mount_point(secret: Path) -> None:
+    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
+    result = invoke("agent", *base, "--device=/dev/x", "--mounted")
+    assert result.exit_code == 2
+    assert "--mounted is about --directory" in result.output
 
 
 def test_an_agent_by_its_environment(started: Started, secret: Path) -> None:

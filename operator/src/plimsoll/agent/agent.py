@@ -77,6 +77,19 @@ class Identity:
     node: str
 
 
+@dataclass(slots=True)
+class _Progress:
+    """How far a preparation has come; see `plimsoll.agent.worker.Progress`."""
+
+    done: int = 0
+    total: int = 0
+    message: str = ""
+
+    def note(self, done: int, total: int, message: str = "") -> None:
+        """Remember the latest."""
+        self.done, self.total, self.message = done, total, message
+
+
 class _SilenceError(Exception):
     """The conductor was not heard of for too long."""
 
@@ -202,17 +215,14 @@ class Agent:
             self._go.set_result(sequence)
 
     async def _prepare(self, order: Prepare, sequence: int) -> None:
-        progress: dict[str, int] = {"done": 0, "total": 0}
+        progress = _Progress()
         finished = asyncio.Event()
-
-        def note(done: int, total: int) -> None:
-            progress.update(done=done, total=total)
 
         async with asyncio.TaskGroup() as group:
             # The last word on progress must have arrived before the outcome is told: hence no cancelling.
             telling = group.create_task(self._tell_progress(sequence, progress, finished))
             try:
-                size = await self._work.prepare(order, note)
+                size = await self._work.prepare(order, progress.note)
             except PreparationError as error:
                 finished.set()
                 await telling
@@ -223,11 +233,10 @@ class Agent:
         _log.info("prepared %d bytes", size)
         await self._say(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
-    async def _tell_progress(self, sequence: int, progress: dict[str, int], finished: asyncio.Event) -> None:
+    async def _tell_progress(self, sequence: int, progress: _Progress, finished: asyncio.Event) -> None:
         while not finished.is_set():
-            await self._say(
-                self._report(AgentState.PREPARING, sequence, done=progress["done"], total=progress["total"])
-            )
+            words, done, total = progress.message, progress.done, progress.total
+            await self._say(self._report(AgentState.PREPARING, sequence, message=words, done=done, total=total))
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PROGRESS_SECONDS):
                     await finished.wait()

@@ -32,11 +32,11 @@ async def run(
     *,
     directory: Path,
     environment: Mapping[str, str] | None = None,
-    on_written: Callable[[int], None] | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> Finished:
     """Run a command in a directory and return what it left there. Cancelling kills it and all its children.
 
-    `on_written` is called about every second with the bytes that the command has written to storage so far.
+    `watch` is called with the process id as soon as the command has been started, and then about every second.
     A command that cannot be started ends with exit code 127, as in a shell.
     """
     with _open(directory / STDOUT_FILE) as stdout, _open(directory / STDERR_FILE) as stderr:
@@ -54,7 +54,7 @@ async def run(
         except OSError as error:
             return Finished(exit_code=127, stdout="", stderr=f"{_DIE_WITH_PARENT[0]}: {error}", files={})
         try:
-            exit_code = await _wait(process, on_written)
+            exit_code = await _wait(process, watch)
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -64,22 +64,22 @@ async def run(
     return Finished(exit_code=exit_code, stdout=files.pop(STDOUT_FILE), stderr=files.pop(STDERR_FILE), files=files)
 
 
-async def _wait(process: asyncio.subprocess.Process, on_written: Callable[[int], None] | None) -> int:
-    while True:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_POLL_SECONDS if on_written else None):
-                return await process.wait()
-        if on_written is not None:
-            on_written(_written_bytes(process.pid))
-
-
-def _written_bytes(pid: int) -> int:
+def written_bytes(pid: int) -> int:
     """Return what the kernel counted as written to storage by a process (`proc_pid_io(5)`); 0 if it is gone."""
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+
+
+async def _wait(process: asyncio.subprocess.Process, watch: Callable[[int], None] | None) -> int:
+    while True:
+        if watch is not None:
+            watch(process.pid)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_POLL_SECONDS if watch else None):
+                return await process.wait()
 
 
 def _open(path: Path) -> BinaryIO:

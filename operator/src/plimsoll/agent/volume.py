@@ -3,8 +3,9 @@
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from plimsoll.agent.mounts import mount_of, read_mounts
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 
 ALIGNMENT = 2**20
@@ -26,19 +27,23 @@ class FileVolume:
     Attributes:
         path: of the data file.
         capacity: bytes that this client may take as its volume; None for all that is free.
+        mount_table: where to see that the file's directory is a mount point; None if it need not be one.
 
     """
 
     path: Path
     capacity: int | None = None
+    mount_table: Path | None = None
 
     def target(self, fill_percent: int) -> VolumeTarget:
         """Return the data set: that share of the capacity, or of the free space if that is less.
 
         Raises:
-            VolumeError: if the directory is not there or too little is free.
+            VolumeError: if the directory is not there or not the volume, or too little is free.
 
         """
+        if self.mount_table is not None:
+            _check_mounted(self.path.parent, self.mount_table)
         try:
             free = os.statvfs(self.path.parent)
         except OSError as error:
@@ -135,6 +140,23 @@ def device_size(path: Path) -> int:
         return os.lseek(descriptor, 0, os.SEEK_END)
     finally:
         os.close(descriptor)
+
+
+def _check_mounted(directory: Path, table: Path) -> None:
+    """Check that nothing but a volume of its own is behind a directory.
+
+    A comparison of device numbers would not do: a volume that is a directory of the node may share its device with
+    the container's root.
+    """
+    place = PurePosixPath(os.path.realpath(directory))
+    mount = mount_of(place, read_mounts(table))
+    if mount is None or mount.point != place:
+        below = f"a directory of {mount.point} ({mount.file_system})" if mount else "on nothing that is mounted"
+        message = (
+            f"no volume is mounted at {directory}: it is {below}; nothing was written. "
+            "Look at the pod's volumeMounts, and at the log of the CSI driver on its node"
+        )
+        raise VolumeError(message)
 
 
 def _aligned(size: int) -> int:

@@ -1,27 +1,50 @@
 """What an agent does when told to: prepare its volume, and run one command of a known tool."""
 
 import hashlib
-import os
-import platform
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from plimsoll.agent import process
+from plimsoll.agent.facts import host_facts, volume_facts
+from plimsoll.agent.host import Host
+from plimsoll.agent.observation import Observation
+from plimsoll.agent.open_files import Identity, identify
 from plimsoll.agent.volume import Volume, VolumeError
+from plimsoll.api.run import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import Arm, Prepare
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing, ToolParameters, VolumeTarget
-from plimsoll.tools.fio import parse_prefill, prefill_command
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    OutputError,
+    StepContext,
+    StepKind,
+    TargetKind,
+    Timing,
+    ToolParameters,
+    VolumeKind,
+    VolumeTarget,
+)
+from plimsoll.tools.fio import parse_precondition, parse_prefill, precondition_command, prefill_command
 from plimsoll.tools.registry import TOOLS
 
-Progress = Callable[[int, int], None]
-
 _STDERR_TAIL = 2000
+_NO_VOLUME = VolumeTarget(kind=VolumeKind.FILE, path="", size=0)
+"""What a tool is given that uses none."""
+
+
+class Progress(Protocol):
+    """Who wants to know how far a preparation has come."""
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        """Note the bytes prefilled, of how many, and what goes on if it is not the prefill."""
+        ...
 
 
 class PreparationError(Exception):
@@ -29,21 +52,31 @@ class PreparationError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataSet:
+    """What has been prepared; `prefilled` is whether every byte was written."""
+
+    target: VolumeTarget
+    identity: Identity
+    prefilled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that only waits for T0."""
+    """A trial that only waits for T0, and whose host is observed from now on."""
 
     order: Arm
     parameters: ToolParameters
     context: StepContext
     argv: tuple[str, ...]
     environment: Mapping[str, str]
+    observation: Observation
 
 
 class Worker:
     """Runs tools against one client's volume."""
 
     def __init__(
-        self, *, client: int, node: str, volume: Volume | None, directory: Path, binaries: Mapping[str, str]
+        self, *, client: int, node: str, volume: Volume | None, directory: Path, binaries: Mapping[str, str], host: Host
     ) -> None:
         """Work in `directory`; `binaries` maps tools' names to other paths than those in PATH."""
         self._client = client
@@ -51,21 +84,16 @@ class Worker:
         self._volume = volume
         self._directory = directory
         self._binaries = binaries
-        self._target: VolumeTarget | None = None
-        self._prefilled = False
+        self._host = host
+        self._data_set: DataSet | None = None
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return what a result should say of where this client runs."""
-        return {
-            "kernel": platform.release(),
-            "architecture": platform.machine(),
-            "processors": os.cpu_count(),
-            "memoryBytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            "tools": {name: await self._version(name) for name in TOOLS},
-        }
+        tools: dict[str, JsonValue] = {name: await self._version(name) for name in TOOLS}
+        return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
 
     async def prepare(self, order: Prepare, progress: Progress) -> int:
-        """Discard and write every byte of the data set, check that, and return its size.
+        """Discard and write every byte of the data set, check that, overwrite it at random, and return its size.
 
         Raises:
             PreparationError: saying what went wrong, in the tool's own words where it has some.
@@ -74,6 +102,7 @@ class Worker:
         if self._volume is None:
             message = "this agent was started without a volume"
             raise PreparationError(message)
+        self._data_set = None
         try:
             target = self._volume.target(order.fill_percent)
             if order.discard:
@@ -82,9 +111,12 @@ class Worker:
                 await self._prefill(self._volume, target, order.seed, progress)
             else:
                 self._volume.lay_out(target)
-        except (VolumeError, OutputError, OSError) as error:
+            if order.precondition is not None:
+                await self._precondition(order.precondition, target, order.seed, progress)
+            identity = identify(target)
+        except (VolumeError, ValueError, OSError) as error:
             raise PreparationError(str(error)) from error
-        self._target, self._prefilled = target, order.prefill
+        self._data_set = DataSet(target=target, identity=identity, prefilled=order.prefill)
         return target.size
 
     def arm(self, order: Arm) -> Armed:
@@ -95,12 +127,16 @@ class Worker:
 
         """
         tool = TOOLS.get(order.tool)
-        if tool is None or self._target is None:
-            message = f"tool {order.tool} is not known" if tool is None else "the volume is not prepared"
+        if tool is None:
+            message = f"tool {order.tool} is not known"
+            raise PreparationError(message)
+        data_set = self._data_set if tool.target is TargetKind.VOLUME else None
+        if data_set is None and tool.target is TargetKind.VOLUME:
+            message = "the volume is not prepared"
             raise PreparationError(message)
         context = StepContext(
             step=StepKind.MEASURE,
-            target=self._target,
+            target=data_set.target if data_set else _NO_VOLUME,
             timing=Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds),
             seed=order.seed,
             work_directory=str(self._fresh_directory("measure")),
@@ -116,14 +152,21 @@ class Worker:
             context=context,
             argv=self._resolved(command.argv),
             environment=command.environment,
+            observation=Observation(
+                self._host, data_set.identity if data_set else None, work_directory=context.work_directory
+            ),
         )
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         """Run the command now and reduce its output. A tool that fails gives a document that says so."""
         launched_at = time.time_ns()
         finished = await process.run(
-            armed.argv, directory=Path(armed.context.work_directory), environment=armed.environment
+            armed.argv,
+            directory=Path(armed.context.work_directory),
+            environment=armed.environment,
+            watch=armed.observation.look,
         )
+        armed.observation.end()
         measurement, parse_error = self._parse(armed, finished)
         return ClientDocument(
             client=self._client,
@@ -138,7 +181,9 @@ class Worker:
             raw_sha256=_digest(finished),
             clock=clock,
             data_set_bytes=armed.context.target.size,
-            prefilled=self._prefilled,
+            prefilled=self._data_set is None or self._data_set.prefilled,
+            host=armed.observation.host_use(measurement),
+            foreign_target=armed.observation.foreign_target,
         )
 
     def _parse(self, armed: Armed, finished: process.Finished) -> tuple[Measurement | None, str | None]:
@@ -158,18 +203,45 @@ class Worker:
         progress(0, target.size)
         directory = self._fresh_directory("prefill")
         command = prefill_command(target, seed=seed, work_directory=str(directory))
+
+        def tell(pid: int) -> None:
+            progress(min(process.written_bytes(pid), target.size), target.size)
+
+        output = await self._write(command, directory, target, tell)
+        parse_prefill(output, target)
+        volume.check_written(target)
+
+    async def _precondition(
+        self, precondition: Precondition, target: VolumeTarget, seed: int, progress: Progress
+    ) -> None:
+        directory = self._fresh_directory("precondition")
+        command = precondition_command(target, precondition, seed=seed, work_directory=str(directory))
+        started, seconds = time.monotonic(), precondition.seconds
+
+        def tell(_: int) -> None:
+            elapsed = min(int(time.monotonic() - started), seconds)
+            progress(target.size, target.size, f"overwriting at random, {elapsed} of {seconds} s")
+
+        output = await self._write(command, directory, target, tell)
+        parse_precondition(output, target)
+
+    async def _write(
+        self, command: Command, directory: Path, target: VolumeTarget, watch: Callable[[int], None]
+    ) -> Output:
+        """Run the step of the preparation that its directory is named after, and return its output.
+
+        Raises:
+            PreparationError: it failed.
+
+        """
         finished = await process.run(
-            self._resolved(command.argv),
-            directory=directory,
-            environment=command.environment,
-            on_written=lambda written: progress(min(written, target.size), target.size),
+            self._resolved(command.argv), directory=directory, environment=command.environment, watch=watch
         )
         if finished.exit_code != 0:
             words = (finished.stderr or finished.stdout).strip()[-_STDERR_TAIL:]
-            message = f"prefill of {target.path} ended with exit code {finished.exit_code}: {words}"
+            message = f"{directory.name} of {target.path} ended with exit code {finished.exit_code}: {words}"
             raise PreparationError(message)
-        parse_prefill(_output(finished), target)
-        volume.check_written(target)
+        return _output(finished)
 
     async def _version(self, name: str) -> str:
         found = await process.run(

@@ -10,6 +10,8 @@ import click
 
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection
+from plimsoll.agent.host import Host
+from plimsoll.agent.mounts import OWN_TABLE
 from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
 from plimsoll.agent.worker import Worker
 from plimsoll.cli.termination import LastError, write_last_words
@@ -26,6 +28,7 @@ DATA_FILE = "plimsoll.data"
 @click.option("--node", default=platform.node, help="Name of this node.")
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="Directory for the tools' output.")
 @click.option("--directory", type=click.Path(path_type=Path), help="Mounted volume that is all this client's own.")
+@click.option("--mounted", is_flag=True, help="Refuse a --directory that is not a mount point.")
 @click.option("--file", type=click.Path(path_type=Path), help="Data file, in a file system that others use too.")
 @click.option("--capacity", type=int, help="Bytes of the file system that this client may take as its volume.")
 @click.option("--device", type=click.Path(path_type=Path), help="Block device. Its content is destroyed.")
@@ -43,6 +46,7 @@ def command(
     node: str,
     work: Path,
     directory: Path | None,
+    mounted: bool,
     file: Path | None,
     capacity: int | None,
     device: Path | None,
@@ -59,8 +63,10 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     last_error = LastError()
     logging.getLogger().addHandler(last_error)
-    volume = _volume(directory=directory, file=file, capacity=capacity, device=device, offset=offset, size=size)
-    worker = Worker(client=client, node=node, volume=volume, directory=work, binaries={"fio": fio_path})
+    volume = _volume(
+        directory=directory, mounted=mounted, file=file, capacity=capacity, device=device, offset=offset, size=size
+    )
+    worker = Worker(client=client, node=node, volume=volume, directory=work, binaries={"fio": fio_path}, host=Host())
     identity = Identity(client=client, attempt=attempt, node=node)
     try:
         code = asyncio.run(_serve(conductor, secret, identity, worker, silence))
@@ -75,6 +81,7 @@ def command(
 def _volume(
     *,
     directory: Path | None,
+    mounted: bool,
     file: Path | None,
     capacity: int | None,
     device: Path | None,
@@ -84,8 +91,12 @@ def _volume(
     if sum(place is not None for place in (directory, file, device)) > 1:
         message = "a client has one volume: --directory, --file or --device"
         raise click.UsageError(message)
+    if mounted and directory is None:
+        message = "--mounted is about --directory, which is not given"
+        raise click.UsageError(message)
     if directory is not None:
-        return FileVolume(path=directory / DATA_FILE, capacity=capacity)
+        table = OWN_TABLE if mounted else None
+        return FileVolume(path=directory / DATA_FILE, capacity=capacity, mount_table=table)
     if file is not None:
         return FileVolume(path=file, capacity=capacity)
     return None if device is None else DeviceVolume(path=device, offset=offset, size=size)

@@ -1,0 +1,12 @@
+"""A host of the test's own."""
+
+from pathlib import Path
+
+import pytest
+
+from support.host_tree import HostTree
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> HostTree:
+    return HostTree(tmp_path / "host")

@@ -1,0 +1,54 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent import process
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_a_command_leaves_its_output_and_its_files(tmp_path: Path) -> None:
+    script = "echo out; echo err >&2; echo kept > file; exit 3"
+    finished = await process.run(("sh", "-c", script), directory=tmp_path, environment={"LC_ALL": "C"})
+    assert finished == process.Finished(exit_code=3, stdout="out\n", stderr="err\n", files={"file": "kept\n"})
+
+
+async def test_a_command_is_watched_from_its_start_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.01)
+    watched: list[int] = []
+
+    def watch(pid: int) -> None:
+        watched.append(pid)
+        if len(watched) == 3:
+            (tmp_path / "enough").touch()
+
+    script = "echo $$; until [ -e enough ]; do sleep 0.01; done"
+    finished = await process.run(("sh", "-c", script), directory=tmp_path, watch=watch)
+    assert finished.exit_code == 0
+    assert len(watched) >= 3
+    assert set(watched) == {int(finished.stdout)}
+
+
+async def test_a_cancelled_command_is_gone_with_its_children(tmp_path: Path) -> None:
+    script = "sleep 60 & echo $! > child; wait"
+    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    async with asyncio.timeout(10):
+        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
+            await asyncio.sleep(0.01)
+        child = int((tmp_path / "child").read_text())
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while is_running(child):
+            await asyncio.sleep(0.01)
+
+
+def test_what_a_process_has_written_is_what_the_kernel_says() -> None:
+    assert process.written_bytes(1) >= 0
+    assert process.written_bytes(2**31 - 1) == 0, "it is gone"

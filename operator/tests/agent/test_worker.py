@@ -1,0 +1,160 @@
+"""What an agent does with a volume, with tools that do as they are told and tools that do not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.agent import process
+from plimsoll.agent.host import Host
+from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.api.run import Precondition
+from plimsoll.api.state import TrialKey
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.messages import Arm, Prepare
+from plimsoll.tools.base import Command, TargetKind
+from plimsoll.tools.fio.tool import Fio
+
+MEBIBYTE = 2**20
+TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
+PREPARE = Prepare(discard=True, prefill=True, fill_percent=100, seed=1)
+ARM = Arm(
+    trial=TRIAL,
+    tool="fio",
+    parameters={"pattern": "randread", "blockSize": 4096, "rateIops": 500},
+    ramp_seconds=0,
+    runtime_seconds=1,
+    seed=1,
+    t0_nanoseconds=0,
+)
+
+
+class Told:
+    """Everything that a preparation told of its progress."""
+
+    def __init__(self) -> None:
+        self.bytes: list[tuple[int, int]] = []
+        self.words: list[str] = []
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        self.bytes.append((done, total))
+        if message:
+            self.words.append(message)
+
+
+def make_worker(directory: Path, fio: str, *, mount_table: Path | None = None) -> Worker:
+    volume = FileVolume(path=directory / "plimsoll.data", capacity=8 * MEBIBYTE, mount_table=mount_table)
+    work = directory / "work"
+    return Worker(client=0, node="here", volume=volume, directory=work, binaries={"fio": fio}, host=Host())
+
+
+def script(directory: Path, text: str) -> str:
+    path = directory / "fio"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+async def measured(worker: Worker) -> ClientDocument:
+    return await worker.measure(worker.arm(ARM), Clock(offset=0, error=0))
+
+
+async def test_a_failed_prefill_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, script(tmp_path, "echo fio: no space left >&2; exit 28"))
+    with pytest.raises(
+        PreparationError, match=r"prefill of .*plimsoll.data ended with exit code 28: fio: no space left"
+    ):
+        await worker.prepare(PREPARE, Told())
+
+
+async def test_a_failed_overwrite_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, script(tmp_path, "echo fio: medium error >&2; exit 1"))
+    order = Prepare(discard=False, prefill=False, precondition=Precondition(seconds=5), fill_percent=100, seed=1)
+    told = Told()
+    with pytest.raises(PreparationError, match=r"precondition of .* ended with exit code 1: fio: medium error"):
+        await worker.prepare(order, told)
+    assert told.words[0] == "overwriting at random, 0 of 5 s"
+
+
+async def test_a_tool_that_says_nothing_has_not_prepared_anything(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, script(tmp_path, "exit 0"))
+    with pytest.raises(PreparationError):
+        await worker.prepare(PREPARE, Told())
+    with pytest.raises(PreparationError, match="not prepared"):
+        worker.arm(ARM)
+
+
+async def test_a_directory_that_no_volume_is_mounted_at_is_not_written_to(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text("22 1 0:30 / / rw - overlay overlay rw\n")
+    worker = make_worker(tmp_path, script(tmp_path, "exit 0"), mount_table=table)
+    with pytest.raises(PreparationError, match="no volume is mounted at"):
+        await worker.prepare(PREPARE, Told())
+    assert not (tmp_path / "plimsoll.data").exists()
+
+
+async def test_a_volume_that_cannot_hold_a_block_of_the_overwrite_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, script(tmp_path, "exit 0"))
+    order = Prepare(
+        discard=False,
+        prefill=False,
+        precondition=Precondition(block_size=64 * MEBIBYTE, seconds=5),
+        fill_percent=100,
+        seed=1,
+    )
+    with pytest.raises(PreparationError, match="use a larger volume or smaller blocks"):
+        await worker.prepare(order, Told())
+
+
+def test_a_volume_must_be_prepared_before_a_tool_that_uses_it(tmp_path: Path) -> None:
+    with pytest.raises(PreparationError, match="the volume is not prepared"):
+        make_worker(tmp_path, "fio").arm(ARM)
+
+
+def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Network(Fio):
+        target = TargetKind.PEER
+
+        def command(self, parameters: Any, context: Any) -> Command:
+            return Command(argv=("iperf3",))
+
+    monkeypatch.setattr("plimsoll.agent.worker.TOOLS", {"fio": Network()})
+    worker = Worker(client=0, node="here", volume=None, directory=tmp_path, binaries={}, host=Host())
+    assert worker.arm(ARM).context.target.size == 0
+
+
+def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreparationError, match="tool dd is not known"):
+        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "dd"}))
+
+
+@pytest.mark.fio
+async def test_a_volume_is_filled_overwritten_measured_and_seen(tmp_path: Path, fio: str) -> None:
+    worker = make_worker(tmp_path, fio)
+    told = Told()
+    order = PREPARE.model_copy(update={"precondition": Precondition(seconds=1)})
+    assert await worker.prepare(order, told) == 8 * MEBIBYTE
+    assert told.bytes[-1] == (8 * MEBIBYTE, 8 * MEBIBYTE)
+    assert told.words[0] == "overwriting at random, 0 of 1 s"
+    document = await measured(worker)
+    assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
+    assert document.prefilled
+    assert document.measurement is not None
+    assert document.host is not None
+    assert document.host.seconds >= document.measurement.runtime / 10**9
+
+
+@pytest.mark.fio
+async def test_a_tool_that_measures_another_file_is_found_out(
+    tmp_path: Path, fio: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.1)
+    other = tmp_path / "other.data"
+    other.write_bytes(bytes(8 * MEBIBYTE))
+    astray = script(tmp_path, f'exec bash -c \'exec {fio} "${{@/plimsoll.data/other.data}}"\' fio "$@"')
+    worker = make_worker(tmp_path, astray)
+    await worker.prepare(Prepare(discard=False, prefill=False, fill_percent=100, seed=1), Told())
+    document = await measured(worker)
+    assert document.exit_code == 0, document.stderr_tail
+    assert document.foreign_target == f"the tool had {other} open, and never {tmp_path / 'plimsoll.data'}"
