@@ -4,8 +4,9 @@
 #   capture_fio.sh <fio binary> <output directory>
 #
 # Per case: fio-<version>-<case>.json (what --output received), .exit (exit code), and the logs
-# fio-<version>-<case>_{iops,bw}.<job>.log. A killed fio may leave no document: then there is no .json. The device cases
-# need root: a loop device and a tmpfs. Every run is short and most are rate-limited, to keep the files small.
+# fio-<version>-<case>_{iops,bw,clat_hist}.<job>.log. A killed fio may leave no document: then there is no .json. The
+# device cases need root: a loop device and a tmpfs. Every run is short and most are rate-limited, to keep the files
+# small.
 set -euo pipefail
 
 (($# == 2)) || { echo "usage: $0 <fio binary> <output directory>" >&2; exit 2; }
@@ -35,7 +36,7 @@ always=(
     --ioengine=libaio --direct=1 --thread=1 --group_reporting=0 --allow_file_create=0
     --randseed=20240601 --norandommap=1 --random_generator=tausworthe64 --refill_buffers=1 --continue_on_error=none
     --lat_percentiles=1 --clat_percentiles=1 --slat_percentiles=1 --percentile_list=50:90:95:99:99.9:99.99
-    --log_avg_msec=1000 --per_job_logs=1
+    --log_avg_msec=1000 --log_hist_msec=1000 --per_job_logs=1
 )
 timed=(--time_based=1 --runtime=5)
 
@@ -46,7 +47,7 @@ start() {
     echo "$name" >&2
     rm -f "$out/$name.json" "$out/$name.exit" "$out/${name}"_*.log
     "$fio" --output="$name.json" --name="${name#"$version-"}" "${always[@]}" \
-        --write_iops_log="$name" --write_bw_log="$name" "$@" &
+        --write_iops_log="$name" --write_bw_log="$name" --write_hist_log="$name" "$@" &
     fio_pid=$!
 }
 
@@ -68,12 +69,18 @@ sync "$data"
 size=(--filename="$data" --size=64M)
 
 capture prefill "${size[@]}" --rw=write --bs=1M --iodepth=8 --end_fsync=1 --rate=20M
+capture precondition "${size[@]}" --time_based=1 --runtime=3 --rw=randwrite --bs=64k --iodepth=16 --end_fsync=1 \
+    --rate=20M
 capture randread-4k-qd16 "${size[@]}" "${timed[@]}" --rw=randread --bs=4k --iodepth=16 --rate_iops=2000
 capture randwrite-4k-qd1 "${size[@]}" "${timed[@]}" --rw=randwrite --bs=4k --iodepth=1 --rate_iops=500
 capture randrw70-8k "${size[@]}" "${timed[@]}" --rw=randrw --rwmixread=70 --bs=8k --iodepth=8 --rate_iops=700,300
 capture write-fsync "${size[@]}" "${timed[@]}" --rw=write --bs=4k --iodepth=1 --fsync=8 --rate_iops=500
 capture numjobs2 "${size[@]}" "${timed[@]}" --rw=randread --bs=4k --iodepth=4 --numjobs=2 --rate_iops=800
 capture ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=4 --rw=randread --bs=4k --iodepth=4 --rate_iops=1000
+capture randrw-jobs2-ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=5 --rw=randrw --rwmixread=70 --bs=8k \
+    --iodepth=4 --numjobs=2 --rate_iops=350,150
+# As deep as where old versions logged empty histograms.
+capture read-128k-qd256 "${size[@]}" "${timed[@]}" --rw=read --bs=128k --iodepth=256 --rate_iops=1000
 # 500 operations at once, then nothing for 2.6 s, and so on.
 capture stall "${size[@]}" --time_based=1 --runtime=8 --rw=randread --bs=4k --iodepth=1 \
     --thinktime=2600000 --thinktime_blocks=500

@@ -22,6 +22,11 @@ _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
         ),
         "write-fsync": FioParameters.model_validate({"pattern": "write", "fsyncEvery": 8}),
         "numjobs2": FioParameters(io_depth=4, jobs=2),
+        "randrw-jobs2-ramp": FioParameters.model_validate(
+            {"pattern": "randrw", "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "readPercent": 70}
+        ),
+        "read-128k-qd256": FioParameters.model_validate({"pattern": "read", "blockSize": "128Ki", "ioDepth": 256}),
+        "noise": FioParameters.model_validate({"engine": "psync"}),
         "trim": FioParameters.model_validate({"pattern": "randtrim", "blockSize": "64Ki", "ioDepth": 4}),
         "io-error": FioParameters.model_validate({"pattern": "read", "blockSize": "64Ki", "ioDepth": 4}),
         "no-space": FioParameters.model_validate({"pattern": "write", "blockSize": "64Ki", "ioDepth": 4}),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.command import measure_command
+from plimsoll.tools.fio.command import measure_command, slice_seconds
 from plimsoll.tools.fio.parameters import Engine, Pattern
 
 MEBIBYTE = 2**20
@@ -74,7 +74,7 @@ def test_what_makes_a_measurement_honest_is_always_set(
         "lat_percentiles": "1", "clat_percentiles": "1", "slat_percentiles": "1", "per_job_logs": "1",
         "percentile_list": "50:90:95:99:99.9:99.99", "log_avg_msec": "1000", "output": "/work/fio.json",
         "output-format": "json+", "eta": "never", "write_iops_log": "/work/fio", "write_bw_log": "/work/fio",
-        "randrepeat": "0",
+        "randrepeat": "0", "write_hist_log": "/work/fio", "log_hist_msec": "3000",
     }  # fmt: skip
     assert always.items() <= given_options.items()
     assert given_options["direct"] == str(int(parameters.direct_io))
@@ -112,6 +112,17 @@ def test_random_jobs_share_the_whole_target(pattern: Pattern, jobs: int) -> None
     given_options = measured(FioParameters(pattern=pattern, jobs=jobs), device(offset=MEBIBYTE))
     assert (given_options["offset"], given_options["size"]) == (str(MEBIBYTE), str(64 * MEBIBYTE))
     assert "offset_increment" not in given_options
+
+
+@given(st.integers(1, 24 * 3600))
+def test_latency_is_logged_in_slices_that_are_neither_short_nor_many(runtime: int) -> None:
+    """A line of the log has 1856 numbers; their count bounds what fio and the agent hold in memory."""
+    seconds = slice_seconds(Timing(ramp_seconds=0, runtime_seconds=runtime))
+    assert seconds >= 1
+    assert runtime // seconds <= 39
+    assert runtime < 20 or runtime // seconds >= 20
+    digits = 15
+    assert 2 * 40 * 1856 * (digits + len(", ")) < 64 * MEBIBYTE
 
 
 def test_mixed_pattern_names_share_and_rates() -> None:

@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from plimsoll.api.run import Precondition
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import FIO, FioParameters, parse_prefill, prefill_command
+from plimsoll.tools.fio import (
+    FIO,
+    FioParameters,
+    parse_precondition,
+    parse_prefill,
+    precondition_command,
+    prefill_command,
+)
 
 MEBIBYTE = 2**20
 pytestmark = pytest.mark.fio
@@ -67,5 +75,18 @@ def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path,
     assert (measurement.errors, measurement.warnings) == ((), ())
     assert measurement.runtime == pytest.approx(3 * 10**9, rel=0.1)
     assert all(sample.ios > 0 for sample in measurement.operations)
+    assert all(sample.slices is not None for sample in measurement.operations if sample.cells)
     rate = sum(sample.ios for sample in measurement.operations if sample.cells) / (measurement.runtime / 10**9)
     assert rate <= (parameters.rate_iops or 0) * 1.3
+
+
+def test_precondition_overwrites_the_target_and_nothing_else(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
+    path, start = Path(target.path), target.offset
+    before = path.read_bytes()
+    command = precondition_command(target, Precondition(block_size=65536, seconds=1), 5, str(tmp_path))
+    written = parse_precondition(run(fio, command, tmp_path), target)
+    after = path.read_bytes()
+    assert written > 0
+    assert len(after) == len(before)
+    assert after[:start] == before[:start]
+    assert after[start:] != before[start:]

@@ -5,62 +5,69 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
+from plimsoll.measure.sample import Cells
 from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
 
 READ = Operation.READ
 
 
 def totals(ios: int, milliseconds: int, *, in_flight: int = 1) -> Totals:
-    return Totals(ios=ios, bytes=ios * 4096, milliseconds=milliseconds, in_flight=in_flight)
+    return Totals(ios=ios, milliseconds=milliseconds, in_flight=in_flight)
 
 
 def log_of(*rows: tuple[int, int], direction: int = 0) -> str:
     return "".join(f"{time}, {rate}, {direction}, 0, 0\n" for time, rate in rows)
 
 
-def rounded(logs: list[str], expected: Totals) -> list[float]:
-    return [round(count) for count in cells_of(logs, READ, 1.0, expected).ios]
+def cells(log: str, expected: Totals, *, operation: Operation = READ, unit: float = 1.0) -> Cells:
+    return cells_of([(log, expected)], operation, unit=unit, size=4096)
+
+
+def rounded(log: str, expected: Totals) -> list[float]:
+    return [round(count) for count in cells(log, expected).ios]
 
 
 def test_line_is_for_its_nominal_interval_and_gaps_are_zero() -> None:
-    assert rounded([log_of((999, 600), (2999, 600), (5999, 600))], totals(1800, 6001)) == [600, 0, 600, 0, 0, 600, 0]
+    assert rounded(log_of((999, 600), (2999, 600), (5999, 600)), totals(1800, 6001)) == [600, 0, 600, 0, 0, 600, 0]
 
 
 def test_interval_that_was_not_logged_gets_what_is_missing() -> None:
-    assert rounded([log_of((1000, 100), (2000, 100))], totals(290, 3000)) == [100, 100, 90]
-    assert rounded([log_of((1000, 100), (2000, 100))], totals(250, 2500)) == [100, 100, 50]
+    assert rounded(log_of((1000, 100), (2000, 100)), totals(290, 3000)) == [100, 100, 90]
+    assert rounded(log_of((1000, 100), (2000, 100)), totals(250, 2500)) == [100, 100, 50]
 
 
 def test_whole_interval_and_a_bit_may_lack_lines() -> None:
-    assert rounded([log_of((1000, 100), (2000, 100))], totals(305, 3050)) == [100, 100, 100, 5]
+    assert rounded(log_of((1000, 100), (2000, 100)), totals(305, 3050)) == [100, 100, 100, 5]
 
 
 def test_stall_at_the_end_is_not_filled_up() -> None:
     """A freeze from 2 s to 5.2 s ends in the one operation that was in flight."""
-    assert rounded([log_of((1000, 500), (2000, 500))], totals(1001, 5200)) == [500, 500, 0, 0, 0, 1]
+    assert rounded(log_of((1000, 500), (2000, 500)), totals(1001, 5200)) == [500, 500, 0, 0, 0, 1]
 
 
 def test_distance_between_neighbouring_lines_counts() -> None:
     """The second line came 40 ms late, and holds 1.04 s."""
     late = log_of((1000, 1000), (2040, 1000), (3000, 1000))
-    assert rounded([late], totals(3000, 3000)) == pytest.approx([1000, 1040, 960], abs=2)
+    assert rounded(late, totals(3000, 3000)) == pytest.approx([1000, 1040, 960], abs=2)
 
 
 def test_only_lines_of_the_operation_count() -> None:
     mixed = log_of((1000, 100), (2000, 100)) + log_of((1000, 7), (2000, 7), direction=1)
-    assert rounded([mixed], totals(200, 2001)) == [100, 100, 0]
-    assert [round(count) for count in cells_of([mixed], Operation.WRITE, 1.0, totals(14, 2001)).ios] == [7, 7, 0]
+    assert rounded(mixed, totals(200, 2001)) == [100, 100, 0]
+    assert [round(count) for count in cells(mixed, totals(14, 2001), operation=Operation.WRITE).ios] == [7, 7, 0]
 
 
 def test_jobs_are_added() -> None:
-    logs = [log_of((1000, 100), (2001, 100)), log_of((999, 50), (1999, 50))]
-    assert rounded(logs, totals(300, 2001, in_flight=2)) == [150, 150, 0]
+    jobs = [(log_of((1000, 100), (2001, 100)), totals(200, 2001)), (log_of((999, 50), (1999, 50)), totals(100, 2001))]
+    found = cells_of(jobs, READ, unit=1.0, size=512)
+    assert [round(count) for count in found.ios] == [150, 150, 0]
+    assert math.fsum(found.bytes) == pytest.approx(300 * 512)
 
 
-def test_last_interval_may_be_logged_for_one_job_only() -> None:
-    logs = [log_of((1000, 100), (2000, 100), (3001, 100)), log_of((1000, 100), (2000, 100))]
-    assert rounded(logs, totals(600, 3000)) == [200, 200, 200]
-    assert rounded(logs, totals(500, 3000)) == pytest.approx([200, 200, 100], abs=1)
+def test_what_one_job_lacks_is_not_taken_from_another() -> None:
+    whole, cut = log_of((1000, 100), (2000, 100), (3000, 100), (4000, 100)), log_of((1000, 100), (2000, 100))
+    with pytest.raises(SeriesError, match="of 400 operations"):
+        cells_of([(whole, totals(400, 4001)), (cut, totals(400, 4001))], READ, unit=1.0, size=512)
 
 
 def test_slow_operations_are_told_exactly_by_the_finer_log() -> None:
@@ -68,7 +75,7 @@ def test_slow_operations_are_told_exactly_by_the_finer_log() -> None:
     assert kind == "bw"
     # Three operations of 1 MiB in 1.001 s, in KiB/s.
     log = log_of((1001, 3 * 1024 * 1000 // 1001), (2001, 3 * 1024), (3001, 3 * 1024))
-    assert list(cells_of([log], READ, unit, totals(9, 3001)).ios) == [3, 3, 3, 0]
+    assert list(cells(log, totals(9, 3001), unit=unit).ios) == [3, 3, 3, 0]
 
 
 def test_smallest_blocks_are_told_by_the_log_of_operations() -> None:
@@ -78,18 +85,18 @@ def test_smallest_blocks_are_told_by_the_log_of_operations() -> None:
 def test_low_rate_survives_rounding_of_every_line() -> None:
     """Ten operations in 1.001 s are logged as 9 per second."""
     rows = [(second * 1000, 9 if second % 2 else 10) for second in range(1, 61)]
-    ios = cells_of([log_of(*rows)], READ, 1.0, totals(600, 60001)).ios
+    ios = cells(log_of(*rows), totals(600, 60001)).ios
     assert math.fsum(ios) == pytest.approx(600)
     assert all(count == pytest.approx(10, abs=1.1) for count in ios[:60])
 
 
 def test_nothing_done_is_all_zero() -> None:
-    cells = cells_of([""], READ, 1.0, totals(0, 2001))
-    assert (cells.ios, cells.bytes) == ((0, 0, 0), (0, 0, 0))
+    nothing = cells("", totals(0, 2001))
+    assert (nothing.ios, nothing.bytes) == ((0, 0, 0), (0, 0, 0))
 
 
 def test_run_within_one_interval_has_one_cell() -> None:
-    assert rounded([""], totals(70, 700)) == [70]
+    assert rounded("", totals(70, 700)) == [70]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +116,7 @@ def test_run_within_one_interval_has_one_cell() -> None:
 )
 def test_log_that_cannot_be_believed_is_refused(log: str, expected: Totals, words: str) -> None:
     with pytest.raises(SeriesError, match=words):
-        cells_of([log], READ, 1.0, expected)
+        cells(log, expected)
 
 
 @given(
@@ -127,9 +134,9 @@ def test_what_a_log_says_is_found_again(counts: list[int], jitters: list[int], r
             rows.append((time, count * 1000 // (time - before)))
         before = time
     after = rest * min(counts) // 1000
-    cells = cells_of([log_of(*rows)], READ, 1.0, totals(sum(counts) + after, 1000 * len(counts) + rest + 1)).ios
-    assert math.fsum(cells) == pytest.approx(sum(counts) + after)
-    *closed, last = zip(cells, counts, strict=False)
+    found = cells(log_of(*rows), totals(sum(counts) + after, 1000 * len(counts) + rest + 1)).ios
+    assert math.fsum(found) == pytest.approx(sum(counts) + after)
+    *closed, last = zip(found, counts, strict=False)
     for cell, count in closed:
         assert cell == pytest.approx(count, rel=0.02, abs=2)
         assert (cell == 0) == (count == 0)

@@ -4,28 +4,29 @@ Taken from the document are totals, moments and histograms. fio's own minimum, m
 intervals without I/O, and its percentiles cannot be merged; they are never read.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from errno import errorcode
 
-from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.histogram import Histogram, UnknownBinError, index_of_midpoint
+from plimsoll.api.names import Operation
 from plimsoll.measure.latency import merge_samples
-from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError
-from plimsoll.tools.fio.command import DOCUMENT, JOB, LOG_MILLISECONDS, log_name
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, Node, lines, read_document, shown
+from plimsoll.tools.fio.command import DOCUMENT, JOB
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, Node, lines, read_document
 from plimsoll.tools.fio.fields import DIRECTION_FIELDS, JOB_FIELDS, LATENCY_FIELDS, ROOT_FIELDS, SYNC_FIELDS
+from plimsoll.tools.fio.latency import read_latency
+from plimsoll.tools.fio.logs import LogReader
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
 
 DIRECTIONS = (Operation.READ, Operation.WRITE, Operation.TRIM)
+LATENCY_KINDS = ("lat_ns", "clat_ns", "slat_ns")
 MAX_MESSAGES = 50
 """Of errors and of warnings; a broken device says the same thing very often."""
 
 _NANOSECONDS = 10**6  # in a millisecond
-_BIN = re.compile(r"\d{1,19}", re.ASCII)
+_MAX_DIFFERENCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +53,8 @@ class _Window:
     is_estimated: bool
 
 
-def parse_measurement(parameters: FioParameters, output: Output) -> Measurement:
-    """Read the output of a measurement.
+def parse_measurement(parameters: FioParameters, output: Output, slice_seconds: int) -> Measurement:
+    """Read the output of a measurement whose latency was logged in slices of that width.
 
     Raises:
         OutputError: there is no document, or a field is missing, not what it should be, or of an unknown layout.
@@ -62,9 +63,16 @@ def parse_measurement(parameters: FioParameters, output: Output) -> Measurement:
     found = read_output(output)
     jobs = jobs_named(found.root, JOB, count=parameters.jobs)
     window = _window([_span(job, found.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs])
-    samples = [_sample(jobs, operation, parameters.block_size) for operation in _operations(parameters, jobs)]
-    reader = _SeriesReader(parameters=parameters, files=output.files, window=window)
-    with_series = [reader.add(sample) for sample in samples]
+    samples = [_sample(jobs, operation, parameters) for operation in _operations(parameters, jobs)]
+    reader = LogReader(
+        parameters=parameters,
+        files=output.files,
+        jobs=jobs,
+        milliseconds=window.milliseconds,
+        spread=window.spread,
+        slice_seconds=slice_seconds,
+    )
+    logged = [reader.add(sample) for sample in samples]
     warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
         tool="fio",
@@ -72,9 +80,12 @@ def parse_measurement(parameters: FioParameters, output: Output) -> Measurement:
         started_at=window.start * _NANOSECONDS,
         start_is_estimated=window.is_estimated,
         runtime=window.milliseconds * _NANOSECONDS,
-        operations=tuple(sample for sample, _ in with_series),
+        operations=tuple(sample for sample, _ in logged),
+        submitters=parameters.jobs,
+        in_flight=parameters.in_flight,
+        bypasses_cache=parameters.direct_io,
         errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
-        warnings=bounded([*warnings, *_remarks(output, found.noise), *(text for _, text in with_series if text)]),
+        warnings=bounded([*warnings, *_remarks(output, found.noise), *(text for _, texts in logged for text in texts)]),
     )
 
 
@@ -162,11 +173,24 @@ def _span(job: Node, printed_at: int) -> _Span:
     `job_start` (fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the start is that of a job
     which ended when the document was printed; fio 3.39 prints it a quarter of a second later.
     """
-    runtimes = [job.child(operation).count("runtime", at_most=MAX_MILLISECONDS) for operation in DIRECTIONS]
-    runtime = max(runtimes) or job.count("job_runtime", at_most=MAX_MILLISECONDS)
+    runtime = _runtime(job)
     start = job.count("job_start", at_most=MAX_MILLISECONDS) if "job_start" in job.fields else 0
     estimate = max(0, printed_at - runtime)
     return _Span(start=start or estimate, end=(start or estimate) + runtime, is_estimated=not start)
+
+
+def _runtime(job: Node) -> int:
+    """Return for how many milliseconds a job measured, 0 if it never ran.
+
+    Raises:
+        OutputError: the directions' time is not that of the job, which 3.33 and 3.39 print a millisecond shorter.
+
+    """
+    whole = job.count("job_runtime", at_most=MAX_MILLISECONDS)
+    longest = max(job.child(operation).count("runtime", at_most=MAX_MILLISECONDS) for operation in DIRECTIONS)
+    if longest and abs(longest - whole) > _MAX_DIFFERENCE:
+        raise OutputError(f"{job.path}.job_runtime is {whole} ms, but the longest runtime of a direction {longest} ms")
+    return longest or whole
 
 
 def _window(spans: Sequence[_Span]) -> _Window:
@@ -185,7 +209,7 @@ def _operations(parameters: FioParameters, jobs: Sequence[Node]) -> Iterator[Ope
     return (operation for operation in (*DIRECTIONS, Operation.SYNC) if operation in asked or _timed(jobs, operation))
 
 
-def _sample(jobs: Sequence[Node], operation: Operation, block_size: int) -> OperationSample:
+def _sample(jobs: Sequence[Node], operation: Operation, parameters: FioParameters) -> OperationSample:
     """Add up what all jobs did.
 
     The number of operations is that of the timed ones: those that completed while measuring. `total_ios` counts those
@@ -193,53 +217,37 @@ def _sample(jobs: Sequence[Node], operation: Operation, block_size: int) -> Oper
     job: that of the operation whose completion ended the ramp.
     """
     directions = [job.child(operation) for job in jobs]
-    latency = _merged([_latency(direction.child("lat_ns")) for direction in directions])
+    for job in jobs:
+        _check_bytes(job, operation, parameters.block_size)
+    latency = _merged([read_latency(direction.child("lat_ns")) for direction in directions])
     if operation is Operation.SYNC:
         return OperationSample(operation=operation, ios=latency.count, bytes=0, latency=latency)
     return OperationSample(
         operation=operation,
         ios=latency.count,
-        bytes=min(sum(direction.count("io_bytes") for direction in directions), latency.count * block_size),
+        bytes=min(sum(direction.count("io_bytes") for direction in directions), latency.count * parameters.block_size),
         short_ios=sum(direction.count("short_ios") for direction in directions),
         dropped_ios=sum(direction.count("drop_ios") for direction in directions),
         latency=latency,
+        submission_nanoseconds=None if parameters.engine.is_synchronous else _submission(directions),
     )
 
 
-def _latency(node: Node) -> LatencySample:
-    """Return one job's latency.
-
-    Raises:
-        OutputError: naming the field; also if the histogram does not hold exactly the timed operations.
-
-    """
-    count = node.count("N")
-    if not count:
-        return LatencySample(kind=LatencyKind.FULL)
-    histogram = _histogram(node.child("bins"))
-    if histogram.total != count:
-        raise OutputError(f"{node.path}.bins holds {histogram.total} operations, but N is {count}")
-    return LatencySample(
-        kind=LatencyKind.FULL,
-        count=count,
-        mean_nanoseconds=node.number("mean"),
-        standard_deviation_nanoseconds=node.number("stddev"),
-        min_nanoseconds=node.count("min"),
-        max_nanoseconds=node.count("max"),
-        histogram=histogram.encode(),
-    )
+def _check_bytes(job: Node, operation: Operation, block_size: int) -> None:
+    """Refuse fewer bytes than a job's operations have, unless it says that one failed, was short or was dropped."""
+    direction = job.child(operation)
+    if operation is Operation.SYNC or job.count("error") or direction.count("short_ios") + direction.count("drop_ios"):
+        return
+    found, ios = direction.count("io_bytes"), direction.child("lat_ns").count("N")
+    if found < ios * block_size:
+        raise OutputError(f"{direction.path}.io_bytes is {found}, but {ios} operations of {block_size} bytes completed")
 
 
-def _histogram(bins: Node) -> Histogram:
-    counts: dict[int, int] = {}
-    for key in bins.fields:
-        try:
-            # Text that is no number is not a bin either.
-            index = index_of_midpoint(int(key) if _BIN.fullmatch(key) else -1)
-        except UnknownBinError:
-            raise OutputError(f"{bins.path}.{shown(key)} is not a bin of the known histogram layout") from None
-        counts[index] = counts.get(index, 0) + bins.count(key)
-    return Histogram(counts=counts)
+def _submission(directions: Sequence[Node]) -> float | None:
+    """Return the mean time that submitting an operation took over all jobs, None if none was timed."""
+    timed = [read_latency(direction.child("slat_ns")) for direction in directions]
+    count = sum(latency.count for latency in timed)
+    return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
 
 
 def _merged(samples: Sequence[LatencySample]) -> LatencySample:
@@ -253,42 +261,6 @@ def _merged(samples: Sequence[LatencySample]) -> LatencySample:
         max_nanoseconds=latency.max_nanoseconds or 0,
         histogram=latency.histogram,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SeriesReader:
-    """Adds series from the logs to samples."""
-
-    parameters: FioParameters
-    files: Mapping[str, str]
-    window: _Window
-
-    def add(self, sample: OperationSample) -> tuple[OperationSample, str]:
-        """Return the sample with its series, or without and the reason why. Syncs are not logged by fio."""
-        if sample.operation is Operation.SYNC:
-            return sample, ""
-        try:
-            return sample.model_copy(update={"cells": self._cells(sample)}), ""
-        except SeriesError as error:
-            return sample, f"no series of {sample.operation} operations: {error}"
-
-    def _cells(self, sample: OperationSample) -> Cells:
-        if self.window.spread > LOG_MILLISECONDS // 4:
-            raise SeriesError(f"the jobs began to measure {self.window.spread} ms apart")
-        kind, unit = finest_log(self.parameters.block_size)
-        logs = [self._log(log_name(kind, job)) for job in range(1, self.parameters.jobs + 1)]
-        totals = Totals(
-            ios=sample.ios,
-            bytes=sample.bytes,
-            milliseconds=self.window.milliseconds,
-            in_flight=self.parameters.io_depth * self.parameters.jobs,
-        )
-        return cells_of(logs, sample.operation, unit, totals)
-
-    def _log(self, name: str) -> str:
-        if name not in self.files:
-            raise SeriesError(f"{name} is missing")
-        return self.files[name]
 
 
 def _other_jobs(root: Node) -> Iterator[str]:
@@ -309,5 +281,6 @@ def _unknown_paths(root: Node) -> Iterator[str]:
         for operation in DIRECTIONS:
             direction = job.child(operation)
             yield from direction.unknown(DIRECTION_FIELDS)
-            yield from direction.child("lat_ns").unknown(LATENCY_FIELDS)
+            for kind in LATENCY_KINDS:
+                yield from direction.child(kind).unknown(LATENCY_FIELDS)
         yield from job.child(Operation.SYNC).unknown(SYNC_FIELDS)

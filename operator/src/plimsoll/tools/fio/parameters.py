@@ -165,6 +165,11 @@ class FioParameters(ToolParameters):
             return {}
         return {operation: self.rate_iops * share // (100 * self.jobs) for operation, share in self.shares.items()}
 
+    @property
+    def in_flight(self) -> int | None:
+        """Operations that all jobs together keep in flight all the time, None if they wait for something besides."""
+        return None if self.rate_iops or self.fsync_every else self.io_depth * self.jobs
+
     def label(self) -> str:
         """Return the parameters as people say them: `randrw 70/30 8Ki qd4 x2 jobs`."""
         shares = "/".join(str(share) for share in self.shares.values())

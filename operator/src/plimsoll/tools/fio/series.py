@@ -24,13 +24,16 @@ from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 MAX_DEVIATION = 0.005
 """Part of the total by which the lines may be wrong before they are scaled to it."""
 
+MAX_JITTER = WIDTH // 4
+"""Milliseconds by which a line may lie beside its interval's end."""
+DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
+"""Operation -> its number in a log."""
+
 _MAX_CELLS = 200_000
-_MAX_JITTER = WIDTH // 4
 # A line is written when the helper thread wakes up; an interval that ended so shortly before fio did may lack one.
 _LATE = WIDTH // 10
 _MAX_TAIL_RATE = 1.5
 _LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
-_DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
 
 
 class SeriesError(ValueError):
@@ -39,18 +42,16 @@ class SeriesError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What is known exactly of one operation, over all jobs.
+    """What is known exactly of one operation of one job.
 
     Attributes:
         ios: completed operations.
-        bytes: all of the same size.
         milliseconds: measured time.
         in_flight: operations that can complete at once.
 
     """
 
     ios: int
-    bytes: int
     milliseconds: int
     in_flight: int
 
@@ -67,32 +68,35 @@ def finest_log(block_size: int) -> tuple[str, float]:
     return ("bw", kibibyte / block_size) if block_size >= kibibyte else ("iops", 1.0)
 
 
-def cells_of(logs: Iterable[str], operation: Operation, unit: float, totals: Totals) -> Cells:
-    """Return the series of one operation over all jobs.
+def cells_of(jobs: Iterable[tuple[str, Totals]], operation: Operation, *, unit: float, size: float) -> Cells:
+    """Return the series of one operation over all jobs, which measured at the same time.
 
     Args:
-        logs: one for each job.
+        jobs: the log and the totals of each.
         operation: lines of others are skipped.
         unit: operations per second that a rate of 1 stands for.
-        totals: of all the jobs.
+        size: bytes of an operation.
 
     Raises:
-        SeriesError: a log is damaged, or disagrees with the totals.
+        SeriesError: a log is damaged, or disagrees with its job's totals.
 
     """
+    each = [_cells(_counts(_lines(log, operation), unit), unit, totals) for log, totals in jobs]
+    ios = [math.fsum(counts) for counts in zip(*each, strict=True)]
+    return Cells(width_nanoseconds=WIDTH * 10**6, ios=tuple(ios), bytes=tuple(count * size for count in ios))
+
+
+def _cells(counts: Mapping[int, int], unit: float, totals: Totals) -> list[float]:
     number = -(-totals.milliseconds // WIDTH)
     if number > _MAX_CELLS:
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
-    jobs = [_counts(_lines(log, operation), unit) for log in logs]
-    ios = _reconciled(
-        _gridded(jobs, number),
-        logged=min(max(counts, default=0) for counts in jobs),
+    return _reconciled(
+        _gridded(counts, number),
+        logged=max(counts, default=0),
         totals=totals,
         # Rounding cost up to one unit a line; the operation whose completion ended the ramp is logged, but not timed.
-        allowed=sum(len(counts) * unit + 1 for counts in jobs),
+        allowed=len(counts) * unit + 1,
     )
-    size = totals.bytes / totals.ios if totals.ios else 0.0
-    return Cells(width_nanoseconds=WIDTH * 10**6, ios=tuple(ios), bytes=tuple(count * size for count in ios))
 
 
 def _lines(log: str, operation: Operation) -> list[_Line]:
@@ -101,7 +105,7 @@ def _lines(log: str, operation: Operation) -> list[_Line]:
         match = _LINE.fullmatch(text.strip())
         if match is None:
             raise SeriesError(f"line {number} of the log is damaged")
-        if int(match[3]) == _DIRECTIONS[operation]:
+        if int(match[3]) == DIRECTIONS[operation]:
             found.append(_Line(milliseconds=int(match[1]), rate=int(match[2])))
     return found
 
@@ -125,26 +129,25 @@ def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
 
 def _slot(line: _Line) -> int:
     slot = (line.milliseconds + WIDTH // 2) // WIDTH
-    if abs(line.milliseconds - slot * WIDTH) > _MAX_JITTER:
+    if abs(line.milliseconds - slot * WIDTH) > MAX_JITTER:
         raise SeriesError(f"the line of the log at {line.milliseconds} ms does not lie on an interval of {WIDTH} ms")
     return slot
 
 
-def _gridded(jobs: Iterable[Mapping[int, int]], number: int) -> list[float]:
+def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
     """Return one cell for each interval, zero where there is no line."""
     cells = [0.0] * number
-    for counts in jobs:
-        for slot, count in counts.items():
-            if not 1 <= slot <= number:
-                raise SeriesError(f"the log has a line at {slot * WIDTH} ms, when measuring had ended")
-            cells[slot - 1] += count
+    for slot, count in counts.items():
+        if not 1 <= slot <= number:
+            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, when measuring had ended")
+        cells[slot - 1] = count
     return cells
 
 
 def _reconciled(cells: Sequence[float], *, logged: int, totals: Totals, allowed: float) -> list[float]:
     """Add what was not logged to the last cells, and scale what was, so that all add up to the total.
 
-    `logged` is the number of the last cell for which every job has a line. The lines may be wrong by `MAX_DEVIATION`,
+    `logged` is the number of the last cell with a line. The lines may be wrong by `MAX_DEVIATION`,
     or by `allowed` operations if that is more.
     """
     # Whatever ended well before fio did would have a line, had it held any I/O: there zero is zero.

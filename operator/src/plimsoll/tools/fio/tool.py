@@ -15,7 +15,7 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
 )
-from plimsoll.tools.fio.command import measure_command
+from plimsoll.tools.fio.command import measure_command, slice_seconds
 from plimsoll.tools.fio.output import parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
 
@@ -41,8 +41,7 @@ class Fio:
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        del context
-        return parse_measurement(_own(parameters), output)
+        return parse_measurement(_own(parameters), output, slice_seconds(context.timing))
 
 
 FIO: Tool = Fio()
