@@ -124,6 +124,6 @@ def test_seed_is_a_natural_number(seed: str) -> None:
 def test_command_line_names_its_commands() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0
-    for name in ("plan", "run", "results"):
+    for name in ("plan", "run", "results", "compare", "noise", "percentile"):
         assert f"\n  {name} " in result.output
     assert CliRunner().invoke(main, ["bogus"]).exit_code == 2

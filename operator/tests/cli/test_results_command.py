@@ -10,11 +10,14 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Finding, Stalls, Steadiness, SteadyState, Trial
 from plimsoll.cli import main
-from plimsoll.cli.rows import rows
-from plimsoll.cli.table import NO_TERMINAL_COLUMNS, results_table, stdout_console
+from plimsoll.cli.fitted import NO_TERMINAL_COLUMNS, stdout_console
+from plimsoll.cli.results import explanations
+from plimsoll.cli.rows import Row, rows
+from plimsoll.cli.table import results_table
 from plimsoll.conductor.sink import RESULTS_DIRECTORY
+from support import repeated
 
 NAMES = ["random-read", "mixed-with-quite-a-long-name", "random-write"]
 
@@ -54,6 +57,32 @@ def test_row_holds_what_the_summary_says(results: list[BenchmarkResult]) -> None
     assert row.latency_p50_nanoseconds == 612_000
     assert row.latency_p99_nanoseconds == 12_500_000
     assert row.latency_max_nanoseconds == 31_000_000
+
+
+def test_row_has_the_longest_stall_and_whether_every_trial_was_steady() -> None:
+    steady, unsteady = (
+        Steadiness(attained=attained, rounds=(1.0,) * 5, range_ratio=0, slope_ratio=0) for attained in (True, False)
+    )
+
+    def row(*trials: tuple[Steadiness | None, float]) -> Row:
+        measured_trials = [judged_trial(number, steadiness, stall) for number, (steadiness, stall) in enumerate(trials)]
+        return next(rows([repeated.result(measured_trials)]))
+
+    one = row((steady, 0.0), (unsteady, 2.5), (steady, 1.0))
+    assert (one.stall_seconds, one.steady) == (2.5, False)
+    assert row((steady, 0.0), (None, 0.0)).steady is True
+    assert row((None, 0.0)).steady is None
+
+
+def judged_trial(number: int, steadiness: Steadiness | None, stall: float) -> Trial:
+    state = SteadyState(round_seconds=10, rate=steadiness) if steadiness else None
+    operation = repeated.measured(1000).model_copy(update={"steady_state": state})
+    stalls = Stalls(seconds=stall, worst_client_seconds=stall)
+    return repeated.trial(number, operation).model_copy(update={"stalls": stalls})
+
+
+def test_row_without_series_knows_nothing_of_stalls(results: list[BenchmarkResult]) -> None:
+    assert next(rows(results)).stall_seconds is None
 
 
 # Table
@@ -135,6 +164,28 @@ def test_table_is_printed(directory: Path) -> None:
     assert "21,700 ± 9,503" in text
 
 
+def test_every_reason_is_explained_once_below_the_table(directory: Path) -> None:
+    lines = run(str(directory)).splitlines()
+    assert lines[-3:] == [
+        "PassesMissing (Suspect) at mixed-with-quite-a-long-name-000: measured 1, limit 2",
+        "LowOverlap (Suspect) at mixed-with-quite-a-long-name-000: measured 1, limit 2",
+        "NoTrialCounts (Invalid) at random-write-000: measured 1, limit 2",
+    ]
+
+
+def test_reason_of_several_points_is_explained_at_its_worst() -> None:
+    verdicts = {"w-000": Verdict.SUSPECT, "w-001": Verdict.INVALID, "w-002": Verdict.SUSPECT}
+    points = [
+        repeated.result(
+            [repeated.trial(0, repeated.measured(1000))],
+            point=name,
+            findings=(Finding(reason="ClockOffset", verdict=verdict, message=f"that of {name}"),),
+        )
+        for name, verdict in verdicts.items()
+    ]
+    assert [*explanations(points)] == ["ClockOffset (Invalid) at w-001 and 2 more: that of w-001"]
+
+
 def test_json_is_the_documents(directory: Path, results: list[BenchmarkResult]) -> None:
     documents = json.loads(run(str(directory), "-o", "json"))
     by_name = sorted(results, key=lambda result: result.metadata.name)
@@ -162,7 +213,7 @@ def test_directory_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "does not exist" in run(str(tmp_path / "nothing"), code=2)
+    assert "is neither a directory nor a file here" in run(str(tmp_path / "nothing"), code=1)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"kind": "BenchmarkResult"}', "\udcff"])

@@ -1,4 +1,4 @@
-"""The command line: `plimsoll plan | run | results`, and the three programs that pods and `run` start."""
+"""The command line: what users call, and the three programs that pods and `run` start."""
 
 import importlib
 
@@ -10,6 +10,9 @@ _COMMANDS = {
     "plan": "plimsoll.cli.plan",
     "run": "plimsoll.cli.run",
     "results": "plimsoll.cli.results",
+    "compare": "plimsoll.cli.compare",
+    "noise": "plimsoll.cli.noise",
+    "percentile": "plimsoll.cli.percentile",
     "operator": "plimsoll.cli.operator",
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",

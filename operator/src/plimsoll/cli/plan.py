@@ -11,7 +11,7 @@ from rich.text import Text
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.cli.document import freeze, read_run
-from plimsoll.cli.table import stdout_console
+from plimsoll.cli.fitted import stdout_console
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
 

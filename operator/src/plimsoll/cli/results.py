@@ -1,41 +1,55 @@
-"""`plimsoll results DIR`: what a run measured."""
+"""`plimsoll results RESULT`: what a run measured."""
 
 import csv
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 
 import click
+from rich.text import Text
 
-from plimsoll.api.errors import SpecError
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.rows import Row, rows
-from plimsoll.cli.table import results_table, stdout_console
-from plimsoll.conductor.sink import read_results
+from plimsoll.cli.source import load_results
+from plimsoll.cli.table import results_table
+from plimsoll.measure.check import verdict_of
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("result")
 @click.option("-o", "--output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-def command(*, directory: Path, output: str) -> None:
-    """Show the results in DIRECTORY: as a table, as the BenchmarkResult documents, or as CSV in base units."""
-    try:
-        found = read_results(directory)
-    except (SpecError, ValueError, OSError) as error:
-        message = f"the results in {directory} cannot be read: {error}"
-        raise click.ClickException(message) from error
-    if not found:
-        message = f"{directory} holds no results; is it the --output of a run that has recorded a trial?"
-        raise click.ClickException(message)
+def command(*, result: str, output: str) -> None:
+    """Show results: as a table, as the BenchmarkResult documents, or as CSV in base units.
+
+    RESULT is a results directory, a file of BenchmarkResult documents, or NAMESPACE/RUN in the cluster of KUBECONFIG.
+    """
+    found = load_results(result)
     match output:
         case "json":
-            click.echo(json.dumps([result.model_dump(mode="json") for result in found], indent=1))
+            click.echo(json.dumps([one.model_dump(mode="json") for one in found], indent=1))
         case "csv":
             _write_csv(found)
         case _:
-            stdout_console().print(results_table(found))
+            console = stdout_console()
+            console.print(results_table(found))
+            for line in explanations(found):
+                console.print(Text(line), soft_wrap=True)
+
+
+def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield every reason once, with the points that have it and the words of the first at its worst."""
+    found: dict[str, list[tuple[str, Finding]]] = {}
+    for result in results:
+        for finding in result.status.findings:
+            found.setdefault(finding.reason, []).append((result.spec.point, finding))
+    for reason, cases in found.items():
+        verdict = verdict_of(finding for _, finding in cases)
+        point, worst = next(case for case in cases if case[1].verdict is verdict)
+        points = len({point for point, _ in cases})
+        more = f" and {points - 1} more" if points > 1 else ""
+        yield f"{reason} ({verdict}) at {point}{more}: {worst.message}"
 
 
 def _write_csv(results: Sequence[BenchmarkResult]) -> None:

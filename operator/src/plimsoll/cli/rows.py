@@ -1,9 +1,11 @@
 """Results as flat rows, for tables and CSV."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
+from plimsoll.api.names import Operation
+from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic, Trial
+from plimsoll.measure.summary import counted
 
 UNFINISHED = "Unfinished"
 """Shown as the verdict of a point that still lacks trials: there is none yet."""
@@ -18,6 +20,8 @@ class Row:
         iops_half_width: half the 95 % confidence interval of the mean.
         trials: passes that count, of the planned ones.
         attempts: everything that was recorded, aborted and invalid attempts included.
+        stall_seconds: without any completed operation, in the trial that stood still longest of those that count.
+        steady: whether every trial that counts had come to rest by the rate of this operation; None if not judged.
 
     """
 
@@ -39,6 +43,8 @@ class Row:
     latency_p50_nanoseconds: float | None = None
     latency_p99_nanoseconds: float | None = None
     latency_max_nanoseconds: int | None = None
+    stall_seconds: float | None = None
+    steady: bool | None = None
     reasons: str = ""
 
 
@@ -69,6 +75,7 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
     }
     if operation is None:
         return Row(operation="", **base)  # type: ignore[arg-type]
+    good = counted(status.trials)
     return Row(
         **base,  # type: ignore[arg-type]
         operation=operation.operation.value,
@@ -80,6 +87,8 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         latency_p50_nanoseconds=_percentile(operation, "50"),
         latency_p99_nanoseconds=_percentile(operation, "99"),
         latency_max_nanoseconds=operation.latency.max_nanoseconds,
+        stall_seconds=_longest_stall(good),
+        steady=_is_steady(good, operation.operation),
     )
 
 
@@ -93,3 +102,17 @@ def half_width(statistic: Statistic) -> float | None:
 def _percentile(operation: OperationSummary, name: str) -> float | None:
     statistic = operation.percentiles.get(name)
     return statistic.mean if statistic else None
+
+
+def _longest_stall(trials: Sequence[Trial]) -> float | None:
+    return max((trial.stalls.seconds for trial in trials if trial.stalls), default=None)
+
+
+def _is_steady(trials: Sequence[Trial], operation: Operation) -> bool | None:
+    judged = [
+        result.steady_state.rate.attained
+        for trial in trials
+        for result in trial.operations
+        if result.operation is operation and result.steady_state
+    ]
+    return all(judged) if judged else None

@@ -18,10 +18,11 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import Verdict
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.cli.document import freeze, read_run
+from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
 from plimsoll.cli.place import DevicePlace, DirectoryPlace, Place, PlaceError, check_devices, make_directory
 from plimsoll.cli.progress import ProgressView
-from plimsoll.cli.table import results_table, stdout_console
+from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file

@@ -1,0 +1,96 @@
+"""`plimsoll compare BASELINE CANDIDATE`: whether it has become worse."""
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.compare_view import likeness_lines, show_comparison
+from plimsoll.cli.fitted import stdout_console
+from plimsoll.cli.likeness import Likeness, likeness_of
+from plimsoll.cli.rules import rule_of, rule_options
+from plimsoll.cli.source import load_results, runs_of
+from plimsoll.measure.comparison import Comparison, compare
+from plimsoll.measure.conclusion import Conclusion
+from plimsoll.measure.matching import Matching, match_points
+
+EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
+
+
+@click.command()
+@click.argument("baseline")
+@click.argument("candidate")
+@rule_options
+@click.option("--unlike", is_flag=True, help="Compare runs of different things, and points of one name that differ.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    baseline: str,
+    candidate: str,
+    threshold_rate: float,
+    threshold_latency: float,
+    gates: tuple[str, ...],
+    unlike: bool,
+    output: str,
+) -> None:
+    """Tell whether the run CANDIDATE is worse than the run BASELINE, and how certain that is.
+
+    Each is a results directory, a file of BenchmarkResult documents, or NAMESPACE/RUN in the cluster of KUBECONFIG.
+    Points are matched by workload, parameters and clients.
+
+    Exits with 0 if nothing that gates is worse by more than its threshold, 3 if something is (a regression), 4 if the
+    trials do not tell (inconclusive), 1 if the runs cannot be compared, 2 for a command that cannot be understood.
+    """
+    rule = rule_of(threshold_rate, threshold_latency, gates)
+    ours, theirs = _one_run(baseline), _one_run(candidate)
+    if runs_of(ours) == runs_of(theirs):
+        message = f"{baseline} and {candidate} are the same run; name two runs"
+        raise click.ClickException(message)
+    matching = match_points(ours, theirs, also_by_name=unlike)
+    likeness = likeness_of(matching.pairs)
+    _refuse(matching, likeness, baseline, candidate, unlike=unlike)
+    comparison = compare(matching, rule)
+    if output == "json":
+        click.echo(json.dumps(_document(comparison, likeness), indent=1))
+    else:
+        show_comparison(stdout_console(), comparison, likeness)
+    sys.exit(EXIT_OF[comparison.conclusion])
+
+
+def _one_run(source: str) -> list[BenchmarkResult]:
+    found = load_results(source)
+    if len(runs_of(found)) > 1:
+        names = ", ".join(dict.fromkeys(f"{one.metadata.namespace}/{one.spec.run}" for one in found))
+        message = f"{source} holds results of {len(runs_of(found))} runs ({names}); name one with those of a single run"
+        raise click.ClickException(message)
+    return found
+
+
+def _refuse(matching: Matching, likeness: Likeness, baseline: str, candidate: str, *, unlike: bool) -> None:
+    """Refuse what cannot be compared, and what may not without the user's word."""
+    if not matching.pairs:
+        points = f"{_points(matching.baseline_only)} on the one side, {_points(matching.candidate_only)} on the other"
+        remedy = "" if unlike else "; --unlike matches points by their names as well"
+        message = f"{baseline} and {candidate} have no workload with the same parameters and clients: {points}{remedy}"
+        raise click.ClickException(message)
+    if not likeness.is_given and not unlike:
+        lines = "\n".join(line.plain for line in likeness_lines(likeness))
+        message = f"{baseline} and {candidate} are not of the same thing; --unlike compares them all the same.\n{lines}"
+        raise click.ClickException(message)
+
+
+def _points(results: tuple[BenchmarkResult, ...]) -> str:
+    first = results[0].spec
+    more = f" and {len(results) - 1} more" if len(results) > 1 else ""
+    return f"{first.workload} {first.label} with {first.clients} clients{more}"
+
+
+def _document(comparison: Comparison, likeness: Likeness) -> dict[str, object]:
+    """Return the comparison as JSON: the model's fields, and what differs."""
+    return {
+        **comparison.model_dump(mode="json"),
+        "differences": [{**asdict(difference), "points": points} for difference, points in likeness.differences],
+        "withoutFingerprint": likeness.unknown,
+    }

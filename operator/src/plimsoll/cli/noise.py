@@ -1,0 +1,123 @@
+"""`plimsoll noise RESULT`: how small a change could be found at all."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
+from rich.text import Text
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.compare_view import format_value
+from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_of
+from plimsoll.cli.likeness import likeness_of
+from plimsoll.cli.rules import rule_of, rule_options
+from plimsoll.cli.source import load_results, runs_of
+from plimsoll.measure.inference import MINIMUM_TRIALS
+from plimsoll.measure.matching import match_points
+from plimsoll.measure.metrics import Rule
+from plimsoll.measure.noise import MetricNoise, noise_of
+
+_MOST_TRIALS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """The noise of one metric. `is_first` of its point, which is named only there."""
+
+    result: BenchmarkResult
+    noise: MetricNoise
+    is_first: bool
+
+
+@click.command()
+@click.argument("result")
+@click.argument("same", required=False)
+@rule_options
+@click.option(
+    "--trials",
+    type=click.IntRange(min=MINIMUM_TRIALS, max=_MOST_TRIALS),
+    help="Of each side of a comparison to come; as many as RESULT was to have if not given.",
+)
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    result: str,
+    same: str | None,
+    threshold_rate: float,
+    threshold_latency: float,
+    gates: tuple[str, ...],
+    trials: int | None,
+    output: str,
+) -> None:
+    """Show how far the trials of RESULT scatter, and the smallest change that a comparison with it would find.
+
+    SAME is a second run of the same thing, nothing changed: what differs between the two is noise as well, and only
+    such a pair shows it. Both are given as for `plimsoll compare`.
+    """
+    found = load_results(result)
+    groups = _with_same(found, load_results(same), result, same) if same is not None else [[one] for one in found]
+    lines = [*_lines(groups, rule_of(threshold_rate, threshold_latency, gates), trials)]
+    if output == "json":
+        documents = [{"point": line.result.spec.point, **line.noise.model_dump(mode="json")} for line in lines]
+        click.echo(json.dumps(documents, indent=1))
+        return
+    console = stdout_console()
+    console.print(FittedTable(rows=lines, layouts=(_LAYOUT, _NARROW), missed=_LAYOUT, remedy="-o json"))
+    for line in lines:
+        if line.noise.note and line.noise.gates:
+            place = f"{line.result.spec.point} {line.noise.operation} {line.noise.metric}"
+            console.print(Text(f"{place}: {line.noise.note}"), soft_wrap=True)
+
+
+def _with_same(
+    one: Sequence[BenchmarkResult], other: Sequence[BenchmarkResult], result: str, same: str
+) -> list[list[BenchmarkResult]]:
+    """Return the results of each point of both runs; refuses what is not the same, or is the very same."""
+    matching = match_points(one, other)
+    if not matching.pairs or not likeness_of(matching.pairs).is_given:
+        message = f"{same} is not of the same thing as {result}: `plimsoll compare {result} {same}` says what differs"
+        raise click.ClickException(message)
+    if runs_of(one) == runs_of(other):
+        message = f"{result} and {same} are the same run; name two runs, or only one"
+        raise click.ClickException(message)
+    return [[pair.baseline, pair.candidate] for pair in matching.pairs]
+
+
+def _lines(groups: Sequence[Sequence[BenchmarkResult]], rule: Rule, trials: int | None) -> Iterator[_Line]:
+    for results in groups:
+        planned = max(MINIMUM_TRIALS, results[0].spec.repetitions)
+        for number, noise in enumerate(noise_of(results, rule, trials or planned)):
+            yield _Line(result=results[0], noise=noise, is_first=number == 0)
+
+
+def _point(line: _Line) -> Text:
+    spec = line.result.spec
+    return Text(f"{spec.workload} {spec.label}, {spec.clients} clients" if line.is_first else "")
+
+
+def _verdict(line: _Line) -> Text:
+    if not line.noise.note:
+        return Text("gates" if line.noise.gates else "could gate", style="green" if line.noise.gates else "dim")
+    return Text("ungateable", style="red" if line.noise.gates else "dim")
+
+
+def _percent(part: float | None) -> str:
+    return NONE if part is None else f"{100 * part:.1f} %"
+
+
+_POINT = Column[_Line](heading="Point", cell=_point, folded=True)
+_NOISE = (
+    Column[_Line](heading="Op", cell=text_of(lambda line: line.noise.operation.value)),
+    Column[_Line](heading="Metric", cell=text_of(lambda line: line.noise.metric.value)),
+    Column[_Line](
+        heading="Mean", cell=text_of(lambda line: format_value(line.noise.metric, line.noise.side.mean)), right=True
+    ),
+    Column[_Line](heading="Trials", cell=text_of(lambda line: str(line.noise.side.trials)), right=True),
+    Column[_Line](heading="Scatter", cell=text_of(lambda line: _percent(line.noise.side.deviation)), right=True),
+    Column[_Line](heading="Detectable", cell=text_of(lambda line: _percent(line.noise.detectable)), right=True),
+    Column[_Line](heading="Threshold", cell=text_of(lambda line: _percent(line.noise.threshold)), right=True),
+    Column[_Line](heading="", cell=_verdict),
+)
+_LAYOUT = (_POINT, *_NOISE)
+_NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[5], _NOISE[7])

@@ -1,0 +1,153 @@
+"""`plimsoll percentile RESULT P`: any percentile, from the histograms that results keep."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import click
+
+from plimsoll.api.duration import format_duration
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.result import BenchmarkResult, Latency, Trial
+from plimsoll.cli.source import load_results
+from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.latency import MINIMUM_BEYOND
+
+_TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One percentile, or why there is none.
+
+    Attributes:
+        nanoseconds: midpoint of the histogram's bin, off by at most 0.8 %; None if there is none to be given.
+        beyond: operations beyond it.
+
+    """
+
+    point: str
+    operation: str
+    percentile: float
+    nanoseconds: int | None
+    operations: int
+    beyond: int | None = None
+    because: str = ""
+
+
+@click.command()
+@click.argument("result")
+@click.argument("percentile", type=click.FloatRange(min=0, max=100, min_open=True, max_open=True))
+@click.option("--operation", type=click.Choice([one.value for one in Operation]), help="Only this operation.")
+@click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; more than once.")
+@click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; all that count, merged, if not given.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(
+    *,
+    result: str,
+    percentile: float,
+    operation: str | None,
+    points: tuple[str, ...],
+    trial: str | None,
+    output: str,
+) -> None:
+    """Read the latency below which PERCENTILE of 100 operations stay, such as 99.95, from the stored histograms.
+
+    RESULT is given as for `plimsoll compare`. A percentile with fewer than ten operations beyond it is an accident of
+    single operations and is not given. That of all trials together is for display: `plimsoll compare` takes that of
+    each.
+    """
+    found = _selected(load_results(result), points)
+    answers = [*_answers(found, percentile, operation, trial)]
+    if not answers:
+        message = f"{result} has no numbers of that kind; leave out --operation, --point or --trial to see what it has"
+        raise click.ClickException(message)
+    if output == "json":
+        click.echo(json.dumps([asdict(answer) for answer in answers], indent=1))
+        return
+    for answer in answers:
+        click.echo(_line(answer))
+
+
+def _selected(results: Sequence[BenchmarkResult], points: tuple[str, ...]) -> list[BenchmarkResult]:
+    names = [result.spec.point for result in results]
+    unknown = [point for point in points if point not in names]
+    if unknown:
+        message = f"--point {unknown[0]} is none of the points, which are {', '.join(names[:20])}; correct it"
+        raise click.UsageError(message)
+    return [result for result in results if not points or result.spec.point in points]
+
+
+def _answers(
+    results: Sequence[BenchmarkResult], percentile: float, operation: str | None, trial: str | None
+) -> Iterator[Answer]:
+    for result in results:
+        for name, latency in _latencies(result, trial):
+            if operation in {None, name.value}:
+                yield _answer(result.spec.point, name, latency, percentile)
+
+
+def _latencies(result: BenchmarkResult, trial: str | None) -> list[tuple[Operation, Latency]]:
+    """Return the latency of each operation, of one trial or of all that count."""
+    if trial is not None:
+        found = _trial(result, trial)
+        return [(one.operation, one.latency) for one in found.operations] if found else []
+    summary = result.status.summary
+    return [(one.operation, one.latency) for one in summary.operations] if summary else []
+
+
+def _trial(result: BenchmarkResult, named: str) -> Trial | None:
+    """Return the attempt that is named, the last one of a pass if only that is; None if there is none."""
+    match = _TRIAL.fullmatch(named)
+    if match is None:
+        message = f"--trial {named} is not PASS or PASS.ATTEMPT; write 0 for the first pass, 0.1 for its second attempt"
+        raise click.UsageError(message)
+    attempts = [trial for trial in result.status.trials if trial.pass_number == int(match["pass"])]
+    if match["attempt"] is not None:
+        attempts = [trial for trial in attempts if trial.attempt == int(match["attempt"])]
+    return max(attempts, key=lambda trial: trial.attempt, default=None)
+
+
+def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> Answer:
+    def absent(because: str, beyond: int | None = None) -> Answer:
+        return Answer(
+            point=point,
+            operation=operation.value,
+            percentile=percentile,
+            nanoseconds=None,
+            operations=latency.count,
+            beyond=beyond,
+            because=because,
+        )
+
+    if latency.histogram is None:
+        known = latency.kind is LatencyKind.FULL
+        return absent("the histogram of a trial that does not count is not kept" if known else "the tool keeps none")
+    try:
+        histogram = Histogram.decode(latency.histogram)
+    except HistogramError as error:
+        return absent(f"its histogram cannot be read: {error}")
+    beyond = histogram.samples_beyond(percentile)
+    if beyond < MINIMUM_BEYOND:
+        highest = (
+            "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
+        )
+        return absent(f"fewer than {MINIMUM_BEYOND} operations beyond{highest}", beyond)
+    value = histogram.percentile(percentile)
+    return Answer(
+        point=point,
+        operation=operation.value,
+        percentile=percentile,
+        nanoseconds=value,
+        operations=latency.count,
+        beyond=beyond,
+    )
+
+
+def _line(answer: Answer) -> str:
+    what = f"{answer.point} {answer.operation} p{str(answer.percentile).removesuffix('.0')}"
+    if answer.nanoseconds is None:
+        return f"{what} absent: {answer.because} ({answer.operations} operations)"
+    value = f"{format_duration(answer.nanoseconds)} = {answer.nanoseconds} ns"
+    return f"{what} {value} ({answer.beyond} of {answer.operations} operations beyond)"

@@ -1,0 +1,64 @@
+"""Which points of two runs belong together: those that ask the same workload, by name, for the same."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from plimsoll.api.result import BenchmarkResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two results of what is taken to be the same point."""
+
+    baseline: BenchmarkResult
+    candidate: BenchmarkResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """Two runs, point by point in the order of the baseline, those matched by name last; and what is left over."""
+
+    pairs: tuple[Pair, ...]
+    baseline_only: tuple[BenchmarkResult, ...]
+    candidate_only: tuple[BenchmarkResult, ...]
+
+
+def match_points(
+    baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], *, also_by_name: bool = False
+) -> Matching:
+    """Match points by workload, tool, parameters and number of clients.
+
+    The number in a point's name is its place in the sweep: with another axis value it stands for something else. With
+    `also_by_name` it is used all the same for what is left over, to compare what differs on purpose.
+    """
+    pairs, ours, theirs = _matched(baseline, candidate, _key)
+    if also_by_name:
+        named, ours, theirs = _matched(ours, theirs, _name)
+        pairs = [*pairs, *named]
+    return Matching(pairs=tuple(pairs), baseline_only=tuple(ours), candidate_only=tuple(theirs))
+
+
+def _matched(
+    baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], key: Callable[[BenchmarkResult], str]
+) -> tuple[list[Pair], list[BenchmarkResult], list[BenchmarkResult]]:
+    counterparts = {key(result): result for result in candidate}
+    keys = {key(result) for result in baseline}
+    pairs = [
+        Pair(baseline=result, candidate=counterparts[key(result)]) for result in baseline if key(result) in counterparts
+    ]
+    ours = [result for result in baseline if key(result) not in counterparts]
+    return pairs, ours, [result for result in candidate if key(result) not in keys]
+
+
+def _key(result: BenchmarkResult) -> str:
+    spec = result.spec
+    # An absent parameter and a null are the same: a cluster keeps no nulls.
+    parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
+    return json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
+
+
+def _name(result: BenchmarkResult) -> str:
+    return result.spec.point

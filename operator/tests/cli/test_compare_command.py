@@ -1,0 +1,242 @@
+"""`plimsoll compare` and `plimsoll noise`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli import main
+from plimsoll.cli.compare import EXIT_OF
+from plimsoll.measure.conclusion import Conclusion
+from plimsoll.measure.metrics import Metric
+from support.repeated import result, steady, trials_of
+
+
+@pytest.fixture(autouse=True)
+def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    save("same", [run("same", 1000)])
+    save("baseline", [run("baseline", 1000)])
+    save("slower", [run("slower", 800)])
+
+
+def run(name: str, rate: float, **changes: Any) -> BenchmarkResult:
+    return result(trials_of(steady(rate)), run=name, context={"seed": len(name)}, **changes)
+
+
+def save(name: str, results: Sequence[BenchmarkResult]) -> None:
+    Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in results]))
+
+
+def invoke(*arguments: str, code: int) -> str:
+    found = CliRunner().invoke(main, [*arguments])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def compare(*arguments: str, code: int = 0) -> str:
+    return invoke("compare", *arguments, code=code)
+
+
+def without_fingerprint(one: BenchmarkResult) -> BenchmarkResult:
+    return one.model_copy(update={"status": one.status.model_copy(update={"fingerprint": None})})
+
+
+# Conclusions and exit codes
+
+
+def test_every_conclusion_has_an_exit_code_of_its_own() -> None:
+    assert EXIT_OF == {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
+
+
+def test_regression() -> None:
+    text = compare("baseline", "slower", code=3)
+    assert text.splitlines()[-1] == "Regression"
+    (iops,) = [line for line in text.splitlines() if " iops " in line]
+    assert iops.split() == [
+        *("w", "read", "iops", "998", "798", "-20.0", "%", "-21.0", "%", "to", "-19.0", "%", "5+5"),
+        *("Regression,", "confirmed"),
+    ]
+    assert "Tolerated: 5 % less rate, 10 % more latency. Gates: iops, p99." in text
+    assert "- Regression in 1 of 2 gating metrics" in text
+
+
+def test_no_regression() -> None:
+    text = compare("baseline", "same")
+    assert text.splitlines()[-1] == "NoRegression"
+    assert "(NoRegression)" in text
+
+
+def test_improvement_is_said() -> None:
+    text = compare("slower", "baseline")
+    assert "NoRegression, improved" in text
+
+
+def test_inconclusive_says_how_many_trials_would_tell() -> None:
+    save("noisy", [result(trials_of([850, 950, 1050]), run="noisy")])
+    text = compare("baseline", "noisy", code=4)
+    assert text.splitlines()[-1] == "Inconclusive"
+    assert "w-000 read iops: about " in text
+    assert " trials on each side would decide it" in text
+
+
+def test_thresholds_and_gates_are_what_the_user_says() -> None:
+    assert "30 % less rate" in compare("baseline", "slower", "--threshold-rate", "30")
+    assert "Gates: p99." in compare("baseline", "slower", "--gate", "p99")
+    compare("baseline", "slower", "--gate", "p99", "--gate", "bytesPerSecond", code=3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--threshold-rate", "0"),
+        ("--threshold-rate", "100"),
+        ("--threshold-latency", "1"),
+        ("--gate", "p42"),
+    ],
+)
+def test_bad_options_are_refused(options: tuple[str, str]) -> None:
+    assert f"Invalid value for '{options[0]}'" in compare("baseline", "same", *options, code=2).replace(
+        "'-o' / '--output'", "'-o'"
+    )
+
+
+def test_words_of_a_user_are_no_markup() -> None:
+    marked = [
+        one.model_copy(update={"spec": one.spec.model_copy(update={"label": "[red]x[/]"})}) for one in [run("a", 1000)]
+    ]
+    save("marked", marked)
+    assert "[red]x[/]" in compare("marked", "same")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_column_vanishes_silently(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = compare("baseline", "slower", code=3)
+    headings = text.splitlines()[0]
+    for heading in ("Metric", "Verdict", "Change"):
+        assert heading in headings
+    for heading in ("Baseline", "Candidate", "95 % interval", "Trials"):
+        assert heading in headings or heading in text.partition("No room for")[2].partition("\n")[0], heading
+
+
+# What differs
+
+
+def test_context_is_shown_and_no_obstacle() -> None:
+    text = compare("baseline", "same")
+    assert "  context seed: 8 -> 4, at w-000" in text
+
+
+def test_unlike_runs_are_refused_with_what_differs() -> None:
+    save("other", [run("other", 1000, identity={"toolVersions": ["fio-3.40"]})])
+    text = compare("baseline", "other", code=1)
+    assert "are not of the same thing; --unlike compares them all the same" in text
+    assert '  identity toolVersions: nothing -> ["fio-3.40"], at w-000' in text
+    text = compare("baseline", "other", "--unlike")
+    assert "identity toolVersions" in text
+    assert text.splitlines()[-1] == "NoRegression"
+
+
+def test_runs_of_unknown_likeness_are_refused() -> None:
+    save("old", [without_fingerprint(run("old", 1000))])
+    assert "No fingerprint was recorded at w-000" in compare("baseline", "old", code=1)
+    assert "No fingerprint was recorded at w-000" in compare("baseline", "old", "--unlike")
+
+
+def test_runs_that_are_alike_in_everything_say_so() -> None:
+    save("equal", [run("baseline", 1000).model_copy(update={"spec": run("equal", 1).spec})])
+    assert "The runs do not differ in anything that was recorded of them." in compare("baseline", "equal")
+
+
+def test_differences_of_several_points_are_shown_once() -> None:
+    for name in ("one", "two"):
+        save(name, [run(name, 1000, point=f"w-{n:03d}", parameters={"ioDepth": n + 1}) for n in range(3)])
+    save("three", [run("three", 1000, point=f"w-{n:03d}", parameters={"ioDepth": n + 1}) for n in range(3)])
+    assert compare("one", "three").count("context seed: 3 -> 5, at w-000 and 2 more") == 1
+
+
+def test_runs_without_a_common_point_are_refused() -> None:
+    save("deep", [run("deep", 1000, parameters={"ioDepth": 16}, identity={"parameters": {"ioDepth": 16}})])
+    text = compare("baseline", "deep", code=1)
+    assert "have no workload with the same parameters and clients" in text
+    assert "--unlike matches points by their names as well" in text
+    assert "identity parameters.ioDepth" in compare("baseline", "deep", "--unlike")
+
+
+def test_points_of_one_side_are_named() -> None:
+    save("more", [run("more", 1000), run("more", 1000, point="v-000")])
+    assert "Only the candidate has v-000." in compare("baseline", "more")
+    assert "the candidate has no counterpart of v-000" in compare("more", "baseline", code=4)
+
+
+# What is refused
+
+
+def test_a_run_is_not_compared_with_itself() -> None:
+    assert "baseline and baseline are the same run; name two runs" in compare("baseline", "baseline", code=1)
+
+
+def test_results_of_several_runs_are_refused() -> None:
+    save("both", [run("a", 1000), run("b", 1000)])
+    assert "both holds results of 2 runs (default/a, default/b)" in compare("both", "same", code=1)
+
+
+def test_one_side_alone_is_refused() -> None:
+    assert "Missing argument 'CANDIDATE'" in compare("baseline", code=2)
+
+
+def test_json_has_everything() -> None:
+    document = json.loads(compare("baseline", "slower", "-o", "json", code=3))
+    assert document["conclusion"] == "Regression"
+    assert document["differences"] == [
+        {"part": "context", "key": "seed", "baseline": 8, "candidate": 6, "points": ["w-000"]}
+    ]
+    (point,) = document["points"]
+    assert [metric["metric"] for metric in point["metrics"]] == ["iops", "bytesPerSecond", "mean", "p50", "p99"]
+    iops = point["metrics"][0]
+    assert iops["low"] < iops["ratio"] < iops["high"] < 1
+    assert iops["pValue"] < 1e-6
+
+
+# Noise
+
+
+def test_noise_of_a_run() -> None:
+    text = invoke("noise", "baseline", code=0)
+    (iops,) = [line for line in text.splitlines() if " iops " in line]
+    assert iops.split()[-9:] == ["998", "5", "0.8", "%", "1.7", "%", "5.0", "%", "gates"]
+
+
+def test_noise_beyond_the_threshold_is_ungateable() -> None:
+    save("noisy", [result(trials_of([850, 950, 1050]), run="noisy")])
+    text = invoke("noise", "noisy", code=0)
+    assert "w-000 read iops: ungateable: it scatters by 10.6 %" in text
+
+
+def test_noise_of_two_runs_of_the_same() -> None:
+    save("drifted", [run("drifted", 1100)])
+    document = json.loads(invoke("noise", "baseline", "drifted", "-o", "json", code=0))
+    iops = document[0]
+    assert (iops["point"], iops["metric"]) == ("w-000", Metric.IOPS)
+    assert iops["side"]["trials"] == 10
+    assert iops["side"]["deviation"] > 0.04
+
+
+def test_more_trials_detect_less() -> None:
+    few, many = (
+        json.loads(invoke("noise", "baseline", "--trials", trials, "-o", "json", code=0))[0]["detectable"]
+        for trials in ("3", "10")
+    )
+    assert many < few
+
+
+def test_noise_of_unlike_runs_is_refused() -> None:
+    save("other", [run("other", 1000, identity={"clients": 9})])
+    assert "`plimsoll compare baseline other` says what differs" in invoke("noise", "baseline", "other", code=1)
+    assert "are the same run" in invoke("noise", "baseline", "baseline", code=1)
