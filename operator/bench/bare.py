@@ -7,7 +7,7 @@ from pathlib import Path
 
 from place import fio, fresh
 from plimsoll.api.result import Trial
-from plimsoll.measure.histogram import Histogram
+from plimsoll.measure.histogram import Histogram, bin_bounds
 from plimsoll.plan.document import Point
 from plimsoll.tools.base import Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
@@ -21,7 +21,7 @@ class Figures:
     """What one measurement gave; both kinds are calculated in the same way from the same quantities."""
 
     iops: float
-    p99_nanoseconds: int
+    p99_nanoseconds: float
 
 
 def figures_of(trial: Trial) -> Figures:
@@ -57,6 +57,15 @@ def _files(directory: Path) -> Mapping[str, str]:
 
 def _figures(ios: int, seconds: float, histogram: str | None) -> Figures:
     assert histogram is not None, "fio gave no histogram"
-    p99 = Histogram.decode(histogram).percentile(99)
-    assert p99 is not None, "nothing was done"
-    return Figures(iops=ios / seconds, p99_nanoseconds=p99)
+    return Figures(iops=ios / seconds, p99_nanoseconds=_p99(Histogram.decode(histogram)))
+
+
+def _p99(histogram: Histogram) -> float:
+    """Return the percentile to less than a bin's width: what is compared here may differ by less than that."""
+    below, wanted = 0, 0.99 * histogram.total
+    for index, count in histogram.counts.items():
+        if below + count >= wanted:
+            lower, upper = bin_bounds(index)
+            return lower + (upper - lower) * (wanted - below) / count
+        below += count
+    raise AssertionError("nothing was done")

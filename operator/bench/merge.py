@@ -23,8 +23,8 @@ _T0 = 10**18
 def measure() -> None:
     heading(
         f"merge: the documents of {_CLIENTS} clients into one trial",
-        f"Reads and writes, {BINS} bins of latency and {_RUNTIME_SECONDS} seconds of series for each; parsed as they\n"
-        "   come in, then merged and judged, by a process that does nothing else.",
+        f"Reads and writes, {BINS} bins of latency, the same in 20 slices of time, and {_RUNTIME_SECONDS} seconds of\n"
+        "   series for each; parsed as they come in, then merged and judged, by a process that does nothing else.",
     )
     posts = fresh("merge") / "posts"
     _write_posts(posts)

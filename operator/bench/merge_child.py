@@ -35,6 +35,7 @@ def main() -> None:
         verdict=numbers.verdict,
         findings=numbers.findings,
         window=numbers.window,
+        stalls=numbers.stalls,
         operations=numbers.operations,
         slowest=numbers.slowest,
         warnings=numbers.warnings,

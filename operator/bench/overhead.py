@@ -1,11 +1,13 @@
 """fio through Plimsoll against fio alone."""
 
+import math
 import os
 import select
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
@@ -16,6 +18,7 @@ from figures import heading, median_and_range, plain, table
 from place import BENCH, fio, fresh, fresh_secret, running
 from plimsoll.api.result import Trial
 from plimsoll.cli.launch import free_port
+from plimsoll.measure.statistics import describe
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
 from runs import Shape, usable, write_plan
@@ -25,34 +28,67 @@ _LIMIT_SECONDS = 180.0
 _PAUSE_SECONDS = 1.5
 """A bare run waits as long as Plimsoll does between trials, so that the storage rests equally long before both."""
 
-_DEPTHS = ((16, 6), (1, 4))
-"""Depth and number of pairs."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """One way of loading the file, and how often; every round has its own prefill, and an even number of pairs."""
+
+    name: str
+    fio: dict[str, JsonValue]
+    rounds: int
+    pairs: int
+    runtime_seconds: int
+
+
+_CASES = (
+    _Case(name="direct, depth 16", fio={"ioDepth": [16]}, rounds=1, pairs=8, runtime_seconds=8),
+    _Case(name="direct, depth 1", fio={"ioDepth": [1]}, rounds=1, pairs=6, runtime_seconds=8),
+    # Nothing but the processor is measured here: what Plimsoll takes of it shows undiluted by a disk and its noise.
+    _Case(
+        name="page cache",
+        fio={"ioDepth": [1], "engine": "psync", "directIo": False},
+        rounds=2,
+        pairs=10,
+        runtime_seconds=5,
+    ),
+)
 
 
 def measure() -> None:
     heading(
         "overhead: fio through Plimsoll / fio alone",
-        "One client, randread 4Ki, O_DIRECT, no rate limit, one file, in the order P F F P P F F P..., with\n"
-        "   conductor and agent stopped during F. A pair is a P and the F beside it; p99 comes from bins 1.6 % wide.",
+        "One client, randread 4Ki, no rate limit, one file, in the order P F F P P F F P..., with conductor and agent\n"
+        "   stopped during F. A pair is a P and the F beside it; p99 is interpolated within its bin.",
     )
-    rows = [row for depth, pairs in _DEPTHS for row in _rows(depth, pairs)]
-    table(("depth, quantity", "pairs", "median P/F", "range", "same/same range", "median F"), rows)
+    rows = [row for case in _CASES for row in _rows(case)]
+    table(("case, quantity", "pairs", "mean P/F", "95 % interval", "median P/F", "same/same range", "median F"), rows)
+    print("   mean P/F: geometric, with Student's interval over the pairs.")
     print("   same/same: the second of two equal runs in a row divided by the first, P/P and F/F: the noise here.")
 
 
-def _rows(depth: int, pairs: int) -> Iterator[tuple[str, ...]]:
-    through, alone = _alternate(depth, pairs)
+def _rows(case: _Case) -> Iterator[tuple[str, ...]]:
+    rounds = [_alternate(case) for _ in range(case.rounds)]
     for name, unit in (("IOPS", 1.0), ("p99 us", 1000.0)):
-        plimsoll, bare = _values(name, through), _values(name, alone)
-        ratios = [p / f for p, f in zip(plimsoll, bare, strict=True)]
-        median, extent = median_and_range(ratios, plain(3))
-        _, noise = median_and_range([*_in_a_row(plimsoll, 1), *_in_a_row(bare, 0)], plain(3))
-        usual, _ = median_and_range([value / unit for value in bare], plain(0))
-        yield f"{depth}, {name}", str(pairs), median, extent, noise, usual
+        series = [(_values(name, through), _values(name, alone)) for through, alone in rounds]
+        ratios = [p / f for through, alone in series for p, f in zip(through, alone, strict=True)]
+        noise = [ratio for through, alone in series for ratio in (*_in_a_row(through, 1), *_in_a_row(alone, 0))]
+        mean, interval = _mean_ratio(ratios)
+        median, _ = median_and_range(ratios, plain(3))
+        _, extent = median_and_range(noise, plain(3))
+        usual, _ = median_and_range([value / unit for _, alone in series for value in alone], plain(1))
+        yield f"{case.name}, {name}", str(len(ratios)), mean, interval, median, extent, usual
+
+
+def _mean_ratio(ratios: Sequence[float]) -> tuple[str, str]:
+    """Return the geometric mean and its interval."""
+    described = describe([math.log(ratio) for ratio in ratios])
+    assert described.low is not None
+    assert described.high is not None
+    return f"{math.exp(described.mean):.3f}", f"{math.exp(described.low):.3f} to {math.exp(described.high):.3f}"
 
 
 def _values(name: str, figures: Sequence[Figures]) -> list[float]:
-    return [item.iops if name == "IOPS" else float(item.p99_nanoseconds) for item in figures]
+    return [item.iops if name == "IOPS" else item.p99_nanoseconds for item in figures]
 
 
 def _in_a_row(values: Sequence[float], first: int) -> list[float]:
@@ -60,19 +96,18 @@ def _in_a_row(values: Sequence[float], first: int) -> list[float]:
     return [values[number + 1] / values[number] for number in range(first, len(values) - 1, 2)]
 
 
-def _alternate(depth: int, pairs: int) -> tuple[list[Figures], list[Figures]]:
+def _alternate(case: _Case) -> tuple[list[Figures], list[Figures]]:
     """Return what both gave, pair by pair, in the order P F F P P F F P..."""
     directory = fresh("overhead")
     results, secret, port = directory / "out", fresh_secret(directory), free_port()
-    parameters: dict[str, JsonValue] = {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [depth]}
     shape = Shape(
         name="overhead",
         clients=1,
         size=str(_VOLUME_BYTES),
-        fio=parameters,
+        fio={"pattern": "randread", "blockSize": ["4Ki"], **case.fio},
         ramp_seconds=2,
-        runtime_seconds=8,
-        repetitions=pairs,
+        runtime_seconds=case.runtime_seconds,
+        repetitions=case.pairs,
     )
     plan, data = write_plan(shape, results), directory / "client-0.data"
     agent_options = [

@@ -13,6 +13,8 @@ from pydantic import JsonValue
 
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection
+from plimsoll.agent.host import Host
+from plimsoll.agent.observation import Observation
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report
@@ -77,7 +79,15 @@ class PretendedWork:
         context = StepContext(
             step=StepKind.MEASURE, target=_DATA_SET, timing=timing, seed=order.seed, work_directory="/nowhere"
         )
-        return Armed(order=order, parameters=FioParameters(), context=context, argv=("fio",), environment={})
+        observation = Observation(Host(), None, work_directory=context.work_directory)
+        return Armed(
+            order=order,
+            parameters=FioParameters(),
+            context=context,
+            argv=("fio",),
+            environment={},
+            observation=observation,
+        )
 
     async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument:
         order = armed.order

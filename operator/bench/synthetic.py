@@ -4,13 +4,27 @@ import math
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
-from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import (
+    Cells,
+    ClientDocument,
+    Clock,
+    CpuUse,
+    DeviceUse,
+    HostUse,
+    LatencySample,
+    LatencySlices,
+    Measurement,
+    MemoryUse,
+    NetworkUse,
+    OperationSample,
+)
 
 SECOND = 10**9
 BLOCK = 4096
 BINS = 290
 _FIRST_BIN = bin_index(60_000)
 _PEAK = 60
+_SLICES = 20
 _ARGV = ("fio", *(f"--option-{number}=value" for number in range(30)))
 
 
@@ -34,6 +48,20 @@ def document(client: int, t0: int, *, ramp: int, runtime: int, clock: Clock | No
         raw_sha256=f"{client:064x}",
         clock=clock or Clock(offset=0.0001, error=0.0002),
         data_set_bytes=2**30,
+        host=_host(client, runtime),
+    )
+
+
+def _host(client: int, runtime: int) -> HostUse:
+    gibibyte = 2**30
+    return HostUse(
+        seconds=runtime + 1.234567,
+        cpu=CpuUse(
+            limit=2.0, used=0.712345, throttled_periods=0, throttled_seconds=0, node_busy=0.4, node_processors=32
+        ),
+        memory=MemoryUse(used=gibibyte // 8, node_total=256 * gibibyte, node_available=128 * gibibyte),
+        network=NetworkUse(received=12345.678901, sent=23456.789012),
+        device=DeviceUse(number=f"253:{client}", read=1e9, written=1e9, busy=0.98765432, queue=31.234567),
     )
 
 
@@ -54,7 +82,16 @@ def _sample(operation: Operation, client: int, runtime: int) -> OperationSample:
             histogram=histogram.encode(),
         ),
         cells=_cells(histogram.total, client, runtime),
+        slices=_slices(client, runtime),
+        submission_nanoseconds=4321.0987,
     )
+
+
+def _slices(client: int, runtime: int) -> LatencySlices:
+    """Return twenty slices, as many as fio's module makes of any runtime."""
+    width = max(1, runtime // _SLICES)
+    histograms = tuple(_histogram(client + number, width).encode() for number in range(runtime // width))
+    return LatencySlices(width_nanoseconds=width * SECOND, histograms=histograms)
 
 
 def _histogram(client: int, runtime: int) -> Histogram:

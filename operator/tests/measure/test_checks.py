@@ -3,7 +3,8 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure import checks
-from plimsoll.measure.checks import CHECKS, Check, Direction, Observation, evaluate, markdown_table, verdict_of
+from plimsoll.measure.check import MAX_NAMED_CLIENTS, Check, Direction, Observation, evaluate, verdict_of
+from plimsoll.measure.checks import CHECKS, markdown_table
 from plimsoll.measure.wording import clients_text, number_text, passes_text, quote
 
 
@@ -83,7 +84,7 @@ def test_what_holds_gives_no_finding() -> None:
 
 def test_many_clients_are_named_within_bounds() -> None:
     (result,) = evaluate(checks.CLIENT_MISSING, [Observation(clients=(n,), value=1) for n in range(1000)])
-    assert len(result.clients) == checks.MAX_NAMED_CLIENTS
+    assert len(result.clients) == MAX_NAMED_CLIENTS
     assert "clients 1, 2, 3, 4, 5 and 994 more" in result.message
     assert len(result.message) < 300
 

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.rates import OperationRates, Share, amount_within, rates_of, series_is_usable
+from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import Cells, LatencySample, OperationSample
+from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval
 
 SECOND = NANOSECONDS
@@ -118,14 +119,14 @@ def test_stall_inside_the_window_counts_as_time() -> None:
 def test_cut_cells_count_pro_rata_and_the_last_over_its_own_length() -> None:
     client = share(0, 3 * SECOND + SECOND // 2, 350, [100, 100, 100, 50])
     window = Interval(start=SECOND // 4, end=3 * SECOND + SECOND // 4)
-    assert amount_within(client, window).ios == 75 + 200 + 25
-    assert amount_within(client, window).bytes == 300 * BLOCK
+    assert client.within(window).ios == 75 + 200 + 25
+    assert client.within(window).bytes == 300 * BLOCK
 
 
 def test_client_without_a_series_counts_with_its_mean_rate() -> None:
     client = share(0, 10 * SECOND, 1000, None)
-    assert not series_is_usable(client)
-    assert amount_within(client, Interval(start=SECOND, end=4 * SECOND)).ios == 300
+    assert client.curve is None
+    assert client.within(Interval(start=SECOND, end=4 * SECOND)).ios == 300
 
 
 @pytest.mark.parametrize(
@@ -142,16 +143,16 @@ def test_client_without_a_series_counts_with_its_mean_rate() -> None:
 )
 def test_series_that_cannot_be_reconciled_is_not_used(cells: list[float], ios: int) -> None:
     client = share(0, 3 * SECOND + SECOND // 2, ios, cells)
-    assert not series_is_usable(client)
+    assert client.curve is None
     window = Interval(start=0, end=SECOND)
-    assert amount_within(client, window).ios == pytest.approx(ios / 3.5)
+    assert client.within(window).ios == pytest.approx(ios / 3.5)
 
 
 @pytest.mark.parametrize("width", [0, -1, 1, 10**18])
 def test_width_without_meaning_is_survived(width: int) -> None:
     client = share(0, SECOND, 10, [4.0, 6.0], width=width)
-    assert not series_is_usable(client)
-    assert amount_within(client, Interval(start=0, end=SECOND)).ios == 10
+    assert client.curve is None
+    assert client.within(Interval(start=0, end=SECOND)).ios == 10
 
 
 def test_without_a_window_the_whole_run_is_the_headline() -> None:

@@ -1,93 +1,27 @@
-import json
 import signal
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.model import Model
-from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.api.result import Finding
-from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
-from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, TrialFacts, TrialNumbers, measure_trial
-
-M = TypeVar("M", bound=Model)
-
-SECOND = 10**9
-T0 = 1_800_000_000 * SECOND
-RAMP = 5
-RUNTIME = 20
-BLOCK = 4096
-
-
-def facts(clients: int, *, windowed: bool = True) -> TrialFacts:
-    return TrialFacts(
-        clients=tuple(range(clients)),
-        runtime_seconds=RUNTIME,
-        ramp_seconds=RAMP,
-        t0_nanoseconds=T0,
-        windowed=windowed,
-    )
-
-
-def latency(ios: int, value: int = 1_000_000) -> LatencySample:
-    return LatencySample(
-        kind=LatencyKind.FULL,
-        count=ios,
-        mean_nanoseconds=value,
-        min_nanoseconds=value,
-        max_nanoseconds=value,
-        histogram=Histogram(counts={bin_index(value): ios}).encode(),
-    )
-
-
-def operation(ios_per_second: int = 100, **changes: Any) -> OperationSample:  # fields of the model
-    ios = ios_per_second * RUNTIME
-    cells = Cells(
-        width_nanoseconds=SECOND,
-        ios=(float(ios_per_second),) * RUNTIME,
-        bytes=(float(ios_per_second * BLOCK),) * RUNTIME,
-    )
-    whole = OperationSample(operation=Operation.WRITE, ios=ios, bytes=ios * BLOCK, latency=latency(ios), cells=cells)
-    return whole.model_copy(update=changes)
-
-
-def measurement(*operations: OperationSample, late: float = 0.0, **changes: Any) -> Measurement:
-    whole = Measurement(
-        tool="fio",
-        tool_version="3.39",
-        started_at=T0 + int((RAMP + late) * SECOND),
-        runtime=RUNTIME * SECOND,
-        operations=operations or (operation(),),
-    )
-    return whole.model_copy(update=changes)
-
-
-def document(client: int, measured: Measurement | None = None, **changes: Any) -> ClientDocument:
-    whole = ClientDocument(
-        client=client,
-        node=f"node-{client}",
-        exit_code=0,
-        launched_at=T0,
-        finished_at=T0 + (RAMP + RUNTIME) * SECOND,
-        argv=("fio",),
-        measurement=measured or measurement(),
-        clock=Clock(offset=0.0001, error=0.0005),
-    )
-    return whole.model_copy(update=changes)
-
-
-def measure(*documents: ClientDocument, planned: int | None = None) -> TrialNumbers:
-    count = len(documents) if planned is None else planned
-    return measure_trial(facts(count), {item.client: item for item in documents})
-
-
-def only(numbers: TrialNumbers, reason: str) -> Finding:
-    assert [finding.reason for finding in numbers.findings] == [reason]
-    assert numbers.verdict is numbers.findings[0].verdict
-    return numbers.findings[0]
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.histogram import Histogram
+from plimsoll.measure.sample import Clock, LatencySlices, Measurement
+from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_trial
+from support.documents import (
+    BLOCK,
+    RUNTIME,
+    SECOND,
+    T0,
+    document,
+    facts,
+    latency,
+    measure,
+    measurement,
+    only,
+    operation,
+)
 
 
 def test_good_trial_is_valid_and_counts_all_twelve_clients() -> None:
@@ -104,10 +38,10 @@ def test_good_trial_is_valid_and_counts_all_twelve_clients() -> None:
 
 
 def test_operations_are_kept_apart_and_sync_is_one_of_them() -> None:
-    sync = operation(10, operation=Operation.SYNC, bytes=0, cells=None)
+    sync = operation(60, operation=Operation.SYNC, bytes=0, cells=None)
     numbers = measure(document(0, measurement(sync, operation(), operation(50, operation=Operation.READ))))
     assert [result.operation for result in numbers.operations] == [Operation.READ, Operation.WRITE, Operation.SYNC]
-    assert [result.rates.iops for result in numbers.operations] == [50, 100, 10]
+    assert [result.rates.iops for result in numbers.operations] == [50, 100, 60]
     assert numbers.operations[2].bytes == 0
     assert numbers.verdict is Verdict.VALID
     assert numbers.slowest[0].iops == 150
@@ -293,85 +227,19 @@ def test_document_of_a_client_that_takes_no_part_is_ignored_aloud() -> None:
         (measurement(operation(ios=-5)), "write.ios is -5"),
         (measurement(operation(latency=latency(1).model_copy(update={"mean_nanoseconds": float("nan")}))), "is nan"),
         (measurement(operation(), operation()), "write stands there 2 times"),
+        (measurement(submitters=0), "submitters is 0"),
+        (measurement(in_flight=0), "inFlight is 0"),
+        (measurement(operation(submission_nanoseconds=float("inf"))), "write.submissionNanoseconds is inf"),
+        (
+            measurement(operation(slices=LatencySlices(width_nanoseconds=-1, histograms=()))),
+            "write.slices.widthNanoseconds is -1",
+        ),
     ],
 )
 def test_impossible_number_makes_a_document_unreadable(broken: Measurement, words: str) -> None:
     numbers = measure(document(0), document(1, broken))
     assert words in only(numbers, "OutputUnreadable").message
     assert numbers.operations[0].rates.iops == 100
-
-
-def drawn(model: type[M], **fields: st.SearchStrategy[object]) -> st.SearchStrategy[M]:
-    """Draw a document. `builds` would add the aliases of the fields as further arguments."""
-    return st.fixed_dictionaries(fields).map(model.model_validate)
-
-
-integers = st.one_of(st.integers(), st.integers(0, 100), st.integers(T0, T0 + 60 * SECOND), st.just(10**400))
-numbers_of_any_kind = st.one_of(st.floats(), st.floats(0, 1e9))
-texts = st.one_of(st.none(), st.text(max_size=20), st.just(Histogram(counts={3: 7}).encode()))
-any_cells = drawn(
-    Cells,
-    width_nanoseconds=integers,
-    ios=st.lists(numbers_of_any_kind, max_size=4).map(tuple),
-    bytes=st.lists(numbers_of_any_kind, max_size=4).map(tuple),
-)
-any_latency = drawn(
-    LatencySample,
-    kind=st.sampled_from(LatencyKind),
-    count=integers,
-    mean_nanoseconds=numbers_of_any_kind,
-    standard_deviation_nanoseconds=numbers_of_any_kind,
-    min_nanoseconds=integers,
-    max_nanoseconds=integers,
-    histogram=texts,
-)
-any_operation = drawn(
-    OperationSample,
-    operation=st.sampled_from(Operation),
-    ios=integers,
-    bytes=integers,
-    short_ios=integers,
-    dropped_ios=integers,
-    latency=st.one_of(any_latency, st.just(latency(7))),
-    cells=st.one_of(st.none(), any_cells),
-)
-any_measurement = drawn(
-    Measurement,
-    tool=st.text(max_size=5),
-    tool_version=st.text(max_size=5),
-    started_at=integers,
-    start_is_estimated=st.booleans(),
-    runtime=integers,
-    operations=st.lists(any_operation, max_size=3).map(tuple),
-    errors=st.lists(st.text(max_size=9), max_size=3).map(tuple),
-    warnings=st.lists(st.text(max_size=9), max_size=3).map(tuple),
-)
-any_document = drawn(
-    ClientDocument,
-    client=st.integers(),
-    node=st.text(max_size=5),
-    exit_code=integers,
-    launched_at=integers,
-    finished_at=integers,
-    argv=st.just(()),
-    measurement=st.one_of(st.none(), any_measurement),
-    parse_error=st.one_of(st.none(), st.text(max_size=9)),
-    stderr_tail=st.text(max_size=9),
-    clock=st.one_of(st.none(), drawn(Clock, offset=numbers_of_any_kind, error=numbers_of_any_kind)),
-)
-
-
-@given(st.dictionaries(st.integers(0, 5), any_document, max_size=5), st.booleans())
-@settings(deadline=None)  # slow under load, not stuck
-def test_no_document_makes_it_raise_or_write_what_is_not_json(
-    documents: dict[int, ClientDocument],
-    windowed: bool,  # noqa: FBT001  # drawn, not passed by hand
-) -> None:
-    numbers = measure_trial(facts(4, windowed=windowed), documents)
-    assert numbers.verdict is not Verdict.VALID or len(documents) >= 4
-    for model in (*numbers.findings, *numbers.operations, *numbers.slowest, numbers.window):
-        if model is not None:
-            json.dumps(model.model_dump(mode="json"), allow_nan=False)
 
 
 @given(st.permutations(range(4)))

@@ -8,6 +8,7 @@ from support.manifests import (
     FIO,
     FULL,
     LONGER,
+    PRECONDITION,
     REMOVED,
     ROOK,
     VOLUME,
@@ -53,14 +54,52 @@ _CLIENTS = [
             )
         )
     ),
+    *(
+        refused(f"network of {rate!r}", "spec.clients.networkBytesPerSecond", rate, "networkBytesPerSecond", words)
+        for rate, words in (
+            ("1" + "0" * 32, "may not be more than 32 bytes"),
+            ("10Gbit", "should match"),
+            (1.5, "must be of type integer,string"),
+            (1023, "must be from 1Ki to 1Pi"),
+            ("1k", "must be from 1Ki to 1Pi"),
+            (2**50 + 1, "must be from 1Ki to 1Pi"),
+            ("2Pi", "must be from 1Ki to 1Pi"),
+            ("1.1Gi", "must be a whole number of bytes"),
+        )
+    ),
     refused("selector no text", "spec.clients.nodeSelector", {"disk": True}, "nodeSelector.disk", "of type string"),
+]
+
+_BLOCK_SIZE = f"{PRECONDITION}.blockSize"
+_PREPARE = [
+    *(manifest for name in ("prefill", "discard", "dropCaches") for manifest in flag(f"spec.prepare.{name}")),
+    *bounds("spec.prepare.settleSeconds", 0, 86400),
+    *bounds("spec.prepare.fillPercent", 1, 100),
+    *bounds(f"{PRECONDITION}.seconds", 1, 86400),
+    *(
+        refused(f"overwriting in {size!r}", _BLOCK_SIZE, size, _BLOCK_SIZE, words)
+        for size, words in (
+            (0, "greater than or equal to 512"),
+            (511, "greater than or equal to 512"),
+            (2**26 + 512, "less than or equal to 67108864"),
+            (513, "multiple of 512"),
+            (1.5, "must be of type integer,string"),
+            ("4KB", "should match"),
+            ("0Ki", "should match"),
+            ("65Mi", "should match"),
+            ("1" * 33, "may not be more than 32 bytes"),
+        )
+    ),
+    unknown(f"{PRECONDITION}.blocksize"),
+    Manifest(
+        name="overwriting without prefill",
+        changes={"spec.prepare": {"prefill": False, "precondition": {}}, f"{FIO}.pattern": "write"},
+        says=("spec.prepare.prefill", "must be true, because precondition overwrites"),
+    ),
 ]
 
 _REST = [
     *bounds("spec.repetitions", 1, 10),
-    *(manifest for name in ("prefill", "discard", "dropCaches") for manifest in flag(f"spec.prepare.{name}")),
-    *bounds("spec.prepare.settleSeconds", 0, 86400),
-    *bounds("spec.prepare.fillPercent", 1, 100),
     *choice("spec.gates.cephHealth", "Required", "Ignored"),
     *flag("spec.gates.pauseScrub"),
     *(
@@ -96,6 +135,7 @@ REFUSED = [
     *STORAGE,
     *_CLIENTS,
     *WORKLOADS,
+    *_PREPARE,
     *_REST,
 ]
 """What the API server refuses, and the models too unless they say why not."""
@@ -113,6 +153,19 @@ ACCEPTED = [
     *(
         Manifest(name=f"block size {size!r}", changes={FIO: {"blockSize": [size]}})
         for size in (512, 4096, 2**26, "1Ki", "9999Ki", "1Mi", "64Mi")
+    ),
+    *(
+        Manifest(name=f"network of {rate!r}", changes={"spec.clients.networkBytesPerSecond": rate})
+        for rate in ("1Ki", 2**10, "1250M", "1.25G", "12.5G", 2**50, "1Pi")
+    ),
+    *(
+        Manifest(name=f"overwriting by {words}", changes={PRECONDITION: words})
+        for words in ({}, {"blockSize": 512}, {"blockSize": "9999Ki", "seconds": 86400}, {"blockSize": "64Mi"})
+    ),
+    Manifest(
+        name="overwriting in blocks larger than the volume",
+        changes={f"{VOLUME}.size": "1Mi", PRECONDITION: {"blockSize": "2Mi"}},
+        server_accepts="whether the data set is that large depends on more than a rule sees; the operator refuses it",
     ),
     Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "LibRBD"}),
     Manifest(name="rook", changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}),

@@ -161,6 +161,11 @@ class FakeKube:
         self._delete(key, foreground=foreground)
         return True
 
+    async def version(self) -> str:
+        self.requests.append("get /version")
+        self.interfere("get /version")
+        return "v1.34.0"
+
     # What a test does besides
 
     def put(self, obj: Object) -> Document:

@@ -16,6 +16,7 @@ BY_HAND = "the models hand it to Kubernetes as it is, which would refuse it late
 
 FIO = "spec.workloads.0.fio"
 VOLUME = "spec.storage.volume"
+PRECONDITION = "spec.prepare.precondition"
 ROOK: Mapping[str, JsonValue] = {
     "cluster": {"namespace": "rook-ceph", "name": "rook-ceph"},
     "pool": {"replicated": {"size": 3}},
@@ -58,6 +59,7 @@ FULL: Mapping[str, Any] = {
         "clients": {
             "count": 8,
             "spread": "Required",
+            "networkBytesPerSecond": "1250M",
             "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": 2}},
             "nodeSelector": {"storage": "ceph"},
             "tolerations": [{"key": "bench", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
@@ -90,6 +92,7 @@ FULL: Mapping[str, Any] = {
         "repetitions": 5,
         "prepare": {
             "prefill": True,
+            "precondition": {"blockSize": "64Ki", "seconds": 600},
             "discard": True,
             "dropCaches": False,
             "settleSeconds": 10,

@@ -20,6 +20,16 @@ KUBELET = "pretend/kubelet"
 PROTECTION = "kubernetes.io/pvc-protection"
 NODES = ("node-0", "node-1")
 NAMESPACE = "bench"
+STORAGE_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "csi.example.com",
+    "parameters": {"tier": "ssd"},
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "WaitForFirstConsumer",
+    "allowVolumeExpansion": True,
+}
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -30,6 +40,7 @@ class Faults:
     Attributes:
         silent: their containers do not start, and the pod does not say why.
         unusable: their containers cannot be made.
+        over_quota: their Jobs may make no pods.
 
     """
 
@@ -37,6 +48,7 @@ class Faults:
     unpullable: set[int | None] = field(default_factory=set)
     unusable: set[int | None] = field(default_factory=set)
     silent: set[int | None] = field(default_factory=set)
+    over_quota: set[int | None] = field(default_factory=set)
     no_volumes: bool = False
     dead_nodes: set[str] = field(default_factory=set)
 
@@ -48,6 +60,7 @@ class PretendCluster:
         self.now = START
         self.faults = Faults()
         self.kube = FakeKube(namespaces=[NAMESPACE], now=lambda: self.now)
+        self.kube.put(STORAGE_CLASS)
         self._pods_of: dict[str, set[str]] = {}
         self._failed: dict[str, set[str]] = {}
         self._ignored: set[str] = set()
@@ -113,7 +126,7 @@ class PretendCluster:
             if claim.get("status", {}).get("phase") == "Bound":
                 continue
             if self.faults.no_volumes:
-                self._complain(claim)
+                self._complain(claim, "ProvisioningFailed", 'storageclass.storage.k8s.io "absent" not found')
             elif users:
                 self.set_status(claim, phase="Bound")
 
@@ -123,16 +136,16 @@ class PretendCluster:
             if claim["metadata"]["name"] in claims and phase(pod) not in {"Succeeded", "Failed"}:
                 yield pod
 
-    def _complain(self, claim: Document) -> None:
+    def _complain(self, obj: Document, reason: str, message: str) -> None:
         event = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{claim['metadata']['name']}.1", "namespace": claim["metadata"]["namespace"]},
+            "metadata": {"name": f"{obj['metadata']['name']}.1", "namespace": obj["metadata"]["namespace"]},
             "type": "Warning",
-            "reason": "ProvisioningFailed",
-            "message": 'storageclass.storage.k8s.io "absent" not found',
+            "reason": reason,
+            "message": message,
             "lastTimestamp": timestamp(self.now),
-            "involvedObject": {"kind": "PersistentVolumeClaim", "uid": claim["metadata"]["uid"]},
+            "involvedObject": {"kind": obj["kind"], "uid": obj["metadata"]["uid"]},
         }
         self.kube.put(event)
 
@@ -156,6 +169,11 @@ class PretendCluster:
             for pod in active:
                 self.delete(pod)
             self._conclude(job, "FailureTarget" if active else "Failed", *reason)
+        elif not active and client_of(job) in self.faults.over_quota:
+            words = (
+                f'Error creating: pods "{job["metadata"]["name"]}" is forbidden: exceeded quota: few, limited: pods=1'
+            )
+            self._complain(job, "FailedCreate", words)
         elif not active:
             self._make_pod(job)
 
@@ -249,7 +267,8 @@ class PretendCluster:
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
         elif self._has_volume(pod):
-            self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": {}}}])
+            running = {"startedAt": timestamp(self.now)}
+            self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
 
     def _hold(self, pod: Document, reason: str, message: str) -> None:
         waiting = {"reason": reason, "message": message}
@@ -271,7 +290,8 @@ class PretendCluster:
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
         """Have a pod's container end."""
-        ended = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "message": words}
+        reason = "Completed" if code == 0 else "Error"
+        ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": timestamp(self.now)}
         self.set_status(
             pod, phase="Failed" if code else "Succeeded", containerStatuses=[{"state": {"terminated": ended}}]
         )

@@ -12,14 +12,12 @@ from kopf._core.engines import posting
 
 from plimsoll.handlers import run as handlers
 from plimsoll.handlers.context import Context
-from plimsoll.kube.execute import execute
-from plimsoll.kube.gather import gather
 from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.step import step, step_deletion
+from plimsoll.lifecycle.step import step
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"
@@ -95,20 +93,16 @@ class PretendOperator:
 
     async def foresee(self, uid: str) -> Decision:
         """Return what the next look would decide if nothing happened meanwhile, twice the same."""
-        run = run_of(handlers._with_last_said(self.context, _body(self.bodies[uid])))
-        seen = await gather(self.context.kube, namespace=run.namespace, name=run.name, uid=uid)
+        body = _body(self.bodies[uid])
+        run = run_of(handlers._with_last_said(self.context, body))
+        seen = await handlers._observe(self.context, run, body)
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision
 
     async def _remove(self, body: Document) -> None:
-        metadata = body["metadata"]
-        seen = await gather(
-            self.context.kube, namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"]
-        )
-        actions, fact = step_deletion(seen)
-        await execute(actions, self.context.kube, make_secret=no_secret)
-        if fact.holds:
+        cleaned_up = await handlers._look_at_removal(self.context, _body(body))
+        if cleaned_up.holds:
             self.cluster.let_go(body, FINALIZER)
 
 

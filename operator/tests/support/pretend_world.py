@@ -25,6 +25,9 @@ from support.pretend_operator import PretendOperator, no_secret
 T = TypeVar("T")
 
 MAX_STATUS_BYTES = 64 * 1024
+LOAD_ENDS_SECONDS = 200
+"""Without an API server a conductor leaves after two minutes at most, and its agents a minute later."""
+
 _ROUND_SECONDS = 5.0
 
 
@@ -186,8 +189,15 @@ class PretendWorld:
         assert not [request for request in asked if request[1] == "Secret" and request[0] != "create"]
         for run in self.runs():
             self._check_status(run)
-        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod") if _loads(pod)}
+        loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod") if self._loads(pod)}
         assert len(loaded) <= 1, "two runs load one target"
+
+    def _loads(self, pod: Document) -> bool:
+        """Tell whether a client may do I/O: on a dead node until it has heard of no conductor for long enough."""
+        if client_of(pod) is None or phase(pod) != "Running":
+            return False
+        going = pod["metadata"].get("deletionTimestamp")
+        return not going or (self.cluster.now - datetime.fromisoformat(going)).total_seconds() < LOAD_ENDS_SECONDS
 
     def _check_status(self, run: Document) -> None:
         uid, status = run["metadata"]["uid"], run.get("status", {})
@@ -261,7 +271,3 @@ def is_settled(run: Document | None) -> bool:
 def _created(decision: Decision) -> set[tuple[str, str]]:
     created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
     return {(obj["kind"], obj["metadata"]["name"]) for obj in created}
-
-
-def _loads(pod: Document) -> bool:
-    return client_of(pod) is not None and phase(pod) == "Running"

@@ -16,6 +16,8 @@ from plimsoll.api.result import (
     BenchmarkResult,
     ClientSummary,
     Finding,
+    Fingerprint,
+    HostSummary,
     Latency,
     OperationResult,
     OperationSummary,
@@ -23,7 +25,11 @@ from plimsoll.api.result import (
     ResultMeta,
     ResultSpec,
     ResultStatus,
+    Series,
+    Stalls,
     Statistic,
+    Steadiness,
+    SteadyState,
     Summary,
     Trial,
     Window,
@@ -60,6 +66,20 @@ _LATENCY = Latency(
     percentiles={"50": 10, "99.9": 20},
     histogram="fio-plat-6-29:" + "A" * 100,
 )
+_STEADINESS = Steadiness(attained=False, rounds=(1e9 / 3,) * 5, range_ratio=0.25, slope_ratio=0.0)
+_HOST = HostSummary(
+    cpu=1.5,
+    cpu_limit=2.0,
+    throttled_seconds=0.25,
+    node_cpu_busy=0.9,
+    memory_bytes=2**34,
+    received_bytes_per_second=2**33,
+    sent_bytes_per_second=0,
+    device_read_bytes_per_second=2**33,
+    device_written_bytes_per_second=0,
+    device_busy=1.0,
+    device_queue=15.9,
+)
 _FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
 _TRIAL = Trial(
     pass_number=1,
@@ -73,6 +93,7 @@ _TRIAL = Trial(
     verdict=Verdict.SUSPECT,
     findings=(_FINDING,),
     window=Window(start_nanoseconds=1, end_nanoseconds=-1, seconds=1e-9, spread_seconds=0.0, overlap=0.97),
+    stalls=Stalls(seconds=0.0, worst_client_seconds=2.0, worst_client=999),
     operations=tuple(
         OperationResult(
             operation=operation,
@@ -83,6 +104,8 @@ _TRIAL = Trial(
             sum_of_rates=_RATES,
             bias=-0.01,
             latency=_LATENCY,
+            series=Series(interval_seconds=1, iops=(0, 2**53) * 60, bytes_per_second=(0, 2**62) * 60),
+            steady_state=SteadyState(round_seconds=12.0, rate=_STEADINESS, p99=_STEADINESS),
         )
         for operation in Operation
     ),
@@ -95,6 +118,8 @@ _TRIAL = Trial(
             iops=9,
             clock_offset_seconds=-1e-6,
             clock_error_seconds=1e-6,
+            stall_seconds=2.0,
+            host=_HOST,
         )
         for number in range(8)
     ),
@@ -134,12 +159,23 @@ RESULT = BenchmarkResult(
         verdict=Verdict.VALID,
         findings=(_FINDING,),
         environment={"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}},
+        fingerprint=Fingerprint(
+            identity={"tool": "fio", "clients": 1000},
+            context={"nodes": ["a", "b"]},
+            identity_sha256="0123456789abcdef" * 4,
+            context_sha256="f" * 64,
+        ),
         final=True,
     ),
 )
 
 RESULT_DISPLAY = ResultDisplay(
-    operation="read", iops="12.3k ± 0.1k", bytes_per_second="48.0 MiB/s", p99="1.2 ms", trials="4/5"
+    operation="read",
+    iops="12.3k ± 0.1k",
+    bytes_per_second="48.0 MiB/s",
+    p99="1.2 ms",
+    trials="4/5",
+    reason="LowOverlap +2",
 )
 
 RUN_STATUS = BenchmarkRunStatus(

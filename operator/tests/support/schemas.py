@@ -100,6 +100,8 @@ def _default_differences(model: Schema, crd: Schema, path: str) -> Iterator[str]
     default, crd_default = _without_nulls(model.get("default")), _filled(crd, crd.get("default"))
     if crd.get("items", {}).get("x-kubernetes-int-or-string") and crd_default:
         crd_default = [parse_quantity(value) for value in crd_default]
+    if crd.get("x-kubernetes-int-or-string") and crd_default:
+        crd_default = parse_quantity(crd_default)
     # A factory's empty value stands in no schema of a model.
     if crd_default != default and not (default is None and not crd_default and crd_default is not False):
         yield f"{path}: default {json.dumps(default)}, not {json.dumps(crd_default)}"

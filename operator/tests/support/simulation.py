@@ -18,6 +18,7 @@ from plimsoll.plan.document import Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
+from support.hosts import quiet_host
 
 SECOND = 10**9
 EPOCH = 1_795_000_000 * SECOND
@@ -80,6 +81,7 @@ def make_document(client: int, t0: int, *, node: str = "n", exit_code: int = 0, 
             tool="fio", tool_version="3.39", started_at=start, runtime=4 * SECOND, operations=(read,)
         ),
         clock=Clock(offset=0.0, error=0.0001),
+        host=quiet_host(),
     )
 
 
@@ -257,6 +259,19 @@ class Simulation:
             return None
         self.session.advance(self.moment)
         return kept
+
+    def report_preparing(self, client: int, message: str) -> None:
+        """Have a client say what it is at, while it prepares."""
+        known = self.session.roster.get([client])[0]
+        report = messages.Report(
+            epoch=self.session.epoch,
+            client=client,
+            instance=known.instance,
+            sequence=known.sequence,
+            state=AgentState.PREPARING,
+            message=message,
+        )
+        self.session.report(report, self.moment)
 
     def kill(self, agent: SimulatedAgent) -> None:
         """Replace an agent process by a new one."""

@@ -1,92 +1,13 @@
 """Every check that a number has to pass, with its limits and what to do when it does not hold.
 
-This table is the only place with limits; the documentation of the checks is generated from it. A check compares one
-value of each client, or of the trial or the point as a whole, with its limits. What the values are is `judge`'s and
-`summary`'s business.
+This table is the only place with limits, but for those of SNIA's criterion, which are part of a formula (`steady`); the
+documentation of the checks is generated from it. What the values are is the business of `judge`, `load`, `hosts` and
+`summary`.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Sequence
 
-from plimsoll.api.names import Verdict
-from plimsoll.api.result import Finding
-from plimsoll.measure.wording import clients_text, number_text, sentence
-
-MAX_NAMED_CLIENTS = 32
-_SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
-
-
-class Direction(StrEnum):
-    """On which side of its limit a value is bad."""
-
-    ABOVE = "above"
-    BELOW = "below"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One check.
-
-    Attributes:
-        reason: CamelCase; the `reason` of its findings.
-        what: the value, as words that fit before a number.
-        unit: of the value and the limits; empty for counts and ratios.
-        suspect: a value beyond it makes the numbers Suspect; None if nothing does.
-        invalid: a value beyond it makes them Invalid; None if nothing does.
-        direction: which side of a limit is beyond it. A value equal to its limit holds.
-        remedy: what to do about it, as a clause.
-
-    """
-
-    reason: str
-    what: str
-    unit: str = ""
-    suspect: float | None = None
-    invalid: float | None = None
-    direction: Direction = Direction.ABOVE
-    remedy: str
-
-    def verdict(self, value: float) -> Verdict:
-        """Return what a value makes of the numbers."""
-        if self._beyond(value, self.invalid):
-            return Verdict.INVALID
-        return Verdict.SUSPECT if self._beyond(value, self.suspect) else Verdict.VALID
-
-    def limit(self, verdict: Verdict) -> float:
-        """Return the limit that a value with this verdict is beyond.
-
-        Raises:
-            ValueError: this check never comes to that verdict.
-
-        """
-        limit = {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)
-        if limit is None:
-            raise ValueError(f"{self.reason} is never {verdict}")
-        return limit
-
-    def badness(self, value: float) -> float:
-        """Return a number that is greater for a worse value."""
-        return value if self.direction is Direction.ABOVE else -value
-
-    def _beyond(self, value: float, limit: float | None) -> bool:
-        return limit is not None and self.badness(value) > self.badness(limit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """A value that a check looks at.
-
-    Attributes:
-        clients: whose value it is; empty if it is that of the trial or the point.
-        detail: in words, to stand in the message in place of the bare value: the tool's own message, an operation.
-
-    """
-
-    value: float
-    clients: tuple[int, ...] = ()
-    detail: str = ""
-
+from plimsoll.measure.check import Check, Direction
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
@@ -128,7 +49,10 @@ LOW_OVERLAP = Check(
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,
-    remedy="lengthen the ramp and the runtime, or find what delays the clients",
+    remedy=(
+        "lengthen the ramp and the runtime, or find what delays the clients; rates are those of the common window, "
+        "but latencies those of each client's whole run"
+    ),
 )
 WIDE_SPREAD = Check(
     reason="WideSpread",
@@ -194,6 +118,121 @@ HISTOGRAM_MISMATCH = Check(
     invalid=0,
     remedy="check the tool's version and its raw output; its percentiles would be of something else",
 )
+STALLED = Check(
+    reason="Stalled",
+    what="part of the window in which no client completed anything",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="look for what stopped the storage just then: peering, slow operations, a full device, a lost path",
+)
+CLIENT_STALLED = Check(
+    reason="ClientStalled",
+    what="part of the window in which one client completed nothing",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="look at the client's node and at what its volume alone depends on; the others went on meanwhile",
+)
+NOT_STEADY = Check(
+    reason="NotSteady",
+    what="rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the mean",
+    suspect=0,
+    remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was taken",
+)
+TOO_FEW_SAMPLES = Check(
+    reason="TooFewSamples",
+    what="timed operations of one kind",
+    suspect=1000,
+    direction=Direction.BELOW,
+    remedy="lengthen the runtime; with fewer than 10 operations beyond it the 99th percentile is absent",
+)
+SUBMISSION_BOUND = Check(
+    reason="SubmissionBound",
+    what="part of the time that the tool's threads spent in submitting",
+    unit="%",
+    suspect=90,
+    remedy="use direct I/O or more jobs; a submission that blocks keeps the queue from being as deep as asked",
+)
+LITTLES_LAW = Check(
+    reason="LittlesLaw",
+    what="difference between the operations in flight, as rate and latency give them, and those asked for",
+    unit="%",
+    suspect=5,
+    remedy="give the client more processor time or the tool more jobs; the load was not the one that was asked for",
+)
+HOST_UNKNOWN = Check(
+    reason="HostUnknown",
+    what="clients whose host, or whose block device, could not be observed",
+    suspect=0,
+    remedy="see the agent's log and whether /proc shows it its node; whether the client was the limit is not known",
+)
+CLIENT_THROTTLED = Check(
+    reason="ClientThrottled",
+    what="time for which its CPU quota stopped the client, as a part of the measured time",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="raise or remove the CPU limit in spec.clients.resources",
+)
+CLIENT_CPU_SATURATED = Check(
+    reason="ClientCpuSaturated",
+    what="processors that the client used, as a part of those it may use",
+    unit="%",
+    suspect=90,
+    remedy="give the clients more processors, or share the load among more clients",
+)
+NODE_CPU_SATURATED = Check(
+    reason="NodeCpuSaturated",
+    what="part of the time in which the node's processors were busy",
+    unit="%",
+    suspect=90,
+    remedy="spread the clients over more nodes or keep other load away; latencies include waiting for a processor",
+)
+NODE_MEMORY_SHORT = Check(
+    reason="NodeMemoryShort",
+    what="part of the node's memory that was still available",
+    unit="%",
+    suspect=5,
+    direction=Direction.BELOW,
+    remedy="free memory on the node or use another; the kernel's search for free pages delays I/O",
+)
+NETWORK_BOUND = Check(
+    reason="NetworkBound",
+    what="traffic in one direction, as a part of what the network can carry",
+    unit="%",
+    suspect=90,
+    remedy="spread the clients over more nodes or use a faster network; the rate is the network's, not the storage's",
+)
+FASTER_THAN_NETWORK = Check(
+    reason="FasterThanNetwork",
+    what="reads of the clients of one node, as a part of what spec.clients.networkBytesPerSecond says it can receive",
+    unit="%",
+    invalid=105,
+    remedy="use direct I/O, prefill, and data sets larger than any cache; or correct the figure",
+)
+CACHE_SIZED = Check(
+    reason="CacheSized",
+    what="data sets of the clients of one node, as a multiple of its memory, where I/O goes through the page cache",
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="use direct I/O or larger volumes; the node's memory answers what it can hold",
+)
+WRONG_DEVICE = Check(
+    reason="WrongDevice",
+    what="clients whose tool had something else open than the client's volume",
+    invalid=0,
+    remedy="check that the volume is mounted or mapped where the tool expects it",
+)
+DEVICE_BYPASSED = Check(
+    reason="DeviceBypassed",
+    what="part of the direct I/O that the block device below the data set saw",
+    unit="%",
+    suspect=90,
+    invalid=50,
+    direction=Direction.BELOW,
+    remedy="look for a cache, a hole in the file or another device between the tool and the volume",
+)
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",
     what="repetitions that count",
@@ -232,36 +271,26 @@ CHECKS = (
     CLOCK_UNKNOWN,
     CLOCK_OFFSET,
     HISTOGRAM_MISMATCH,
+    STALLED,
+    CLIENT_STALLED,
+    NOT_STEADY,
+    TOO_FEW_SAMPLES,
+    SUBMISSION_BOUND,
+    LITTLES_LAW,
+    HOST_UNKNOWN,
+    CLIENT_THROTTLED,
+    CLIENT_CPU_SATURATED,
+    NODE_CPU_SATURATED,
+    NODE_MEMORY_SHORT,
+    NETWORK_BOUND,
+    FASTER_THAN_NETWORK,
+    CACHE_SIZED,
+    WRONG_DEVICE,
+    DEVICE_BYPASSED,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
     UNREPLICATED,
 )
-
-
-def verdict_of(findings: Iterable[Finding]) -> Verdict:
-    """Return the worst verdict, Valid without findings."""
-    return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
-
-
-def evaluate(check: Check, observations: Iterable[Observation]) -> tuple[Finding, ...]:
-    """Return one finding for all observations that do not hold, with the worst one's value; none if all hold."""
-    bad = [item for item in observations if check.verdict(item.value) is not Verdict.VALID]
-    if not bad:
-        return ()
-    worst = max(bad, key=lambda item: check.badness(item.value))
-    verdict = check.verdict(worst.value)
-    # Words about something of which there must be none need no "limit 0" behind them.
-    limit = check.limit(verdict)
-    clients = sorted({client for item in bad for client in item.clients})
-    others = [client for client in clients if client not in worst.clients]
-    message = sentence(
-        subject=clients_text(worst.clients),
-        value=worst.detail or f"{check.what}: {_with_unit(check, worst.value)}",
-        limit=_with_unit(check, limit) if limit or not worst.detail else "",
-        others=clients_text(others),
-        remedy=check.remedy,
-    )
-    return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
@@ -270,17 +299,9 @@ def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
         "| Reason | What is measured | Suspect | Invalid | What to do |",
         "|---|---|---|---|---|",
         *(
-            f"| `{check.reason}` | {check.what} | {_limit_text(check, check.suspect)} "
-            f"| {_limit_text(check, check.invalid)} | {check.remedy} |"
+            f"| `{check.reason}` | {check.what} | {check.limit_text(check.suspect)} "
+            f"| {check.limit_text(check.invalid)} | {check.remedy} |"
             for check in checks
         ),
     ]
     return "\n".join(rows) + "\n"
-
-
-def _limit_text(check: Check, limit: float | None) -> str:
-    return f"{check.direction} {_with_unit(check, limit)}" if limit is not None else "-"
-
-
-def _with_unit(check: Check, value: float) -> str:
-    return f"{number_text(value)} {check.unit}".strip()

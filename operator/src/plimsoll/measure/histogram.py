@@ -13,8 +13,7 @@ import binascii
 import json
 import math
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -115,11 +114,16 @@ class Histogram:
             HistogramError: a count is negative.
 
         """
-        for index, count in self.counts.items():
-            bin_bounds(index)
-            if count < 0:
-                raise HistogramError(f"bin {index} counts {count} operations")
-        ordered = {index: count for index, count in sorted(self.counts.items()) if count}
+        ordered = dict(sorted(self.counts.items()))
+        if ordered:
+            bin_bounds(min(ordered))
+            bin_bounds(max(ordered))
+            least = min(ordered.values())
+            if least < 0:
+                index = next(index for index, count in ordered.items() if count == least)
+                raise HistogramError(f"bin {index} counts {least} operations")
+            if not least:
+                ordered = {index: count for index, count in ordered.items() if count}
         object.__setattr__(self, "counts", ordered)
 
     @property
@@ -130,10 +134,11 @@ class Histogram:
     @classmethod
     def merge(cls, histograms: Iterable[Self]) -> Self:
         """Add histograms bin by bin: exactly the histogram of all their operations together."""
-        counts: Counter[int] = Counter()
+        totals = [0] * BIN_COUNT
         for histogram in histograms:
-            counts.update(histogram.counts)
-        return cls(counts=counts)
+            for index, count in histogram.counts.items():
+                totals[index] += count
+        return cls(counts=dict(enumerate(totals)))
 
     def percentile(self, p: float) -> int | None:
         """Return the p-th percentile (0 < p <= 100) in nanoseconds, None without operations.
@@ -180,7 +185,7 @@ class Histogram:
             raise UnknownBinError(f"histogram layout {layout[:40]!r} is not {LAYOUT!r}")
         if len(text) > _MAX_TEXT_CHARACTERS:
             raise HistogramError(f"histogram text is longer than {_MAX_TEXT_CHARACTERS} characters")
-        return cls(counts=dict(_absolute(_parse(_expand(body)))))
+        return cls(counts=_absolute(_parse(_expand(body))))
 
 
 def _expand(body: str) -> bytes:
@@ -207,19 +212,34 @@ def _parse(content: bytes) -> list[object]:
     return pairs
 
 
-def _absolute(pairs: list[object]) -> Iterator[tuple[int, int]]:
-    """Turn distances into indices, refusing what `encode` does not write."""
-    index = 0
+def _absolute(pairs: list[object]) -> Mapping[int, int]:
+    """Turn distances into indices, refusing what `encode` does not write.
+
+    A trial has tens of thousands of histograms: entries are looked at together, and singly only to name a bad one.
+    """
+    if not pairs:
+        return {}
+    try:
+        deltas, counts = zip(*pairs, strict=True)
+    except (TypeError, ValueError):
+        raise _refusal(pairs) from None
+    # A boolean is an int to Python, so the types themselves are compared.
+    if {*map(type, pairs)} != {list} or {*map(type, deltas), *map(type, counts)} != {int}:
+        raise _refusal(pairs)
+    if deltas[0] < 0 or min(deltas[1:], default=1) < 1 or min(counts) < 1 or max(counts) > _MAX_COUNT:
+        raise _refusal(pairs)
+    return dict(zip(accumulate(deltas), counts, strict=True))
+
+
+def _refusal(pairs: list[object]) -> HistogramError:
+    """Name the first entry that is not one."""
     for position, pair in enumerate(pairs):
         match pair:
-            # A boolean is an int to Python, so the type itself is compared.
             case [delta, count] if type(delta) is int and type(count) is int:
-                pass
+                if delta < min(position, 1):
+                    return HistogramError(f"histogram entry {position} does not ascend")
+                if not 0 < count <= _MAX_COUNT:
+                    return HistogramError(f"histogram entry {position} counts {count} operations")
             case _:
-                raise HistogramError(f"histogram entry {position} is not [delta, count]")
-        if delta < min(position, 1):
-            raise HistogramError(f"histogram entry {position} does not ascend")
-        if not 0 < count <= _MAX_COUNT:
-            raise HistogramError(f"histogram entry {position} counts {count} operations")
-        index += delta
-        yield index, count
+                break
+    return HistogramError(f"histogram entry {position} is not [delta, count]")

@@ -5,14 +5,13 @@ everything behind this module may rely on finite numbers from 0 to 2^63, and on 
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from plimsoll.measure.sample import ClientDocument, Clock, Measurement, OperationSample
+from plimsoll.measure.plausible import implausible_host, implausible_number
+from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement
+from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval
-
-_LIMIT = 2**63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +24,8 @@ class TrialFacts:
         ramp_seconds: warm-up before it.
         t0_nanoseconds: when all clients were to start their tool, Unix time.
         windowed: the tool runs for a time, so that its clients overlap.
+        network_bytes_per_second: what the network can carry between the storage and one client's node; None if the
+            user does not say.
 
     """
 
@@ -33,6 +34,7 @@ class TrialFacts:
     ramp_seconds: int
     t0_nanoseconds: int
     windowed: bool = True
+    network_bytes_per_second: int | None = None
 
     @property
     def planned_start(self) -> int:
@@ -46,18 +48,25 @@ class Answer:
 
     Attributes:
         implausible: the number in its measurement that cannot be; empty if there is none.
+        implausible_host: the same in what was observed of its host.
 
     """
 
     client: int
     document: ClientDocument
     implausible: str
+    implausible_host: str
 
     @property
     def clock(self) -> Clock | None:
         """The comparison of clocks, if there was one."""
         clock = self.document.clock
         return clock if clock and math.isfinite(clock.offset) and math.isfinite(clock.error) else None
+
+    @property
+    def host(self) -> HostUse | None:
+        """What was observed of the host, if every number of it can be."""
+        return None if self.implausible_host else self.document.host
 
     @property
     def measurement(self) -> Measurement | None:
@@ -83,16 +92,27 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A measurement that can be calculated with: its numbers are plausible and its measured part has a length."""
+    """A measurement that can be calculated with: its numbers are plausible and its measured part has a length.
+
+    Attributes:
+        shares: one for each of its operations.
+
+    """
 
     answer: Answer
     measurement: Measurement
     interval: Interval
+    shares: tuple[Share, ...]
 
     @property
     def client(self) -> int:
         """The client's number."""
         return self.answer.client
+
+    @property
+    def node(self) -> str:
+        """Where it ran."""
+        return self.answer.document.node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +144,12 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
 
 
 def _answer(client: int, document: ClientDocument) -> Answer:
-    implausible = _implausible(document, document.measurement) if document.measurement is not None else ""
-    return Answer(client=client, document=document, implausible=implausible)
+    return Answer(
+        client=client,
+        document=document,
+        implausible=implausible_number(document, document.measurement) if document.measurement is not None else "",
+        implausible_host=implausible_host(document.host) if document.host is not None else "",
+    )
 
 
 def _measured(answers: Iterable[Answer]) -> Iterator[Measured]:
@@ -135,33 +159,5 @@ def _measured(answers: Iterable[Answer]) -> Iterator[Measured]:
         if measurement is None or answer.implausible or not measurement.runtime:
             continue
         interval = Interval(start=measurement.started_at, end=measurement.started_at + measurement.runtime)
-        yield Measured(answer=answer, measurement=measurement, interval=interval)
-
-
-def _implausible(document: ClientDocument, measurement: Measurement) -> str:
-    """Name the first number that cannot be; empty if there is none."""
-    times = {
-        "launchedAt": document.launched_at,
-        "startedAt": measurement.started_at,
-        "runtime": measurement.runtime,
-    }
-    for name, value in (*times.items(), *_numbers(measurement.operations)):
-        # A comparison with a NaN is false, so this refuses it too.
-        if not 0 <= value < _LIMIT:
-            return f"{name} is {str(value)[:40]}"
-    operations = Counter(sample.operation for sample in measurement.operations)
-    return next((f"{operation} stands there {n} times" for operation, n in operations.items() if n > 1), "")
-
-
-def _numbers(samples: Sequence[OperationSample]) -> Iterator[tuple[str, float]]:
-    for sample in samples:
-        latency = sample.latency
-        yield f"{sample.operation}.ios", sample.ios
-        yield f"{sample.operation}.bytes", sample.bytes
-        yield f"{sample.operation}.shortIos", sample.short_ios
-        yield f"{sample.operation}.droppedIos", sample.dropped_ios
-        yield f"{sample.operation}.latency.count", latency.count
-        yield f"{sample.operation}.latency.meanNanoseconds", latency.mean_nanoseconds
-        yield f"{sample.operation}.latency.standardDeviationNanoseconds", latency.standard_deviation_nanoseconds
-        yield f"{sample.operation}.latency.minNanoseconds", latency.min_nanoseconds
-        yield f"{sample.operation}.latency.maxNanoseconds", latency.max_nanoseconds
+        shares = tuple(Share(sample=sample, interval=interval) for sample in measurement.operations)
+        yield Measured(answer=answer, measurement=measurement, interval=interval, shares=shares)

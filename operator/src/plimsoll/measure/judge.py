@@ -1,16 +1,20 @@
-"""Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`."""
+"""Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`.
+
+Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did it.
+"""
 
 import signal
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Finding, Window
 from plimsoll.measure import checks
-from plimsoll.measure.checks import Observation
+from plimsoll.measure.check import Observation, evaluate
+from plimsoll.measure.evidence import Evidence
+from plimsoll.measure.hosts import judge_hosts
 from plimsoll.measure.intake import Answer, Intake, Measured, TrialFacts
 from plimsoll.measure.latency import histogram_problem
-from plimsoll.measure.rates import OperationRates, Share, series_is_usable
+from plimsoll.measure.load import judge_load
 from plimsoll.measure.sample import OperationSample
 from plimsoll.measure.window import NANOSECONDS
 from plimsoll.measure.wording import MAX_QUOTE_CHARACTERS, number_text, quote
@@ -20,36 +24,28 @@ _PERCENT = 100
 _QUOTED_ERRORS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A trial as it was planned, as it came back and as it was calculated."""
-
-    facts: TrialFacts
-    intake: Intake
-    window: Window | None
-    rates: Mapping[Operation, OperationRates]
-
-
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
     """Return what does not hold, in the order of the table of checks."""
     intake, facts = evidence.intake, evidence.facts
     measured = intake.measured
     return (
-        *checks.evaluate(checks.TOOL_FAILED, _tool_failures(intake.answers)),
-        *checks.evaluate(checks.OUTPUT_UNREADABLE, _unreadable(intake.answers)),
-        *checks.evaluate(checks.CLIENT_MISSING, _missing(intake)),
-        *checks.evaluate(checks.LATE_CLIENT, _lateness(facts, measured)),
-        *checks.evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
+        *evaluate(checks.TOOL_FAILED, _tool_failures(intake.answers)),
+        *evaluate(checks.OUTPUT_UNREADABLE, _unreadable(intake.answers)),
+        *evaluate(checks.CLIENT_MISSING, _missing(intake)),
+        *evaluate(checks.LATE_CLIENT, _lateness(facts, measured)),
+        *evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
         *_judge_window(evidence.window, measured),
-        *checks.evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
-        *checks.evaluate(checks.NOT_PREFILLED, _unwritten_reads(measured)),
-        *checks.evaluate(checks.SHORT_IO, _short_ios(measured)),
-        *checks.evaluate(checks.DROPPED_IO, _dropped_ios(measured)),
-        *checks.evaluate(checks.NO_IO, _completed(evidence)),
-        *checks.evaluate(checks.SERIES_INCOMPLETE, _missing_series(measured) if facts.windowed else ()),
-        *checks.evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
-        *checks.evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
-        *checks.evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
+        *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
+        *evaluate(checks.NOT_PREFILLED, _unwritten_reads(measured)),
+        *evaluate(checks.SHORT_IO, _short_ios(measured)),
+        *evaluate(checks.DROPPED_IO, _dropped_ios(measured)),
+        *evaluate(checks.NO_IO, _completed(evidence)),
+        *evaluate(checks.SERIES_INCOMPLETE, _missing_series(measured) if facts.windowed else ()),
+        *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
+        *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
+        *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
+        *judge_load(evidence),
+        *judge_hosts(evidence),
     )
 
 
@@ -106,7 +102,7 @@ def _judge_window(window: Window | None, measured: tuple[Measured, ...]) -> tupl
     done = min(measured, key=lambda item: item.interval.end).client
     overlap = Observation(clients=tuple(sorted({last, done})), value=window.overlap)
     spread = Observation(clients=tuple(sorted({first, last})), value=window.spread_seconds)
-    return (*checks.evaluate(checks.LOW_OVERLAP, [overlap]), *checks.evaluate(checks.WIDE_SPREAD, [spread]))
+    return (*evaluate(checks.LOW_OVERLAP, [overlap]), *evaluate(checks.WIDE_SPREAD, [spread]))
 
 
 def _estimated_starts(measured: Iterable[Measured]) -> Iterator[Observation]:
@@ -153,13 +149,12 @@ def _completed(evidence: Evidence) -> Iterator[Observation]:
 
 
 def _missing_series(measured: Iterable[Measured]) -> Iterator[Observation]:
-    for item, sample in _samples(measured):
-        # No tool keeps a series of its syncs. They follow the writes, whose series is checked.
-        if sample.operation is Operation.SYNC or not sample.ios:
-            continue
-        if not series_is_usable(Share(sample=sample, interval=item.interval)):
-            detail = f"there is no complete series of {sample.operation} operations over time"
-            yield Observation(clients=(item.client,), value=1, detail=detail)
+    for item in measured:
+        for share in item.shares:
+            # No tool keeps a series of its syncs. They follow the writes, whose series is checked.
+            if share.sample.operation is not Operation.SYNC and share.lacks_series:
+                detail = f"there is no complete series of {share.sample.operation} operations over time"
+                yield Observation(clients=(item.client,), value=1, detail=detail)
 
 
 def _unknown_clocks(answers: Iterable[Answer]) -> Iterator[Observation]:

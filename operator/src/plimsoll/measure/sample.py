@@ -33,11 +33,26 @@ class LatencySample(Model):
     histogram: str | None = None
 
 
+class LatencySlices(Model):
+    """Latency over time, for judging whether it is steady and for nothing else.
+
+    Slice k covers [k * width, (k+1) * width) after the start of measuring; each is a `Histogram.encode`. The last,
+    partial one may be missing, and so may single operations at the edges: the totals are those of `LatencySample`.
+    The time that submitting took may be left out, as fio does.
+    """
+
+    width_nanoseconds: int
+    histograms: tuple[str, ...]
+
+
 class OperationSample(Model):
     """One operation of one client over its own measured time.
 
     Attributes:
         cells: absent if the tool keeps no series or it could not be reconciled with the totals.
+        slices: absent if the tool keeps no such log, or it could not be reconciled with the totals.
+        submission_nanoseconds: mean time that submitting one operation took; absent if the tool does not time it, or
+            if submitting and waiting are one, as with synchronous engines.
         short_ios: operations that transferred less than asked.
         dropped_ios: operations that the tool gave up.
 
@@ -50,6 +65,8 @@ class OperationSample(Model):
     dropped_ios: int = 0
     latency: LatencySample
     cells: Cells | None = None
+    slices: LatencySlices | None = None
+    submission_nanoseconds: float | None = None
 
 
 class Measurement(Model):
@@ -59,6 +76,10 @@ class Measurement(Model):
         started_at: start of the measured part, after the ramp.
         start_is_estimated: the tool does not say when it began; derived from its end.
         runtime: length of the measured part.
+        submitters: threads or processes of the tool that submit operations.
+        in_flight: operations that the tool was to keep in flight all the time, over all submitters; absent if it was
+            not to do that: with a limited rate, or where it waits for something besides (fsync).
+        bypasses_cache: the I/O went past the client's page cache.
         errors: the tool's own words on what went wrong, empty if nothing did.
         warnings: what the parser met and did not know, or what the tool said beside its document.
 
@@ -70,6 +91,9 @@ class Measurement(Model):
     start_is_estimated: bool = False
     runtime: int
     operations: tuple[OperationSample, ...]
+    submitters: int = 1
+    in_flight: int | None = None
+    bypasses_cache: bool = True
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -81,6 +105,98 @@ class Clock(Model):
     error: float
 
 
+class CpuUse(Model):
+    """Processor time during the measured part.
+
+    Attributes:
+        limit: processors that the client may use at most: its cgroup's quota, or those that it is pinned to if they are
+            fewer; absent without either.
+        used: processors that the client used, on average; absent if its cgroup is not its own or cannot be read.
+        throttled_periods: scheduler periods in which the quota stopped the client; absent if unknown.
+        throttled_seconds: how long it was stopped, added up over processors; absent if unknown.
+        node_busy: part of the node's processors that was not idle, 0 to 1; time stolen by a hypervisor counts.
+        node_processors: of the node.
+
+    """
+
+    limit: float | None = None
+    used: float | None = None
+    throttled_periods: int | None = None
+    throttled_seconds: float | None = None
+    node_busy: float
+    node_processors: int
+
+
+class MemoryUse(Model):
+    """Memory during the measured part; bytes.
+
+    Attributes:
+        limit: of the client's cgroup; absent without one.
+        used: the most that the client's cgroup used, its page cache included; absent if it is not its own or cannot be
+            read.
+        node_total: of the node.
+        node_available: the least that the node could still give (`MemAvailable`).
+
+    """
+
+    limit: int | None = None
+    used: int | None = None
+    node_total: int
+    node_available: int
+
+
+class NetworkUse(Model):
+    """The physical interfaces of the client's network namespace, or all but the loopback if there are none.
+
+    Bytes per second. On a node, bonds, bridges and veths only pass on what the physical ones carry. What the
+    node's kernel does for the client, as krbd and NFS do, goes over the node's interfaces and is not here unless the
+    client shares the node's network namespace.
+
+    Attributes:
+        link: what the physical interfaces can carry together in one direction; absent if there is none that tells.
+
+    """
+
+    received: float
+    sent: float
+    link: float | None = None
+
+
+class DeviceUse(Model):
+    """The block device below the data set, whoever used it; absent numbers are unknown.
+
+    Attributes:
+        number: `major:minor`.
+        read: bytes per second that it delivered.
+        written: bytes per second that it took.
+        busy: part of the time in which it had something to do, 0 to 1.
+        queue: operations that were with it, on average.
+
+    """
+
+    number: str
+    read: float
+    written: float
+    busy: float
+    queue: float
+
+
+class HostUse(Model):
+    """What the client's host did while the client measured.
+
+    Attributes:
+        seconds: length of the observed time: from the last reading before to the first after the measured part.
+        device: absent if the data set is on no block device of this host: a network file system, an overlay, tmpfs.
+
+    """
+
+    seconds: float
+    cpu: CpuUse
+    memory: MemoryUse
+    network: NetworkUse
+    device: DeviceUse | None = None
+
+
 class ClientDocument(Model):
     """One client's answer for one trial.
 
@@ -90,6 +206,8 @@ class ClientDocument(Model):
         parse_error: why there is no measurement although the tool ended; names the field or the place.
         raw_sha256: of everything the tool wrote.
         prefilled: every byte of the data set was written before; reads of unwritten extents measure nothing.
+        host: absent if the host could not be observed, or the tool ended before it measured.
+        foreign_target: why what the tool had open is not the client's volume; empty if it is, or nobody could look.
 
     """
 
@@ -106,3 +224,5 @@ class ClientDocument(Model):
     clock: Clock | None = None
     data_set_bytes: int = 0
     prefilled: bool = True
+    host: HostUse | None = None
+    foreign_target: str = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
 from plimsoll.measure import checks
-from plimsoll.measure.checks import Observation
+from plimsoll.measure.check import Observation, evaluate, verdict_of
 from plimsoll.measure.latency import PERCENTILES, merge_latencies
 from plimsoll.measure.statistics import describe
 from plimsoll.measure.wording import passes_text, quote
@@ -51,7 +51,7 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
     )
     return PointNumbers(
         summary=Summary(trials=len(good), operations=_operations(good)) if good else None,
-        verdict=checks.verdict_of(findings),
+        verdict=verdict_of(findings),
         findings=findings,
     )
 
@@ -78,10 +78,10 @@ def _cause(trial: Trial | None) -> str:
 def _replication(missing: Mapping[int, str], good: int, repetitions: int) -> tuple[Finding, ...]:
     if not good:
         detail = f"no repetition counts: {_listed(missing) or 'none is planned'}"
-        return checks.evaluate(checks.NO_TRIAL_COUNTS, [Observation(value=0, detail=detail)])
+        return evaluate(checks.NO_TRIAL_COUNTS, [Observation(value=0, detail=detail)])
     absent = Observation(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing)}")
     alone = [Observation(value=good)] if repetitions > 1 else []
-    return (*checks.evaluate(checks.PASSES_MISSING, [absent]), *checks.evaluate(checks.UNREPLICATED, alone))
+    return (*evaluate(checks.PASSES_MISSING, [absent]), *evaluate(checks.UNREPLICATED, alone))
 
 
 def _listed(missing: Mapping[int, str]) -> str:
@@ -102,7 +102,7 @@ def _rolled_up(trials: Sequence[Trial]) -> tuple[Finding, ...]:
 
 
 def _roll_up(cases: Sequence[tuple[int, Finding]]) -> Finding:
-    verdict = checks.verdict_of(finding for _, finding in cases)
+    verdict = verdict_of(finding for _, finding in cases)
     example = next(finding for _, finding in cases if finding.verdict is verdict)
     passes = passes_text({number for number, _ in cases})
     message = quote(f"{passes}: {example.message}", _MESSAGE_CHARACTERS)

@@ -5,14 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.result import ClientSummary, Finding, OperationResult, Window
-from plimsoll.measure.checks import verdict_of
+from plimsoll.api.result import ClientSummary, Finding, OperationResult, Stalls, Window
+from plimsoll.measure.check import verdict_of
+from plimsoll.measure.evidence import Evidence
+from plimsoll.measure.hosts import host_summary
 from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
-from plimsoll.measure.judge import Evidence, judge
+from plimsoll.measure.judge import judge
 from plimsoll.measure.latency import merge_samples
-from plimsoll.measure.rates import OperationRates, Share, rates_of
+from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.window import NANOSECONDS, common_interval, union_interval, window_of
+from plimsoll.measure.series import Share, series_of
+from plimsoll.measure.stalls import Standstill, standstill_of
+from plimsoll.measure.steady import steady_state_of
+from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval, window_of
 from plimsoll.measure.wording import clients_text, quote
 
 __all__ = ["TrialFacts", "TrialNumbers", "measure_trial"]
@@ -28,6 +33,7 @@ class TrialNumbers:
 
     Attributes:
         window: None if no client measured, or if the tool's clients do not run for a time.
+        stalls: None without a window, or if a client has no series.
         operations: over all clients that measured, also if others did not: the verdict says so.
         slowest: the clients with the lowest rates, slowest first.
         warnings: what the clients' tools and parsers said, one line for each text.
@@ -37,6 +43,7 @@ class TrialNumbers:
     verdict: Verdict
     findings: tuple[Finding, ...]
     window: Window | None
+    stalls: Stalls | None
     operations: tuple[OperationResult, ...]
     slowest: tuple[ClientSummary, ...]
     warnings: tuple[str, ...]
@@ -46,41 +53,47 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     """Calculate a trial's numbers and judge them. Never raises: what cannot be used becomes a finding."""
     intake = receive(facts, documents)
     intervals = [item.interval for item in intake.measured]
-    window = window_of(intervals) if facts.windowed else None
+    common = common_interval(intervals) if facts.windowed else None
+    whole = union_interval(intervals)
     shares = _shares(intake)
-    rates = _rates(facts, intake, shares)
-    findings = judge(Evidence(facts=facts, intake=intake, window=window, rates=rates))
+    rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
+    evidence = Evidence(
+        facts=facts,
+        intake=intake,
+        window=window_of(intervals) if facts.windowed else None,
+        span=common or whole,
+        rates=rates,
+        operations=tuple(_operation(operation, shares[operation], rates[operation], common) for operation in rates),
+        standstill=None if common is None else standstill_of(intake.measured, common),
+    )
+    return _numbers(evidence, judge(evidence))
+
+
+def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
+    standstill = evidence.standstill
     return TrialNumbers(
         verdict=verdict_of(findings),
         findings=findings,
-        window=window,
-        operations=tuple(_operation(operation, shares[operation], rates[operation]) for operation in rates),
-        slowest=_slowest(intake),
-        warnings=_warnings(intake),
+        window=evidence.window,
+        stalls=standstill.published() if standstill else None,
+        operations=evidence.operations,
+        slowest=_slowest(evidence.intake, standstill),
+        warnings=_warnings(evidence.intake),
     )
 
 
 def _shares(intake: Intake) -> dict[Operation, list[Share]]:
-    """Group the clients' samples by operation, in the order of `Operation`."""
+    """Group the clients' shares by operation, in the order of `Operation`."""
     shares: dict[Operation, list[Share]] = {operation: [] for operation in Operation}
     for item in intake.measured:
-        for sample in item.measurement.operations:
-            shares[sample.operation].append(Share(sample=sample, interval=item.interval))
+        for share in item.shares:
+            shares[share.sample.operation].append(share)
     return {operation: found for operation, found in shares.items() if found}
 
 
-def _rates(
-    facts: TrialFacts, intake: Intake, shares: Mapping[Operation, list[Share]]
-) -> dict[Operation, OperationRates]:
-    intervals = [item.interval for item in intake.measured]
-    whole = union_interval(intervals)
-    if whole is None:
-        return {}
-    common = common_interval(intervals) if facts.windowed else None
-    return {operation: rates_of(found, common=common, whole=whole) for operation, found in shares.items()}
-
-
-def _operation(operation: Operation, shares: list[Share], rates: OperationRates) -> OperationResult:
+def _operation(
+    operation: Operation, shares: list[Share], rates: OperationRates, common: Interval | None
+) -> OperationResult:
     return OperationResult(
         operation=operation,
         ios=sum(share.sample.ios for share in shares),
@@ -90,13 +103,15 @@ def _operation(operation: Operation, shares: list[Share], rates: OperationRates)
         sum_of_rates=rates.sum_of_rates,
         bias=rates.bias,
         latency=merge_samples(share.sample.latency for share in shares),
+        series=None if common is None else series_of(shares, common),
+        steady_state=None if common is None else steady_state_of(shares, common),
     )
 
 
-def _slowest(intake: Intake) -> tuple[ClientSummary, ...]:
+def _slowest(intake: Intake, standstill: Standstill | None) -> tuple[ClientSummary, ...]:
     first = min((item.interval.start for item in intake.measured), default=0)
     ordered = sorted(intake.measured, key=_speed)
-    return tuple(_summary(item, first) for item in ordered[:MAX_SLOWEST])
+    return tuple(_summary(item, first, standstill) for item in ordered[:MAX_SLOWEST])
 
 
 def _speed(item: Measured) -> tuple[float, float, int]:
@@ -111,8 +126,8 @@ def _own_rates(item: Measured) -> tuple[float, float]:
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _summary(item: Measured, first: int) -> ClientSummary:
-    clock = item.answer.clock
+def _summary(item: Measured, first: int, standstill: Standstill | None) -> ClientSummary:
+    clock, host = item.answer.clock, item.answer.host
     return ClientSummary(
         client=item.client,
         node=item.answer.document.node,
@@ -121,6 +136,8 @@ def _summary(item: Measured, first: int) -> ClientSummary:
         iops=round(_own_rates(item)[0]),
         clock_offset_seconds=clock.offset if clock else None,
         clock_error_seconds=clock.error if clock else None,
+        stall_seconds=standstill.clients[item.client] if standstill else None,
+        host=host_summary(host) if host else None,
     )
 
 
@@ -129,6 +146,9 @@ def _warnings(intake: Intake) -> tuple[str, ...]:
     clients: defaultdict[str, set[int]] = defaultdict(set)
     for answer in intake.answers:
         for warning in answer.measurement.warnings if answer.measurement else ():
+            clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
+        if answer.implausible_host:
+            warning = f"what was observed of its host was left out: {answer.implausible_host}"
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
     for client in intake.unplanned:
         clients["takes no part in this trial; its document is ignored"].add(client)

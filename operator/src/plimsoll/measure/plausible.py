@@ -1,0 +1,95 @@
+"""Which numbers of a client's document cannot be. One such number costs the part of the document that it stands in."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from plimsoll.measure.sample import ClientDocument, HostUse, Measurement, OperationSample
+
+_LIMIT = 2**63
+# A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
+_ROUNDED_SHARE = 1.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Number:
+    """A number, and the range it must lie in; `greatest` is included, None is an absent number."""
+
+    name: str
+    value: float | None
+    least: float = 0
+    greatest: float = _LIMIT - 1024
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether it can be; a comparison with a NaN is false, so a NaN cannot."""
+        return self.value is None or self.least <= self.value <= self.greatest
+
+
+def implausible_number(document: ClientDocument, measurement: Measurement) -> str:
+    """Name the first number of a measurement that cannot be; empty if there is none."""
+    found = _first([*_whole(document, measurement), *_parts(measurement.operations)])
+    operations = Counter(sample.operation for sample in measurement.operations)
+    return found or next((f"{operation} stands there {n} times" for operation, n in operations.items() if n > 1), "")
+
+
+def implausible_host(host: HostUse) -> str:
+    """Name the first number of an observation of the host that cannot be; empty if there is none."""
+    return _first([*_processors_and_memory(host), *_traffic(host)])
+
+
+def _first(numbers: Iterable[_Number]) -> str:
+    return next((f"{item.name} is {str(item.value)[:40]}" for item in numbers if not item.is_plausible), "")
+
+
+def _whole(document: ClientDocument, measurement: Measurement) -> Iterator[_Number]:
+    yield _Number(name="launchedAt", value=document.launched_at)
+    yield _Number(name="dataSetBytes", value=document.data_set_bytes)
+    yield _Number(name="startedAt", value=measurement.started_at)
+    yield _Number(name="runtime", value=measurement.runtime)
+    yield _Number(name="submitters", value=measurement.submitters, least=1)
+    yield _Number(name="inFlight", value=measurement.in_flight, least=1)
+
+
+def _parts(samples: Sequence[OperationSample]) -> Iterator[_Number]:
+    for sample in samples:
+        latency = sample.latency
+        for name, value in (
+            ("ios", sample.ios),
+            ("bytes", sample.bytes),
+            ("shortIos", sample.short_ios),
+            ("droppedIos", sample.dropped_ios),
+            ("submissionNanoseconds", sample.submission_nanoseconds),
+            ("slices.widthNanoseconds", sample.slices.width_nanoseconds if sample.slices else None),
+            ("latency.count", latency.count),
+            ("latency.meanNanoseconds", latency.mean_nanoseconds),
+            ("latency.standardDeviationNanoseconds", latency.standard_deviation_nanoseconds),
+            ("latency.minNanoseconds", latency.min_nanoseconds),
+            ("latency.maxNanoseconds", latency.max_nanoseconds),
+        ):
+            yield _Number(name=f"{sample.operation}.{name}", value=value)
+
+
+def _processors_and_memory(host: HostUse) -> Iterator[_Number]:
+    yield _Number(name="seconds", value=host.seconds, least=1e-3)
+    yield _Number(name="cpu.limit", value=host.cpu.limit, least=1e-3)
+    yield _Number(name="cpu.used", value=host.cpu.used)
+    yield _Number(name="cpu.throttledPeriods", value=host.cpu.throttled_periods)
+    yield _Number(name="cpu.throttledSeconds", value=host.cpu.throttled_seconds)
+    yield _Number(name="cpu.nodeBusy", value=host.cpu.node_busy, greatest=1)
+    yield _Number(name="cpu.nodeProcessors", value=host.cpu.node_processors, least=1)
+    yield _Number(name="memory.limit", value=host.memory.limit)
+    yield _Number(name="memory.used", value=host.memory.used)
+    yield _Number(name="memory.nodeTotal", value=host.memory.node_total, least=1)
+    yield _Number(name="memory.nodeAvailable", value=host.memory.node_available)
+
+
+def _traffic(host: HostUse) -> Iterator[_Number]:
+    yield _Number(name="network.received", value=host.network.received)
+    yield _Number(name="network.sent", value=host.network.sent)
+    yield _Number(name="network.link", value=host.network.link, least=1)
+    if host.device is not None:
+        yield _Number(name="device.read", value=host.device.read)
+        yield _Number(name="device.written", value=host.device.written)
+        yield _Number(name="device.busy", value=host.device.busy, greatest=_ROUNDED_SHARE)
+        yield _Number(name="device.queue", value=host.device.queue)

@@ -1,0 +1,199 @@
+from typing import Any
+
+import pytest
+
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse
+from support.documents import BLOCK, RUNTIME, T0, document, measure, measurement, only, operation
+from support.hosts import GIBIBYTE, quiet_host
+
+RATE = 100 * BLOCK
+"""Bytes per second of a client."""
+SECONDS = 22.0
+MOVED = RATE * RUNTIME / SECONDS
+"""What a device shows that moved exactly a client's data in the observed time."""
+
+
+def host(**changes: dict[str, Any]) -> HostUse:
+    """Return a quiet host with some fields of its parts changed: `host(cpu={"used": 3})`."""
+    quiet = quiet_host(SECONDS)
+    parts = {name: getattr(quiet, name).model_copy(update=fields) for name, fields in changes.items()}
+    return quiet.model_copy(update=parts)
+
+
+def on(client: int, observed: HostUse | None, node: str = "", **changes: Any) -> ClientDocument:
+    return document(client, host=observed, node=node or f"node-{client}", **changes)
+
+
+def device(read: float = 0.0, written: float = 0.0, busy: float = 0.5, number: str = "253:0") -> HostUse:
+    return quiet_host(SECONDS, device=DeviceUse(number=number, read=read, written=written, busy=busy, queue=busy))
+
+
+def reading(rate: int = 100, **changes: Any) -> Any:
+    return measurement(operation(rate, operation=Operation.READ), **changes)
+
+
+def test_a_quiet_host_is_summarised_for_the_slowest_clients() -> None:
+    numbers = measure(on(0, device(1.0, 5e9)))
+    assert numbers.verdict is Verdict.VALID
+    summary = numbers.slowest[0].host
+    assert summary is not None
+    assert (summary.cpu, summary.cpu_limit, summary.throttled_seconds, summary.node_cpu_busy) == (0.5, 2, 0, 0.25)
+    assert (summary.memory_bytes, summary.received_bytes_per_second) == (GIBIBYTE // 4, 1_000_000)
+    assert (summary.device_read_bytes_per_second, summary.device_written_bytes_per_second) == (1, 5_000_000_000)
+    assert (summary.device_busy, summary.device_queue) == (0.5, 0.5)
+
+
+def test_an_unobserved_host_is_suspect() -> None:
+    numbers = measure(on(0, quiet_host()), on(1, None))
+    finding = only(numbers, "HostUnknown")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
+    assert [item.host is None for item in numbers.slowest] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [
+        ("cpu", "node_busy", 1.5),
+        ("cpu", "used", float("nan")),
+        ("cpu", "node_processors", 0),
+        ("cpu", "limit", 0.0),
+        ("cpu", "throttled_seconds", float("inf")),
+        ("memory", "node_total", 0),
+        ("memory", "node_available", -1),
+        ("network", "received", -1.0),
+        ("network", "link", 0.0),
+    ],
+)
+def test_an_impossible_number_costs_the_observation_and_not_the_measurement(
+    part: str, field: str, value: float
+) -> None:
+    numbers = measure(on(0, host(**{part: {field: value}})), on(1, quiet_host()))
+    assert only(numbers, "HostUnknown").clients == (0,)
+    (warning,) = numbers.warnings
+    assert warning.startswith("client 0: what was observed of its host was left out: ")
+    assert warning.endswith(f" is {value}")
+    assert numbers.operations[0].rates.iops == 200
+
+
+def test_an_impossible_number_of_a_device_or_of_time_is_seen_too() -> None:
+    for observed in (device(busy=1.2), device(read=-1.0), quiet_host(0.0), quiet_host(float("nan"))):
+        assert only(measure(on(0, observed)), "HostUnknown").clients == (0,)
+    assert measure(on(0, device(written=MOVED, busy=1.01))).verdict is Verdict.VALID
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"), [(0.1, Verdict.SUSPECT), (2.19, Verdict.SUSPECT), (2.3, Verdict.INVALID)]
+)
+def test_a_throttled_client_measures_its_quota(seconds: float, verdict: Verdict) -> None:
+    finding = only(measure(on(0, host(cpu={"throttled_seconds": seconds})), on(1, quiet_host())), "ClientThrottled")
+    assert (finding.verdict, finding.clients) == (verdict, (0,))
+    assert "raise or remove the CPU limit in spec.clients.resources" in finding.message
+
+
+def test_a_client_that_uses_all_processors_it_may_is_suspect() -> None:
+    assert only(measure(on(0, host(cpu={"used": 1.9}))), "ClientCpuSaturated").verdict is Verdict.SUSPECT
+    assert measure(on(0, host(cpu={"used": 1.9, "limit": None}))).verdict is Verdict.VALID
+    assert only(measure(on(0, host(cpu={"used": 7.5, "limit": None}))), "ClientCpuSaturated").clients == (0,)
+    assert only(measure(on(0, host(cpu={"used": 7.5, "limit": 64}))), "ClientCpuSaturated").clients == (0,)
+
+
+def test_a_local_process_without_a_cgroup_of_its_own_is_not_suspect_for_that() -> None:
+    unknown = host(cpu={"used": None, "limit": None, "throttled_seconds": None, "throttled_periods": None})
+    assert measure(on(0, unknown)).verdict is Verdict.VALID
+
+
+def test_a_busy_node_is_named_once_with_all_its_clients() -> None:
+    busy = host(cpu={"node_busy": 0.97})
+    finding = only(measure(on(0, busy, "n1"), on(1, busy, "n1"), on(2, quiet_host())), "NodeCpuSaturated")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0, 1))
+    assert "the processors of n1 were busy for 0.97 of the time (limit 0.9)" in finding.message
+
+
+def test_a_node_short_of_memory_is_suspect() -> None:
+    short = host(memory={"node_available": GIBIBYTE // 2})
+    assert "node-0 had 0.0312 of its memory" in only(measure(on(0, short)), "NodeMemoryShort").message
+
+
+def test_a_full_link_is_suspect_in_either_direction() -> None:
+    for direction in ("received", "sent"):
+        full = host(network={direction: 0.95e9, "link": 1e9})
+        assert only(measure(on(0, full)), "NetworkBound").verdict is Verdict.SUSPECT
+    assert measure(on(0, host(network={"received": 0.5e9, "sent": 0.5e9, "link": 1e9}))).verdict is Verdict.VALID
+
+
+def test_clients_of_a_node_share_the_network_that_the_user_names() -> None:
+    reads = [on(client, quiet_host(), f"n{client % 2}", measurement=reading()) for client in range(4)]
+    assert measure(*reads, network_bytes_per_second=RATE * 10 // 4).verdict is Verdict.VALID
+    bound = only(measure(*reads, network_bytes_per_second=2 * RATE), "NetworkBound")
+    assert bound.verdict is Verdict.SUSPECT
+    assert f"read 819200 bytes/s on n0, whose network can carry {2 * RATE}: 1 of it" in bound.message
+    faster = only(measure(*reads, network_bytes_per_second=RATE), "FasterThanNetwork")
+    assert (faster.verdict, faster.clients) == (Verdict.INVALID, (0, 1, 2, 3))
+    assert "819200 bytes/s on n0" in faster.message
+
+
+def test_writes_faster_than_the_network_are_not_called_reads() -> None:
+    assert measure(on(0, quiet_host()), network_bytes_per_second=RATE // 2).verdict is Verdict.VALID
+
+
+def test_rates_against_the_network_are_those_of_the_window() -> None:
+    """Two clients that shared the network one after the other never exceeded it."""
+    late = T0 + (5 + RUNTIME) * 10**9
+    apart = [
+        on(0, quiet_host(), "n", measurement=reading()),
+        on(1, quiet_host(), "n", measurement=reading(started_at=late)),
+    ]
+    assert "FasterThanNetwork" not in [f.reason for f in measure(*apart, network_bytes_per_second=RATE).findings]
+
+
+@pytest.mark.parametrize(("gibibytes", "is_enough"), [(15, False), (16, True)])
+def test_data_sets_of_a_node_must_exceed_its_page_cache_twice(gibibytes: int, *, is_enough: bool) -> None:
+    buffered = measurement(bypasses_cache=False)
+    documents = [
+        on(client, quiet_host(), "n", measurement=buffered, data_set_bytes=gibibytes * GIBIBYTE) for client in (0, 1)
+    ]
+    numbers = measure(*documents)
+    assert [finding.reason for finding in numbers.findings] == ([] if is_enough else ["CacheSized"])
+    direct = on(0, quiet_host(), data_set_bytes=GIBIBYTE)
+    assert measure(direct).verdict is Verdict.VALID
+
+
+def test_a_foreign_target_is_invalid_in_the_agents_words() -> None:
+    numbers = measure(on(0, quiet_host(), foreign_target="fio has /tmp/x open and not /dev/rbd0"))
+    finding = only(numbers, "WrongDevice")
+    assert finding.verdict is Verdict.INVALID
+    assert finding.message.startswith("client 0: fio has /tmp/x open and not /dev/rbd0; check that")
+
+
+@pytest.mark.parametrize(
+    ("part", "verdict"),
+    [(3, Verdict.VALID), (0.91, Verdict.VALID), (0.89, Verdict.SUSPECT), (0.49, Verdict.INVALID), (0, Verdict.INVALID)],
+)
+def test_direct_io_that_the_device_did_not_see_went_elsewhere(part: float, verdict: Verdict) -> None:
+    numbers = measure(on(0, device(written=part * MOVED)))
+    assert numbers.verdict is verdict
+    if verdict is not Verdict.VALID:
+        assert only(numbers, "DeviceBypassed").clients == (0,)
+
+
+def test_clients_on_one_device_are_compared_with_it_together() -> None:
+    shared = [on(client, device(written=1.2 * MOVED), "n") for client in (0, 1)]
+    assert only(measure(*shared), "DeviceBypassed").clients == (0, 1)
+    apart = [on(client, device(written=1.2 * MOVED, number=f"253:{client}"), "n") for client in (0, 1)]
+    assert measure(*apart).verdict is Verdict.VALID
+
+
+def test_reads_and_writes_count_together_and_other_users_of_the_device_do_not_hurt() -> None:
+    mixed = measurement(operation(), operation(operation=Operation.READ))
+    assert measure(on(0, device(read=MOVED, written=5 * MOVED), measurement=mixed)).verdict is Verdict.VALID
+
+
+def test_a_device_without_statistics_is_unknown_and_not_bypassed() -> None:
+    finding = only(measure(on(0, device(busy=0))), "HostUnknown")
+    assert "the kernel keeps no statistics of its block device 253:0" in finding.message
+
+
+def test_buffered_io_need_not_reach_the_device() -> None:
+    buffered = measurement(bypasses_cache=False)
+    assert measure(on(0, device(), measurement=buffered, data_set_bytes=64 * GIBIBYTE)).verdict is Verdict.VALID

@@ -1,0 +1,81 @@
+from typing import Any
+
+import pytest
+
+from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.measure.sample import LatencySample
+from support.documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
+
+MILLISECOND = 10**6
+
+
+@pytest.mark.parametrize(("rate", "is_enough"), [(50, True), (49, False)])
+def test_few_operations_are_suspect_and_have_no_p99(rate: int, *, is_enough: bool) -> None:
+    numbers = measure(document(0, measurement(operation(rate))))
+    assert ("99" in numbers.operations[0].latency.percentiles) is is_enough
+    assert [finding.reason for finding in numbers.findings] == ([] if is_enough else ["TooFewSamples"])
+    if not is_enough:
+        assert numbers.findings[0].message.startswith("980 timed write operations (limit 1000); lengthen the runtime")
+
+
+def test_operations_of_all_clients_are_counted_together() -> None:
+    assert measure(*(document(n, measurement(operation(25))) for n in range(2))).verdict is Verdict.VALID
+
+
+def test_few_operations_of_a_tool_without_percentiles_are_no_matter() -> None:
+    mean_only = LatencySample(kind=LatencyKind.MEAN_ONLY, count=20 * RUNTIME, mean_nanoseconds=1e6)
+    assert measure(document(0, measurement(operation(20, latency=mean_only)))).verdict is Verdict.VALID
+
+
+def submitting(*busy: float, submitters: int = 1) -> Any:
+    """Make a measurement whose threads submit for these parts of the time, one for each kind of operation."""
+    rate = 1000
+    samples = [
+        operation(rate, operation=kind, submission_nanoseconds=part * submitters * SECOND / rate)
+        for kind, part in zip((Operation.READ, Operation.WRITE), busy, strict=False)
+    ]
+    return measurement(*samples, submitters=submitters)
+
+
+def test_threads_that_do_nothing_but_submit_are_suspect() -> None:
+    """0.96 and 0.37 are what fio showed for buffered and for direct I/O through libaio."""
+    assert measure(document(0, submitting(0.37))).verdict is Verdict.VALID
+    finding = only(measure(document(0), document(1, submitting(0.96))), "SubmissionBound")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
+    assert "client 1: part of the time that the tool's threads spent in submitting: 0.96 (limit 0.9)" in finding.message
+
+
+def test_submission_is_summed_over_operations_and_shared_among_threads() -> None:
+    assert only(measure(document(0, submitting(0.5, 0.45))), "SubmissionBound").clients == (0,)
+    assert measure(document(0, submitting(0.5, 0.35, submitters=4))).verdict is Verdict.VALID
+
+
+def queued(mean: float, in_flight: int | None, longest: float = 0.001) -> Any:
+    """Make a measurement of 2 x 1000 operations/s with that mean latency, in ms."""
+    moments = {"mean_nanoseconds": mean * MILLISECOND, "max_nanoseconds": int(longest * SECOND)}
+    timed = latency(1000 * RUNTIME).model_copy(update=moments)
+    samples = [operation(1000, operation=kind, latency=timed) for kind in (Operation.READ, Operation.WRITE)]
+    return measurement(*samples, in_flight=in_flight)
+
+
+@pytest.mark.parametrize(("mean", "holds"), [(8, True), (7.61, True), (8.39, True), (7.5, False), (8.5, False)])
+def test_rate_times_latency_is_the_queue_depth(mean: float, *, holds: bool) -> None:
+    assert (measure(document(0, queued(mean, 16))).verdict is Verdict.VALID) is holds
+
+
+def test_a_queue_that_was_not_kept_full_says_so() -> None:
+    finding = only(measure(document(0), document(1, queued(6, 16))), "LittlesLaw")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
+    assert finding.message.startswith(
+        "client 1: rate and latency give 12 operations in flight, not 16: 25 % beyond what is exact (limit 5 %); give"
+    )
+
+
+def test_long_operations_at_the_edges_explain_a_difference() -> None:
+    assert measure(document(0, queued(7.5, 16, longest=0.5))).verdict is Verdict.VALID
+
+
+def test_nothing_is_known_of_the_queue_of_a_limited_rate_or_without_latency() -> None:
+    assert measure(document(0, queued(1, None))).verdict is Verdict.VALID
+    untimed = measurement(operation(latency=LatencySample(kind=LatencyKind.NONE)), in_flight=16)
+    assert measure(document(0, untimed)).verdict is Verdict.VALID
