@@ -1,0 +1,103 @@
+"""A case's session: the real conductor among simulated agents, to which the case's events happen."""
+
+from corpus.case import Event, Session
+from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.conductor.phases import Ended, Running
+from support.simulation import SimulatedAgent, Simulation, make_plan
+
+STEP = 0.1
+MAX_STEPS = 50_000
+
+
+def conduct(session: Session) -> "Course":
+    """Let a session take its course, with all events, until it has ended.
+
+    Raises:
+        AssertionError: it does not end, or an event never comes due.
+
+    """
+    course = Course(session)
+    for _ in range(MAX_STEPS):
+        if course.has_ended:
+            assert not course.coming, f"never happened: {course.coming[0]}"
+            return course
+        course.step()
+    message = f"stuck in {course.simulation.session.phase}"
+    raise AssertionError(message)
+
+
+class Course:
+    """What becomes of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.simulation = Simulation(make_plan(points=1, clients=session.clients, repetitions=session.repetitions))
+        self.coming = list(session.events)
+        self._silent = dict.fromkeys(session.absent, float("inf"))
+        self._endless: set[int] = set()
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every recorded attempt, in the order in which they were recorded."""
+        return self.simulation.stored.get("w-000", ())
+
+    @property
+    def status(self) -> ResultStatus:
+        """What the result object would show."""
+        return self.simulation.session.ledger.status("w-000", {})
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self.simulation.session.phase, Ended)
+
+    def step(self) -> None:
+        while self.simulation.work():
+            self._happen()
+        for agent in list(self.simulation.agents):
+            self._happen()
+            if self._silent.get(agent.client, 0.0) <= self.simulation.seconds:
+                self._poll(agent)
+        self._happen()
+        self.simulation.pass_time(STEP)
+
+    def _poll(self, agent: SimulatedAgent) -> None:
+        self.simulation.poll(agent)
+        if agent.client in self._endless:
+            # It goes on answering while its tool does not come back.
+            agent.started = False
+
+    def _happen(self) -> None:
+        """Let the next event happen if its time has come."""
+        if self.coming and len(self.trials) >= self.coming[0].after and self.coming[0].at == self._place():
+            self._do(self.coming.pop(0))
+
+    def _place(self) -> str:
+        """Return where the conductor is, in the words of an event."""
+        phase, agents = self.simulation.session.phase, self.simulation.agents
+        if isinstance(phase, Running):
+            return "Running" if all(map(self._has_begun, agents)) else "Released"
+        return type(phase).__name__
+
+    def _has_begun(self, agent: SimulatedAgent) -> bool:
+        return agent.started or agent.client in self._silent or agent.client in self._endless
+
+    def _do(self, event: Event) -> None:
+        simulation = self.simulation
+        match event.does, event.client:
+            case "restarts", None:
+                simulation.crash()
+            case "interrupted", None:
+                simulation.session.stop()
+            case "restarts", int(client):
+                simulation.kill(simulation.agents[client])
+            case "hangs", int(client):
+                self._silent[client] = simulation.seconds + event.seconds
+            case "fails", int(client):
+                simulation.failing.add(client)
+            case "neverEnds", int(client):
+                simulation.agents[client].started = False
+                self._endless.add(client)
+            case "repeats", int(client):
+                posts = [post for post in simulation.posts if post.client == client]
+                assert simulation.post(posts[-1]) is not True, "a document that was of use before must not be again"
+            case _:
+                raise AssertionError(event)

@@ -1,0 +1,150 @@
+"""Every case file, and what the corpus as a whole must hold. README.md says how to read and add cases."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from corpus import case as case_file
+from corpus.case import Case, ExpectedAttempt, Reason, Setting, worst
+from corpus.session_case import conduct
+from corpus.trial_case import SECOND, Measured, measure
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import Finding, Summary, Trial
+from plimsoll.measure.checks import CHECKS, NO_TRIAL_COUNTS
+from plimsoll.measure.trial import TrialNumbers
+
+PATHS = case_file.paths()
+CASES = {path.stem: case_file.load(path) for path in PATHS}
+TRIALS = [case for case in CASES.values() if case.trial]
+SESSIONS = [case for case in CASES.values() if case.session]
+LEAST_CASES = 40
+
+
+def slug(case: Case) -> str:
+    return case.slug
+
+
+@pytest.mark.parametrize("case", TRIALS, ids=slug)
+def test_trial_gets_its_verdict_for_exactly_its_reasons(case: Case) -> None:
+    measured = measure(case)
+    for number, trial in measured.trials.items():
+        assert_findings(trial.findings, reasons_of(case, number))
+        assert trial.verdict is worst(reasons_of(case, number))
+        assert_warnings(trial, case)
+    assert_point(measured, case)
+    assert_numbers(measured.point.summary, case)
+    assert_sums(measured, case)
+
+
+@pytest.mark.parametrize("case", SESSIONS, ids=slug)
+def test_session_records_exactly_its_attempts(case: Case) -> None:
+    assert case.session is not None
+    course = conduct(case.session)
+    assert course.simulation.phase is case.expect.phase
+    failure = course.simulation.state.failure
+    message = failure.message if failure else ""
+    assert bool(message) == bool(case.expect.failure)
+    assert [words for words in case.expect.failure if words not in message] == []
+    assert len(course.trials) == len(case.expect.attempts), [trial.abort for trial in course.trials]
+    for trial, expected in zip(course.trials, case.expect.attempts, strict=True):
+        assert_attempt(trial, expected)
+    assert course.status.verdict is case.expect.verdict
+    assert_numbers(course.status.summary, case)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_file_is_named_after_its_case(path: Path) -> None:
+    assert path.stem == case_file.load(path).slug
+
+
+def test_names_differ_over_all_directories() -> None:
+    assert [stem for stem, count in Counter(path.stem for path in PATHS).items() if count > 1] == []
+
+
+def test_nothing_is_wrong_with_the_trial_that_all_others_start_from() -> None:
+    good = CASES["good-trial"]
+    assert (good.trial, good.faults, good.expect.verdict) == (Setting(), (), Verdict.VALID)
+
+
+def test_corpus_is_large_enough() -> None:
+    assert len(PATHS) >= LEAST_CASES
+
+
+def test_every_check_has_a_case_for_every_verdict_it_can_come_to() -> None:
+    possible = {(check.reason, verdict) for check in CHECKS for verdict in limits_of(check.suspect, check.invalid)}
+    shown = {(reason.reason, reason.verdict) for case in TRIALS for reason in all_reasons(case)}
+    assert shown == possible
+
+
+def limits_of(suspect: float | None, invalid: float | None) -> set[Verdict]:
+    limits = {Verdict.SUSPECT: suspect, Verdict.INVALID: invalid}
+    return {verdict for verdict, limit in limits.items() if limit is not None}
+
+
+def all_reasons(case: Case) -> Sequence[Reason]:
+    listed = (reason for reasons in case.expect.passes.values() for reason in reasons)
+    return (*case.expect.reasons, *listed, *case.expect.point)
+
+
+def reasons_of(case: Case, pass_number: int) -> Sequence[Reason]:
+    return case.expect.passes.get(pass_number, case.expect.reasons)
+
+
+def assert_findings(findings: Sequence[Finding], expected: Sequence[Reason]) -> None:
+    found = {finding.reason: (finding.verdict, finding.clients) for finding in findings}
+    assert found == {reason.reason: (reason.verdict, reason.clients) for reason in expected}, findings
+    messages = {finding.reason: finding.message for finding in findings}
+    for reason in expected:
+        for words in reason.says:
+            assert words in messages[reason.reason]
+
+
+def assert_warnings(trial: TrialNumbers, case: Case) -> None:
+    """Every expected warning is there, and nothing that nobody expects."""
+    for words in case.expect.warnings:
+        assert any(words in warning for warning in trial.warnings), trial.warnings
+    for warning in trial.warnings:
+        assert any(words in warning for words in case.expect.warnings), warning
+
+
+def assert_point(measured: Measured, case: Case) -> None:
+    """The point says what its trials say that count, or all if none does, and what it alone can say."""
+    own = {check.reason for check in CHECKS[CHECKS.index(NO_TRIAL_COUNTS) :]}
+    trials = [reasons_of(case, number) for number in measured.trials]
+    counted = [reasons for reasons in trials if worst(reasons) is not Verdict.INVALID]
+    rolled_up = [reason for reasons in counted or trials for reason in reasons]
+    alone = case.expect.point
+    if len(trials) == 1 and not counted and not alone:
+        alone = (Reason(reason=NO_TRIAL_COUNTS.reason, verdict=Verdict.INVALID),)
+    assert_findings([finding for finding in measured.point.findings if finding.reason in own], alone)
+    assert {finding.reason for finding in measured.point.findings} - own == {reason.reason for reason in rolled_up}
+    assert measured.point.verdict is worst([*alone, *rolled_up])
+
+
+def assert_numbers(summary: Summary | None, case: Case) -> None:
+    """What is no headline must not look like one: without a trial that counts there is no summary at all."""
+    operations = summary.operations if summary else ()
+    rates = {operation.operation: operation.iops.mean for operation in operations}
+    assert rates == pytest.approx(case.expect.headline, rel=0.01)
+    slowest = {operation.operation: (operation.latency.max_nanoseconds or 0) / SECOND for operation in operations}
+    for operation, seconds in case.expect.slowest_seconds.items():
+        assert slowest[operation] == pytest.approx(seconds, rel=0.01)
+
+
+def assert_sums(measured: Measured, case: Case) -> None:
+    """What others print stands beside the headline, also where there is none."""
+    operations = [operation for trial in measured.trials.values() for operation in trial.operations]
+    sums = {operation.operation: operation.sum_of_rates.iops for operation in operations}
+    for operation, rate in case.expect.others_print.items():
+        assert sums[operation] == pytest.approx(rate, rel=0.01)
+
+
+def assert_attempt(trial: Trial, expected: ExpectedAttempt) -> None:
+    assert (trial.outcome, trial.verdict) == (expected.outcome, expected.verdict)
+    assert (trial.abort.reason if trial.abort else None) == expected.abort
+    assert {finding.reason for finding in trial.findings} == set(expected.reasons)
+    message = trial.abort.message if trial.abort else ""
+    for words in expected.says:
+        assert words in message

@@ -1,0 +1,288 @@
+"""A case's trial, taken the way a real one goes: files of the tool -> agent's document -> numbers -> the point's."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from corpus.case import Case, Damage, Fault, Pace, Setting
+from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
+from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.result import Abort, Trial
+from plimsoll.measure.sample import ClientDocument, Measurement
+from plimsoll.measure.summary import PointNumbers, summarise
+from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.fio.command import slice_seconds
+
+SECOND = 10**9
+T0 = 1_800_000_000 * SECOND
+DATA_SET_BYTES = 100 * 2**30
+_START = 10
+"""Milliseconds from the end of the ramp to fio's own word of it, as on an idle machine."""
+
+_CLOCK = {"offset": 0.0001, "error": 0.0002}
+_NOISE = f"{'noise':-<99}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a case came to; `trials` by pass, without those that gave no numbers."""
+
+    trials: Mapping[int, TrialNumbers]
+    point: PointNumbers
+
+
+def measure(case: Case) -> Measured:
+    """Take a trial case through everything that a real trial goes through after the tools have ended."""
+    setting = case.trial
+    assert setting is not None
+    trials: dict[int, TrialNumbers] = {}
+    recorded: list[Trial] = []
+    for number in range(setting.repetitions):
+        faults = [fault for fault in case.faults if fault.concerns(number)]
+        aborted = next((fault.aborted for fault in faults if fault.aborted), None)
+        if aborted:
+            recorded.append(_trial(number, setting, abort=Abort(reason=aborted, message="as the case says")))
+        elif not any(fault.not_recorded for fault in faults):
+            documents = dict(_documents(setting, faults, number))
+            trials[number] = measure_trial(_facts(setting), documents)
+            recorded.append(_trial(number, setting, numbers=trials[number]))
+    return Measured(trials=trials, point=summarise(recorded, setting.repetitions))
+
+
+def _facts(setting: Setting) -> TrialFacts:
+    return TrialFacts(
+        clients=tuple(range(setting.clients)),
+        runtime_seconds=setting.runtime_seconds,
+        ramp_seconds=setting.ramp_seconds,
+        t0_nanoseconds=T0,
+        network_bytes_per_second=setting.network_bytes_per_second,
+    )
+
+
+def _trial(number: int, setting: Setting, *, numbers: TrialNumbers | None = None, abort: Abort | None = None) -> Trial:
+    return Trial(
+        pass_number=number,
+        attempt=0,
+        epoch="e",
+        clients=tuple(range(setting.clients)),
+        outcome=Outcome.ABORTED if numbers is None else Outcome.MEASURED,
+        started_at="2027-01-15T08:00:00.000Z",
+        finished_at="2027-01-15T08:01:05.000Z",
+        abort=abort,
+        verdict=Verdict.INVALID if numbers is None else numbers.verdict,
+        findings=() if numbers is None else numbers.findings,
+        operations=() if numbers is None else numbers.operations,
+    )
+
+
+def _documents(setting: Setting, faults: Sequence[Fault], number: int) -> Iterator[tuple[int, ClientDocument]]:
+    for client in range(setting.clients):
+        own = [fault for fault in faults if fault.concerns(number, client)]
+        if not any(fault.sends_nothing for fault in own):
+            document = _document(setting, own, client)
+            yield client, document
+            yield from ((fault.sent_as, document) for fault in own if fault.sent_as is not None)
+
+
+# -- one client -------------------------------------------------------------------------------------------------------
+
+
+def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientDocument:
+    """Return what the agent sends: what `Worker.measure` makes of the tool's output, then the case's changes."""
+    run = _run(setting, faults)
+    output = _output(setting, run, faults)
+    measurement, parse_error = _parsed(
+        setting.fio, _timing(setting), output.exit_code, output.stderr, tuple(output.files.items())
+    )
+    launched = T0 + round(SECOND * sum(fault.launched_late for fault in faults))
+    document = ClientDocument(
+        client=client,
+        node=f"node-{client % setting.nodes}",
+        exit_code=output.exit_code,
+        launched_at=launched,
+        finished_at=(run.started_at + run.milliseconds) * 10**6,
+        argv=("fio",),
+        measurement=measurement,
+        parse_error=parse_error,
+        stderr_tail=output.stderr,
+        raw_sha256=hashlib.sha256(repr(sorted(output.files.items())).encode()).hexdigest(),
+        data_set_bytes=DATA_SET_BYTES,
+    )
+    wire = document.model_dump(mode="json") | _surroundings(measurement, client)
+    for fault in faults:
+        for path, value in fault.document.items():
+            put(wire, path, value)
+    return ClientDocument.model_validate_json(json.dumps(wire), by_alias=True, by_name=False)
+
+
+def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:
+    late = sum(fault.launched_late + fault.measured_late for fault in faults)
+    length = next((f.measured_seconds for f in faults if f.measured_seconds is not None), setting.runtime_seconds)
+    run = FioRun(
+        version=setting.fio_version,
+        parameters=setting.fio,
+        started_at=T0 // 10**6 + round((setting.ramp_seconds + late) * MILLISECONDS) + _START,
+        # fio's own runtime is a millisecond longer than what it was asked for.
+        stretches=tuple(_stretches(setting, [pace for f in faults for pace in f.paces], length + 0.001)),
+        slice_seconds=slice_seconds(_timing(setting)),
+    )
+    for fault in faults:
+        run = replace(run, latency_factor=run.latency_factor * fault.latency_factor)
+        if fault.submission_microseconds is not None:
+            run = replace(run, submission=fault.submission_microseconds / 10**6)
+    return run
+
+
+def _stretches(setting: Setting, paces: Sequence[Pace], length: float) -> Iterator[Stretch]:
+    edges = sorted({0.0, length, *(edge for pace in paces for edge in pace.seconds if edge < length)})
+    for start, end in pairwise(edges):
+        factor = next((pace.factor for pace in paces if pace.seconds[0] <= start < pace.seconds[1]), 1.0)
+        yield Stretch(start=start, end=end, iops=setting.iops * factor)
+
+
+def _output(setting: Setting, run: FioRun, faults: Sequence[Fault]) -> Output:
+    recorded = next((fault.recorded for fault in faults if fault.recorded), "")
+    files, exit_code = (_recorded(recorded, run.started_at)) if recorded else (dict(_files(run)), 0)
+    for fault in faults:
+        for name, damage in fault.files.items():
+            files[name] = damaged(files[name], damage)
+        files = {name: text for name, text in files.items() if name not in fault.files or not fault.files[name].missing}
+        exit_code = fault.exit_code if fault.exit_code is not None else exit_code
+    return Output(exit_code=exit_code, stdout="", stderr="".join(fault.stderr for fault in faults), files=files)
+
+
+@cache
+def _files(run: FioRun) -> Mapping[str, str]:
+    """Return what a run left; most clients of most cases do the same."""
+    return run.files()
+
+
+@cache
+def _parsed(
+    parameters: FioParameters, timing: Timing, exit_code: int, stderr: str, files: tuple[tuple[str, str], ...]
+) -> tuple[Measurement | None, str | None]:
+    """Return what `Worker` makes of an output: a measurement, or why there is none."""
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=DATA_SET_BYTES),
+        timing=timing,
+        seed=1,
+        work_directory="/work",
+    )
+    output = Output(exit_code=exit_code, stdout="", stderr=stderr, files=dict(files))
+    try:
+        return FIO.parse(parameters, context, output), None
+    except OutputError as error:
+        return None, str(error)
+
+
+def _timing(setting: Setting) -> Timing:
+    return Timing(ramp_seconds=setting.ramp_seconds, runtime_seconds=setting.runtime_seconds)
+
+
+def _surroundings(measurement: Measurement | None, client: int) -> dict[str, Any]:
+    """Return what an agent on a node with much to spare sees beside its tool: an RBD image over 10 GbE."""
+    seconds = measurement.runtime / SECOND if measurement else 0.0
+    if measurement is None or not seconds:
+        return {"clock": dict(_CLOCK)}
+    moved = {sample.operation: sample.bytes / seconds for sample in measurement.operations}
+    return {
+        "clock": dict(_CLOCK),
+        "host": {
+            "seconds": seconds,
+            "cpu": {
+                "limit": 2.0,
+                "used": 0.4,
+                "throttledPeriods": 0,
+                "throttledSeconds": 0.0,
+                "nodeBusy": 0.2,
+                "nodeProcessors": 16,
+            },
+            "memory": {
+                "limit": 2**30,
+                "used": 100 * 2**20,
+                "nodeTotal": 64 * 2**30,
+                "nodeAvailable": 48 * 2**30,
+            },
+            "network": {"received": 1000.0, "sent": 1000.0, "link": 1.25e9},
+            "device": {
+                "number": f"252:{16 * client}",
+                "read": moved.get(Operation.READ, 0.0),
+                "written": moved.get(Operation.WRITE, 0.0),
+                "busy": 0.95,
+                "queue": 4.0,
+            },
+        },
+    }
+
+
+# -- recorded output --------------------------------------------------------------------------------------------------
+
+
+def _recorded(stem: str, started_at: int) -> tuple[dict[str, str], int]:
+    """Return the files and the exit code of a golden case, its times moved so that it measures from `started_at`."""
+    text = (GOLDEN / f"{stem}.json").read_text()
+    own_name = stem.split("-", 2)[2]
+    text = text.replace(f'"jobname" : "{own_name}"', '"jobname" : "measure"')
+    distance = started_at - _recorded_start(text)
+    text = re.sub(r'("(?:job_start|timestamp_ms)" : )([1-9]\d*)', lambda m: f"{m[1]}{int(m[2]) + distance}", text)
+    files = {path.name.replace(stem, "fio"): path.read_text() for path in GOLDEN.glob(f"{stem}_*.log")}
+    code = int((GOLDEN / f"{stem}.exit").read_text())
+    # The recording shell says 128 + n for signal n; the agent's subprocess says -n. fio's own 128 for SIGTERM stays.
+    return {**files, "fio.json": text}, code if code <= 128 else 128 - code
+
+
+def _recorded_start(text: str) -> int:
+    starts = [int(found) for found in re.findall(r'"job_start" : ([1-9]\d*)', text)]
+    if starts:
+        return starts[0]
+    printed = [int(found) for found in re.findall(r'"timestamp_ms" : (\d+)', text)]
+    runtimes = [int(found) for found in re.findall(r'"runtime" : (\d+)', text)]
+    return printed[-1] - max(runtimes) if printed else 0
+
+
+# -- damage -----------------------------------------------------------------------------------------------------------
+
+
+def damaged(text: str, damage: Damage) -> str:
+    """Return what is left of a file."""
+    for pattern, replacement in damage.replace.items():
+        text, count = re.subn(pattern, replacement, text, count=1)
+        assert count == 1, f"nothing in the file matches {pattern}"
+    if damage.set or damage.remove:
+        text = _edited(text, damage.set, damage.remove)
+    if damage.earlier_document:
+        text = _edited(text, damage.earlier_document) + text
+    left = text[: round(damage.keep * len(text))]
+    return _NOISE * damage.noise_lines + left + damage.after
+
+
+def _edited(text: str, values: Mapping[str, object], removed: Sequence[str] = ()) -> str:
+    document = json.loads(text)
+    for path, value in values.items():
+        put(document, path, value)
+    for path in removed:
+        node, key = _place(document, path)
+        del node[key]
+    return json.dumps(document, indent=2) + "\n"
+
+
+def put(document: Any, path: str, value: object) -> None:
+    """Set what a dotted path leads to; numbers in it count from 0 in a list."""
+    node, key = _place(document, path)
+    node[key] = value
+
+
+def _place(document: Any, path: str) -> tuple[Any, Any]:
+    *parents, last = path.split(".")
+    node = document
+    for key in parents:
+        node = node[int(key) if isinstance(node, list) else key]
+    return node, int(last) if isinstance(node, list) else last
