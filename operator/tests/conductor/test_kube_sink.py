@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import LatencyKind, Operation, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
+from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Abort, Finding, Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
@@ -264,3 +264,39 @@ async def test_only_get_and_patch_of_its_own_objects(kube: FakeKube) -> None:
 def test_results_in_words(operations: tuple[Operation, ...], p99: float | None, expected: dict[str, str]) -> None:
     status = ResultStatus(summary=summary(*operations, p99=p99))
     assert result_display(status, 5).model_dump(mode="json", exclude_none=True) == expected
+
+
+def finding(reason: str, verdict: Verdict = Verdict.SUSPECT) -> Finding:
+    return Finding(reason=reason, verdict=verdict, message="m")
+
+
+CLOCK, OVERLAP = finding("ClockUnknown"), finding("LowOverlap")
+FAILED, UNCOUNTED = finding("ToolFailed", Verdict.INVALID), finding("NoTrialCounts", Verdict.INVALID)
+ABORTED = {"outcome": Outcome.ABORTED, "abort": Abort(reason=AbortReason.CLIENT_LOST, message="m")}
+
+
+@pytest.mark.parametrize(
+    ("final", "findings", "last", "expected"),
+    [
+        (True, (), {}, None),
+        (True, (CLOCK,), {}, "ClockUnknown"),
+        (True, (CLOCK, OVERLAP), {}, "ClockUnknown +1"),
+        (True, (CLOCK, FAILED, OVERLAP), {}, "ToolFailed +2"),
+        (True, (UNCOUNTED, FAILED, CLOCK), {}, "ToolFailed +1"),
+        (True, (UNCOUNTED,), ABORTED, "ClientLost"),
+        (True, (UNCOUNTED,), {}, "NoTrialCounts"),
+        (True, (finding("Odd", Verdict.VALID),), {}, None),
+        (False, (), {}, None),
+        (False, (), {"findings": (CLOCK, FAILED)}, "ToolFailed +1"),
+        (False, (), ABORTED, "ClientLost"),
+    ],
+)
+def test_the_main_reason_stands_beside_the_verdict(
+    *, final: bool, findings: tuple[Finding, ...], last: dict[str, Any], expected: str | None
+) -> None:
+    status = ResultStatus(trials=(trial(), trial(1).model_copy(update=last)), findings=findings, final=final)
+    assert result_display(status, 5).reason == expected
+
+
+def test_a_point_that_nobody_has_tried_has_no_reason() -> None:
+    assert result_display(ResultStatus(), 5).reason is None

@@ -4,12 +4,26 @@ import math
 import random
 
 import pytest
+from pydantic import JsonValue
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import Abort, ClientSummary, Finding, Latency, OperationResult, Rates, Trial
+from plimsoll.api.result import (
+    Abort,
+    ClientSummary,
+    Finding,
+    HostSummary,
+    Latency,
+    OperationResult,
+    Rates,
+    Series,
+    Steadiness,
+    SteadyState,
+    Trial,
+)
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger, is_settled
 from plimsoll.measure.histogram import Histogram
+from plimsoll.plan.fingerprint import fingerprint
 from support.simulation import make_plan
 
 LIMIT_OF_A_RESULT = 256 * 2**10
@@ -77,6 +91,24 @@ def test_a_point_has_no_verdict_before_its_last_trial() -> None:
     assert status.verdict is Verdict.VALID
 
 
+STEADINESS = Steadiness(
+    attained=False, rounds=(12345678.123456789,) * 5, range_ratio=0.12345678901234567, slope_ratio=0.12345678901234567
+)
+HOST = HostSummary(
+    cpu=1.2345678901234567,
+    cpu_limit=2.0,
+    throttled_seconds=12.345678901234567,
+    node_cpu_busy=0.12345678901234567,
+    memory_bytes=10**11,
+    received_bytes_per_second=10**10,
+    sent_bytes_per_second=10**10,
+    device_read_bytes_per_second=10**10,
+    device_written_bytes_per_second=10**10,
+    device_busy=0.12345678901234567,
+    device_queue=123.45678901234567,
+)
+
+
 def full_operation(operation: Operation, seed: int) -> OperationResult:
     """Return a larger result than real runs give: noisy counts in hundreds of bins, from microseconds to seconds."""
     chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
@@ -102,6 +134,12 @@ def full_operation(operation: Operation, seed: int) -> OperationResult:
             percentiles=dict.fromkeys(("50", "90", "95", "99", "99.9", "99.99"), 10**9),
             histogram=Histogram(counts=counts).encode(),
         ),
+        series=Series(
+            interval_seconds=3,
+            iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
+            bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
+        ),
+        steady_state=SteadyState(round_seconds=72.1234567891, rate=STEADINESS, p99=STEADINESS),
     )
 
 
@@ -112,7 +150,15 @@ def test_the_largest_result_stays_below_its_limit() -> None:
     operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
     slowest = tuple(
         ClientSummary(
-            client=n, node="node-" + "x" * 40, start_offset_seconds=0.123, runtime_seconds=300.001, iops=10**6
+            client=n,
+            node="node-" + "x" * 40,
+            start_offset_seconds=0.123456789,
+            runtime_seconds=300.123456789,
+            iops=10**6,
+            clock_offset_seconds=0.000123456789,
+            clock_error_seconds=0.000123456789,
+            stall_seconds=12.345678901234567,
+            host=HOST,
         )
         for n in range(8)
     )
@@ -125,5 +171,53 @@ def test_the_largest_result_stays_below_its_limit() -> None:
         for attempt in range(2):
             ledger.add("w-000", make_trial(number, attempt, verdict=Verdict.INVALID, **rest))
         ledger.add("w-000", make_trial(number, 2, verdict=Verdict.SUSPECT, **rest))
-    text = ledger.status("w-000", {}).model_dump_json()
+    facts: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] for n in range(8)}
+    status = ledger.status("w-000", {"nodes": ["node-" + "x" * 40] * 64, **facts})
+    text = status.model_dump_json(exclude_none=True)
     assert len(text) < LIMIT_OF_A_RESULT, len(text)
+    assert all(any("left out" in line for line in trial.warnings) for trial in status.trials if trial.attempt == 2)
+
+
+def invalid(attempt: int) -> Trial:
+    slowest = (ClientSummary(client=0, node="n", start_offset_seconds=0, runtime_seconds=4, iops=1, host=HOST),)
+    operations = (full_operation(Operation.READ, 1),)
+    return make_trial(attempt=attempt, verdict=Verdict.INVALID, slowest=slowest, operations=operations)
+
+
+def test_an_invalid_attempt_keeps_its_clients_but_nothing_to_merge() -> None:
+    ledger = Ledger(make_plan(points=1, repetitions=1))
+    ledger.add("w-000", invalid(0))
+    (trial,) = ledger.trials("w-000")
+    assert trial.slowest == invalid(0).slowest
+    (before,), (after,) = invalid(0).operations, trial.operations
+    assert (after.series, after.latency.histogram) == (None, None)
+    assert (after.rates, after.latency.percentiles) == (before.rates, before.latency.percentiles)
+    assert after.steady_state == before.steady_state
+
+
+def test_of_an_attempt_that_was_repeated_the_rates_stay() -> None:
+    ledger = Ledger(make_plan(points=1, repetitions=2))
+    ledger.add("w-000", invalid(0))
+    ledger.add("w-000", invalid(1))
+    ledger.add("w-000", make_trial(pass_number=1))
+    repeated, last, other = ledger.trials("w-000")
+    assert (repeated.slowest, repeated.operations[0].latency.percentiles) == ((), {})
+    assert repeated.operations[0].rates == last.operations[0].rates
+    assert last.slowest
+    assert other == make_trial(pass_number=1)
+
+
+def test_a_result_knows_platform_clients_and_what_it_is_of() -> None:
+    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": {"kubernetes": "v1.34.4"}})
+    ledger = Ledger(plan)
+    ledger.add("w-000", make_trial())
+    environment: dict[str, JsonValue] = {"nodes": ["a"], "kernel": "6.1"}
+    status = ledger.status("w-000", environment)
+    assert status.environment == {"kubernetes": "v1.34.4", "nodes": ["a"], "kernel": "6.1"}
+    assert status.fingerprint == fingerprint(plan, plan.points[0], status.environment)
+
+
+def test_without_clients_nobody_knows_what_a_result_is_of() -> None:
+    ledger = Ledger(make_plan(points=1, repetitions=1))
+    ledger.add("w-000", aborted(0))
+    assert ledger.status("w-000", {}).fingerprint is None

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -53,7 +54,8 @@ class PretendedWork:
         return 2**30
 
     def arm(self, order: Arm) -> Armed:
-        return Armed(order=order, parameters=None, context=None, argv=(), environment={})  # type: ignore[arg-type]
+        nothing: Any = None
+        return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         self.started_at.append(time.time_ns())

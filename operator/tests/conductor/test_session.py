@@ -3,8 +3,9 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Trial
-from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling
+from plimsoll.api.result import Stalls, Trial
+from plimsoll.api.run import Precondition, Prepare
+from plimsoll.conductor.phases import Arming, Gathering, Judge, Preparing, Running, Settling
 from plimsoll.conductor.roster import Client, RefusedError, choose
 from plimsoll.protocol import messages
 from support.simulation import SECOND, Simulation, make_plan
@@ -35,6 +36,21 @@ def test_a_run_without_faults_is_measured_once_and_valid() -> None:
     assert len(trials(simulation)) == 6
     assert {trial.verdict for trial in trials(simulation)} == {Verdict.VALID}
     assert {trial.operations[0].rates.iops for trial in trials(simulation)} == {200}
+    assert {trial.stalls for trial in trials(simulation)} == {Stalls(seconds=0.0, worst_client_seconds=0.0)}
+
+
+def test_a_trial_is_judged_by_what_the_network_can_carry() -> None:
+    plan = make_plan(points=1, repetitions=1).model_copy(update={"network_bytes_per_second": 10**9})
+    simulation = Simulation(plan)
+    until(simulation, Running)
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    simulation.pass_time(10)
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    effect = simulation.session.take_effect()
+    assert isinstance(effect, Judge)
+    assert effect.facts.network_bytes_per_second == 10**9
 
 
 def test_prefill_comes_before_the_first_trial_and_settles() -> None:
@@ -43,6 +59,22 @@ def test_prefill_comes_before_the_first_trial_and_settles() -> None:
     assert not simulation.touched
     until(simulation, Settling)
     until(simulation, Running)
+
+
+def test_what_the_clients_are_preparing_is_said() -> None:
+    plan = make_plan(clients=3)
+    precondition = Precondition(block_size=4096, seconds=600)
+    simulation = Simulation(plan.model_copy(update={"prepare": Prepare(precondition=precondition)}))
+    until(simulation, Preparing)
+    order = simulation.session.roster.get([0])[0].order
+    assert isinstance(order, messages.Prepare)
+    assert order.precondition == precondition
+    assert simulation.state.message == "prefilling: clients 0, 1, 2"
+    simulation.report_preparing(0, "overwriting at random, 35 of 600 s")
+    simulation.report_preparing(2, "overwriting at random, 34 of 600 s")
+    assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0, 2"
+    simulation.report_preparing(1, "overwriting at random, 1 of 600 s")
+    assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1, 2"
 
 
 def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:

@@ -54,7 +54,7 @@ def breaking(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, Any]]
     """Yield path and value of everything that breaks a bound of a written part, beginning at `value` at `path`."""
     yield path, _wrong(schema, value)
     if "maxItems" in schema:
-        yield path, [value[0]] * (schema["maxItems"] + 1)
+        yield path, [_least(schema["items"], value[0])] * (schema["maxItems"] + 1)
         yield from breaking(value[0], schema["items"], f"{path}.0")
     if "maxProperties" in schema:
         first = next(iter(value.values()))
@@ -73,6 +73,11 @@ def breaking(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, Any]]
         yield path, "- -"
     for name, field in schema.get("properties", {}).items():
         yield from breaking(value[name], field, f"{path}.{name}")
+
+
+def _least(schema: Schema, value: Any) -> Any:
+    """Return an entry without what it may lack: many whole ones are more than a request may have."""
+    return {key: value[key] for key in schema["required"]} if "required" in schema else value
 
 
 def _wrong(schema: Schema, value: Any) -> Any:

@@ -95,6 +95,7 @@ def test_columns(api: ApiServer, result: str) -> None:
         "P99": "1.2 ms",
         "Trials": "4/5",
         "Verdict": "Valid",
+        "Reason": "LowOverlap +2",
     }
     more = {column["name"]: cell for column, cell in zip(columns, cells, strict=True) if column["priority"]}
     assert more == {"Workload": "w", "Tool": "fio", "Bytes/s": "48.0 MiB/s", "Final": True}

@@ -92,6 +92,13 @@ def test_pool_has_its_default_too(api: ApiServer) -> None:
     assert stored["spec"]["storage"]["rook"]["pool"]["failureDomain"] == "host"
 
 
+def test_overwriting_has_its_defaults_too(api: ApiServer) -> None:
+    document = changed(SMALL, {"spec.prepare": {"precondition": {}}})
+    stored = create(api, RUNS, document).expect(201)
+    assert stored["spec"]["prepare"]["precondition"] == {"blockSize": "64Ki", "seconds": 600}
+    assert decode_run(stored).spec.prepare == decode_run(document).spec.prepare
+
+
 def test_name_may_be_made_up_by_the_server(api: ApiServer) -> None:
     stored = create(api, RUNS, {**SMALL, "metadata": {"generateName": "run-"}}).expect(201)
     assert decode_run(stored).metadata.name.startswith("run-")
@@ -146,10 +153,14 @@ def test_mutable(api: ApiServer, run: str, change: Document) -> None:
         ("clients", {"tolerations": []}),
         ("clients", {"priorityClassName": None}),
         ("clients", {"imagePullSecrets": None}),
+        ("clients", {"networkBytesPerSecond": "1251M"}),
+        ("clients", {"networkBytesPerSecond": None}),
         ("clients", None),
         ("repetitions", 4),
         ("prepare", {"discard": False}),
         ("prepare", {"settleSeconds": 11}),
+        ("prepare", {"precondition": {"seconds": 601}}),
+        ("prepare", {"precondition": None}),
         ("gates", {"pauseScrub": False}),
         ("gates", {"cephHealth": "Ignored"}),
         ("timeouts", {"totalSeconds": 14401}),

@@ -47,6 +47,15 @@ def test_every_client_prefills_its_own_volume_at_the_same_time(make_run: MakeRun
     assert cost.data_bytes == 8 * 10 * 2**30
 
 
+def test_overwriting_takes_the_time_it_is_given(make_run: MakeRun) -> None:
+    run = make_run({"fio": {}}, prepare={"precondition": {"seconds": 900}, "settleSeconds": 7})
+    cost = cost_of(run)
+    assert cost.precondition_seconds == 900
+    assert cost.total_seconds == cost.measuring_seconds + cost.prefill_seconds + 900 + 7
+    without_volume = make_plan(run, seed=1).model_copy(update={"volume": None})
+    assert estimate(without_volume).precondition_seconds == 0
+
+
 def test_part_of_a_second_counts_as_one(make_run: MakeRun) -> None:
     assert cost_of(make_run({"fio": {}}, storage=storage("1Mi"))).prefill_seconds == 1
 
@@ -93,3 +102,14 @@ def test_run_that_cannot_end_in_time_is_refused(make_run: MakeRun) -> None:
         f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials take without any prefill; "
         "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
     )
+
+
+def test_overwriting_counts_for_the_deadline(make_run: MakeRun) -> None:
+    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
+    prepare = {"precondition": {"seconds": 600}, "settleSeconds": 0}
+    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 600
+    refuse_if_hopeless(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
+    with pytest.raises(SpecError, match=rf"{needed} s that 2 trials and 600 s of overwriting take without any prefill"):
+        refuse_if_hopeless(
+            make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
+        )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.quantity import format_quantity
@@ -123,6 +124,15 @@ def test_plan_is_what_the_run_says(make_run: MakeRun) -> None:
     assert (plan.prepare, plan.gates, plan.timeouts) == (run.spec.prepare, run.spec.gates, run.spec.timeouts)
 
 
+def test_plan_knows_network_and_platform(make_run: MakeRun) -> None:
+    run = make_run({"fio": {}}, clients={"networkBytesPerSecond": "1.25G"})
+    environment: dict[str, JsonValue] = {"kubernetes": "v1.34.4", "storageClass": {"name": "fast", "parameters": {}}}
+    plan = make_plan(run, seed=1, environment=environment)
+    assert (plan.network_bytes_per_second, plan.environment) == (1_250_000_000, environment)
+    local = make_plan(make_run({"fio": {}}), seed=1)
+    assert (local.network_bytes_per_second, local.environment) == (None, {})
+
+
 # Refusals
 
 
@@ -209,6 +219,27 @@ def test_points_are_counted_before_they_are_made(make_run: MakeRun) -> None:
     fio = {"ioDepth": axis, "blockSize": [512 * size for size in axis]}
     (found,) = problems(make_run(*[{"fio": fio, "clients": axis}] * 32, clients={"count": 64}))
     assert "expands to 8388608 points" in found
+
+
+@pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        ({"size": "4Mi"}, None),
+        ({"size": "3Mi"}, "is more than the data set of 3Mi; lower it, or enlarge spec.storage.volume.size"),
+        ({"size": "5Mi", "mode": "Filesystem"}, None),
+        ({"size": "4Mi", "mode": "Filesystem"}, "is more than the data set of 3Mi; lower it, or enlarge spec.storage"),
+    ],
+)
+def test_overwriting_needs_a_data_set_of_a_block(
+    make_run: MakeRun, volume: dict[str, Any], expected: str | None
+) -> None:
+    storage = {"storageClass": {"name": "fast"}, "volume": volume}
+    run = make_run({"fio": {}}, storage=storage, prepare={"precondition": {"blockSize": "4Mi"}})
+    if expected is None:
+        assert expand(run)
+        return
+    (found,) = problems(run)
+    assert found.startswith(f"spec.prepare.precondition.blockSize: 4Mi {expected}")
 
 
 # Reads of what nobody wrote

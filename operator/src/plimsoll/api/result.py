@@ -64,6 +64,68 @@ class Rates(Model):
     bytes_per_second: int
 
 
+class Series(Model):
+    """One operation over time, over all clients: the common window in intervals of equal length.
+
+    Attributes:
+        interval_seconds: length of each interval, a whole number; the last one may be shorter, or half as long again.
+        iops: operations per second in each interval, at most 120 of them.
+        bytes_per_second: the same in bytes.
+
+    """
+
+    interval_seconds: int
+    iops: tuple[int, ...]
+    bytes_per_second: tuple[int, ...]
+
+
+class Steadiness(Model):
+    """SNIA's criterion for one quantity: over five rounds, range <= 20 % and slope excursion <= 10 % of the mean.
+
+    Attributes:
+        rounds: its mean in each of five equal rounds of the common window; for a percentile, that of each round.
+        range_ratio: (maximum - minimum) / mean.
+        slope_ratio: change over the window by the least-squares line, divided by the mean; not negative.
+
+    """
+
+    attained: bool
+    rounds: tuple[float, ...]
+    range_ratio: float
+    slope_ratio: float
+
+
+class SteadyState(Model):
+    """Whether an operation had come to rest. Source: SNIA SSS PTS 2.0.2, applied to the sum of all clients.
+
+    Attributes:
+        round_seconds: length of a round; below 10 s nothing is judged and this whole object is absent.
+        rate: of operations per second.
+        p99: of the 99th percentile of completion latency; absent if the tool keeps no latencies over time, or a round
+            has too few operations.
+
+    """
+
+    round_seconds: float
+    rate: Steadiness
+    p99: Steadiness | None = None
+
+
+class Stalls(Model):
+    """Seconds of the common window without any completed operation.
+
+    Attributes:
+        seconds: in which no client completed anything.
+        worst_client_seconds: the same for the client that stood still longest.
+        worst_client: that client; absent if none stood still.
+
+    """
+
+    seconds: float
+    worst_client_seconds: float
+    worst_client: int | None = None
+
+
 class OperationResult(Model):
     """What one operation did during one trial, over all clients.
 
@@ -72,6 +134,8 @@ class OperationResult(Model):
         whole_run: all I/O divided by the time from the first start to the last end.
         sum_of_rates: each client's own I/O divided by its own runtime, added up: what others print.
         bias: sum_of_rates IOPS divided by headline IOPS, minus 1; absent without I/O in the window.
+        series: throughput over time; absent if a client has none.
+        steady_state: absent if the window is too short to judge.
 
     """
 
@@ -83,6 +147,8 @@ class OperationResult(Model):
     sum_of_rates: Rates
     bias: float | None = None
     latency: Latency
+    series: Series | None = None
+    steady_state: SteadyState | None = None
 
 
 class Window(Model):
@@ -127,6 +193,33 @@ class Abort(Model):
     message: str
 
 
+class HostSummary(Model):
+    """What a client's host did during the measured part. Ratios are 0 to 1, rates bytes per second.
+
+    Attributes:
+        cpu: processors that the client used, on average; absent if unknown.
+        cpu_limit: processors that it may use at most; absent without a limit.
+        throttled_seconds: how long its quota stopped it; absent if unknown.
+        node_cpu_busy: part of the node's processors that was not idle.
+        memory_bytes: used by the client, page cache included; absent if unknown.
+        device_busy: part of the time in which the block device had something to do; absent if there is none.
+        device_queue: operations that were with the device, on average.
+
+    """
+
+    cpu: float | None = None
+    cpu_limit: float | None = None
+    throttled_seconds: float | None = None
+    node_cpu_busy: float
+    memory_bytes: int | None = None
+    received_bytes_per_second: int
+    sent_bytes_per_second: int
+    device_read_bytes_per_second: int | None = None
+    device_written_bytes_per_second: int | None = None
+    device_busy: float | None = None
+    device_queue: float | None = None
+
+
 class ClientSummary(Model):
     """One client's part of a trial.
 
@@ -134,6 +227,8 @@ class ClientSummary(Model):
         start_offset_seconds: its start of measuring after the first client's.
         iops: its own operations divided by its own runtime.
         clock_offset_seconds: conductor's clock minus the client's; absent if it could not be measured.
+        stall_seconds: seconds of the common window in which it completed nothing; absent without a series.
+        host: absent if the host could not be observed.
 
     """
 
@@ -144,6 +239,8 @@ class ClientSummary(Model):
     iops: int
     clock_offset_seconds: float | None = None
     clock_error_seconds: float | None = None
+    stall_seconds: float | None = None
+    host: HostSummary | None = None
 
 
 class Trial(Model):
@@ -154,6 +251,7 @@ class Trial(Model):
         attempt: from 0; a later one replaces an aborted or invalid one.
         epoch: identity of the conductor process that ran it.
         clients: the clients that took part.
+        stalls: absent if a client has no series.
         slowest: the clients with the lowest rates, at most 8.
 
     """
@@ -169,6 +267,7 @@ class Trial(Model):
     verdict: Verdict
     findings: tuple[Finding, ...] = ()
     window: Window | None = None
+    stalls: Stalls | None = None
     operations: tuple[OperationResult, ...] = ()
     slowest: tuple[ClientSummary, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -222,6 +321,23 @@ class ResultSpec(Model):
     repetitions: int
 
 
+class Fingerprint(Model):
+    """What the numbers are of, in two parts, so that two results know whether they may be compared.
+
+    Attributes:
+        identity: what was asked for and of what: results are comparable if this is equal.
+        context: everything else that may explain a difference; printed beside a comparison.
+        identity_sha256: of `identity` as JSON with sorted keys and no spaces.
+        context_sha256: of `context`, likewise.
+
+    """
+
+    identity: dict[str, JsonValue]
+    context: dict[str, JsonValue]
+    identity_sha256: str
+    context_sha256: str
+
+
 class ResultStatus(Model):
     """What was measured. `final` once every planned trial of the point is recorded."""
 
@@ -230,6 +346,7 @@ class ResultStatus(Model):
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     environment: dict[str, JsonValue] = Field(default_factory=dict)
+    fingerprint: Fingerprint | None = None
     final: bool = False
 
 

@@ -155,10 +155,17 @@ class Storage(Model):
 
 
 class Clients(Model):
-    """The load generators."""
+    """The load generators.
+
+    Attributes:
+        network_bytes_per_second: what the network can carry between the storage and one client's node, where a client
+            cannot find out by itself. Reads faster than that were answered by a cache.
+
+    """
 
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
     spread: Literal["Required", "Preferred"] = "Required"
+    network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
     resources: Mapping[str, JsonValue] = Field(default_factory=dict)
     node_selector: Mapping[str, str] = Field(default_factory=dict)
     tolerations: tuple[Mapping[str, JsonValue], ...] = ()
@@ -217,14 +224,32 @@ def _one_tool(found: list[str]) -> str:
     return f"must have one tool besides {others}, but has {' and '.join(found)}; remove one or correct its spelling"
 
 
+class Precondition(Model):
+    """Random overwriting of the prefilled data set, so that the storage is measured as used and not as new."""
+
+    block_size: Annotated[Size, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
+    seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 600
+
+
 class Prepare(Model):
-    """What is done to every volume before the first trial."""
+    """What is done to every volume before the first trial, in this order: discard, prefill, precondition, settle."""
 
     prefill: Flag = True
+    precondition: Precondition | None = None
     discard: Flag = True
     drop_caches: Flag = False
     settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
     fill_percent: Percent = 80
+
+    @model_validator(mode="after")
+    def _overwrites_what_was_written(self) -> Self:
+        if self.precondition is not None and not self.prefill:
+            remedy = (
+                "must be true, because precondition overwrites what the prefill wrote; set it to true, or leave out "
+                "precondition"
+            )
+            raise SpecError([Problem(field="prefill", value="false", remedy=remedy)])
+        return self
 
 
 class Gates(Model):

@@ -100,6 +100,7 @@ class ResultDisplay(Model):
     bytes_per_second: _ShortText | None = None
     p99: _ShortText | None = None
     trials: _ShortText | None = None
+    reason: _ShortText | None = None
 
 
 class BenchmarkRunStatus(Model):

@@ -7,8 +7,10 @@ from pydantic import JsonValue
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import TrialKey
+from plimsoll.conductor.size import fit, outcome_of, without_distributions
 from plimsoll.measure.summary import summarise
 from plimsoll.plan.document import Plan
+from plimsoll.plan.fingerprint import fingerprint
 
 MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""
@@ -50,7 +52,12 @@ class Ledger:
         if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
             message = f"{point} pass {trial.pass_number} attempt {trial.attempt} is recorded already"
             raise ValueError(message)
-        self._trials[point] = (*self._trials[point], _compact(trial))
+        earlier = (
+            outcome_of(attempt) if attempt.pass_number == trial.pass_number else attempt
+            for attempt in self._trials[point]
+        )
+        # The clients of the last attempt stay, whatever its verdict: they are the evidence.
+        self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
 
     def has(self, key: TrialKey) -> bool:
         """Tell whether that attempt is recorded."""
@@ -75,33 +82,29 @@ class Ledger:
         return len(self.plan.points) * self.plan.repetitions
 
     def status(self, point: str, environment: dict[str, JsonValue]) -> ResultStatus:
-        """Return what is known of a point, as its result object shows it, measured in that environment."""
+        """Return what is known of a point, as its result object shows it.
+
+        `environment` is where its clients run, empty if that is not known now: there is no fingerprint then. What the
+        plan knows of the platform is added.
+        """
+        everything = {**self.plan.environment, **environment}
         trials = self._trials[point]
         numbers = summarise(trials, self.plan.repetitions)
         final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))
-        return ResultStatus(
+        status = ResultStatus(
             trials=trials,
             summary=numbers.summary,
             # Before the last trial every point would look as if trials were missing: there is no verdict yet.
             verdict=numbers.verdict if final else None,
             findings=numbers.findings if final else (),
-            environment=environment,
+            environment=everything,
+            fingerprint=fingerprint(self.plan, self.plan.point(point), everything) if environment else None,
             final=final,
         )
+        return fit(status)
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]
-
-
-def _compact(trial: Trial) -> Trial:
-    """Leave out the details of a trial that does not count: nobody will merge them, and results are bounded."""
-    if trial.verdict is not Verdict.INVALID:
-        return trial
-    operations = tuple(
-        operation.model_copy(update={"latency": operation.latency.model_copy(update={"histogram": None})})
-        for operation in trial.operations
-    )
-    return trial.model_copy(update={"operations": operations, "slowest": ()})
 
 
 def is_settled(attempts: Sequence[Trial]) -> bool:

@@ -7,10 +7,11 @@ from plimsoll.protocol.messages import Arm, Go, Order, Prepare
 
 
 def prepare(plan: Plan, client: int) -> Prepare:
-    """Return the order to discard and prefill."""
+    """Return the order to discard, prefill and overwrite."""
     return Prepare(
         discard=plan.prepare.discard,
         prefill=plan.prepare.prefill,
+        precondition=plan.prepare.precondition,
         fill_percent=plan.prepare.fill_percent,
         seed=client_seed(plan.seed, point="prefill", pass_number=0, client=client),
     )

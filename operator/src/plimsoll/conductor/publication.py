@@ -17,8 +17,10 @@ from plimsoll.conductor.phases import (
     Settling,
 )
 from plimsoll.conductor.reporting import names
+from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment
+from plimsoll.protocol.messages import AgentState
 
 
 def run_state(session: Session, moment: Moment) -> RunState:
@@ -68,12 +70,21 @@ def _message(session: Session, missing: Sequence[int]) -> str:
         case Gathering() if missing:
             return f"waiting for {names(missing)}"
         case Preparing():
-            unfinished = [client.number for client in session.roster if not client.prepared_bytes]
-            return f"prefilling: {names(unfinished)}" if unfinished else "prefilled"
+            return _preparation([client for client in session.roster if not client.prepared_bytes])
         case Settling():
             return f"settling for {session.plan.prepare.settle_seconds} s after the prefill"
         case _:
             return ""
+
+
+def _preparation(unfinished: Sequence[Client]) -> str:
+    """Say what the clients are at: a client without words of its own prefills."""
+    speaking = [client for client in unfinished if client.is_in(AgentState.PREPARING) and client.message]
+    silent = [client for client in unfinished if client not in speaking]
+    # The clients' progress differs by a second or two: one of them speaks for all.
+    steps = [("prefilling", silent), (speaking[0].message if speaking else "", speaking)]
+    said = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
+    return "; ".join(said) or "prefilled"
 
 
 def _prefill(session: Session) -> Prefill:

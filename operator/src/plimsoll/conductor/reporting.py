@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from plimsoll.conductor.roster import Roster
 
 _SHOWN_CLIENTS = 12
+_SHOWN_NODES = 64
 _SHOWN_FACTS = 16
 
 
@@ -33,17 +34,23 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
 
 
 def environment(roster: Roster) -> dict[str, JsonValue]:
-    """Return what is known of where the numbers come from: nodes, and each distinct fact of the clients."""
-    nodes: list[JsonValue] = [*sorted({client.node for client in roster})]
+    """Return what is known of where the numbers come from: nodes, and each distinct fact of the clients.
+
+    Empty before any client has registered. A client that has nothing prepared yet does not count for the data set.
+    """
+    nodes = sorted({client.node for client in roster})
+    if not nodes:
+        return {}
     facts: dict[str, list[JsonValue]] = {}
     for client in roster:
         for name, value in client.facts.items():
             known = facts.setdefault(name, [])
             if value not in known and len(known) < _SHOWN_FACTS:
                 known.append(value)
-    sizes = [client.prepared_bytes for client in roster]
+    sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
     return {
-        "nodes": nodes,
+        "nodes": [*nodes[:_SHOWN_NODES]],
+        "nodeCount": len(nodes),
         "dataSetBytes": {"min": min(sizes, default=0), "max": max(sizes, default=0)},
         **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
     }

@@ -137,6 +137,7 @@ class Session:
             verdict=numbers.verdict,
             findings=numbers.findings,
             window=numbers.window,
+            stalls=numbers.stalls,
             operations=numbers.operations,
             slowest=numbers.slowest,
             warnings=numbers.warnings,
@@ -272,6 +273,7 @@ class Session:
             ramp_seconds=attempt.point.ramp_seconds,
             t0_nanoseconds=attempt.t0,
             windowed=TOOLS[attempt.point.tool].windowed,
+            network_bytes_per_second=self.plan.network_bytes_per_second,
         )
         self.phase = Judging(attempt=attempt)
         self._effects.append(Judge(facts=facts, documents=attempt.documents))

@@ -51,6 +51,8 @@ class Plan(Model):
         seed: where the order and every client's random numbers come from.
         clients: how many clients the run has.
         order: for each pass the indices of `points` in the order in which they are measured.
+        network_bytes_per_second: as the user says; None if not.
+        environment: what is known of the platform before anything runs: the cluster's version, the StorageClass.
 
     """
 
@@ -63,6 +65,8 @@ class Plan(Model):
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=MAX_POINTS)]
     order: tuple[tuple[int, ...], ...]
     volume: Volume | None
+    network_bytes_per_second: int | None = None
+    environment: dict[str, JsonValue] = Field(default_factory=dict)
     prepare: Prepare
     gates: Gates
     timeouts: Timeouts

@@ -24,7 +24,8 @@ class Estimate:
         trials: points times repetitions; repeated attempts come on top.
         measuring_seconds: ramps, runtimes and overheads of all trials. Certain, but for repeated attempts.
         prefill_seconds: at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
-        settle_seconds: waited once after the prefill.
+        precondition_seconds: of overwriting after the prefill. Certain, but for a client that has to do it again.
+        settle_seconds: waited once after that.
         data_bytes: bytes that all clients' data sets hold together, at most.
         stored_bytes: the same with the pool's replicas or coding chunks.
 
@@ -34,6 +35,7 @@ class Estimate:
     trials: int
     measuring_seconds: int
     prefill_seconds: int
+    precondition_seconds: int
     settle_seconds: int
     data_bytes: int
     stored_bytes: int
@@ -41,7 +43,7 @@ class Estimate:
     @property
     def total_seconds(self) -> int:
         """Seconds from the first prefill to the last result."""
-        return self.measuring_seconds + self.prefill_seconds + self.settle_seconds
+        return self.measuring_seconds + self.prefill_seconds + self.precondition_seconds + self.settle_seconds
 
 
 def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
@@ -49,6 +51,7 @@ def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
     volume_bytes = plan.volume.size if plan.volume else 0
     filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
     prefilled = filled if plan.prepare.prefill else 0
+    precondition = plan.prepare.precondition
     pool = storage.rook.pool if storage and storage.rook else None
     return Estimate(
         points=len(plan.points),
@@ -56,6 +59,7 @@ def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
         measuring_seconds=plan.repetitions
         * sum(point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS for point in plan.points),
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
+        precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
         stored_bytes=ceil(plan.clients * filled * _copies(pool)),
@@ -70,11 +74,12 @@ def refuse_if_hopeless(plan: Plan) -> None:
 
     """
     cost = estimate(plan)
-    needed = cost.measuring_seconds + cost.settle_seconds
+    needed = cost.measuring_seconds + cost.precondition_seconds + cost.settle_seconds
     if needed > plan.timeouts.total_seconds:
+        overwriting = f" and {cost.precondition_seconds} s of overwriting" if cost.precondition_seconds else ""
         remedy = (
-            f"is less than the {needed} s that {cost.trials} trials take without any prefill; raise it, shorten "
-            "runtimeSeconds or an axis, or lower repetitions"
+            f"is less than the {needed} s that {cost.trials} trials{overwriting} take without any prefill; raise it, "
+            "shorten runtimeSeconds or an axis, or lower repetitions"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])

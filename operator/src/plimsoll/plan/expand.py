@@ -8,7 +8,8 @@ from math import prod
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
-from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, Volume, Workload
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, RunSpec, Volume, Workload
 from plimsoll.api.wording import shown
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
@@ -32,8 +33,10 @@ _PREFILLED = (TargetKind.VOLUME, TargetKind.IMAGE)
 """Targets that hold nothing before somebody writes to them."""
 
 
-def make_plan(run: BenchmarkRun, *, seed: int, runner_image: str = "") -> Plan:
-    """Freeze a run.
+def make_plan(
+    run: BenchmarkRun, *, seed: int, runner_image: str = "", environment: Mapping[str, JsonValue] | None = None
+) -> Plan:
+    """Freeze a run. `environment` is what is known of the platform: see `Plan`.
 
     Raises:
         SpecError: if a tool or a parameter is not known or not possible, or there are more than 512 points.
@@ -50,6 +53,8 @@ def make_plan(run: BenchmarkRun, *, seed: int, runner_image: str = "") -> Plan:
         points=points,
         order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),
         volume=spec.storage.volume if spec.storage else None,
+        network_bytes_per_second=spec.clients.network_bytes_per_second,
+        environment=dict(environment or {}),
         prepare=spec.prepare,
         gates=spec.gates,
         timeouts=spec.timeouts,
@@ -80,6 +85,7 @@ def expand(run: BenchmarkRun) -> tuple[Point, ...]:
     combinations = [_combinations(sweep) for sweep in sweeps]
     if not run.spec.prepare.prefill:
         _refuse_reads(sweeps, combinations)
+    _refuse_large_overwrites(run.spec)
     _refuse_unfit(run, sweeps, combinations)
     return tuple(
         point for sweep, parameters in zip(sweeps, combinations, strict=True) for point in _points(sweep, parameters)
@@ -156,13 +162,31 @@ def _refuse_unfit(
         raise SpecError(problems)
 
 
+def _refuse_large_overwrites(spec: RunSpec) -> None:
+    """Refuse to overwrite in blocks of which not one fits into the data set."""
+    precondition = spec.prepare.precondition
+    if spec.storage is None or precondition is None:
+        return
+    size = _planned_size(spec.storage.volume, spec.prepare.fill_percent)
+    if precondition.block_size > size:
+        remedy = f"is more than the data set of {format_quantity(size)}; lower it, or enlarge spec.storage.volume.size"
+        value = format_quantity(precondition.block_size)
+        raise SpecError([Problem(field="spec.prepare.precondition.blockSize", value=value, remedy=remedy)])
+
+
+def _planned_size(volume: Volume, fill_percent: int) -> int:
+    """Return the bytes of one client's data set: whole MiB."""
+    size = volume.size if volume.mode == "Block" else volume.size * fill_percent // 100
+    return max(1, size // _MIB) * _MIB
+
+
 def _planned_context(volume: Volume, fill_percent: int, workload: Workload) -> StepContext:
-    block = volume.mode == "Block"
-    size = volume.size if block else volume.size * fill_percent // 100
     return StepContext(
         step=StepKind.MEASURE,
         target=VolumeTarget(
-            kind=VolumeKind.DEVICE if block else VolumeKind.FILE, path="planned", size=max(1, size // _MIB) * _MIB
+            kind=VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE,
+            path="planned",
+            size=_planned_size(volume, fill_percent),
         ),
         timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
         seed=1,

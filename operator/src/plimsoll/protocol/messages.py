@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from plimsoll.api.model import Model
+from plimsoll.api.run import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 
@@ -72,11 +73,17 @@ class Wait(Model):
 
 
 class Prepare(Model):
-    """Discard and prefill the data set."""
+    """Discard, prefill and overwrite the data set.
+
+    Attributes:
+        precondition: random overwriting after the prefill; absent if there is to be none.
+
+    """
 
     kind: Literal["Prepare"] = "Prepare"
     discard: bool
     prefill: bool
+    precondition: Precondition | None = None
     fill_percent: int
     seed: int
 

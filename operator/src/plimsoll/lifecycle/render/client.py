@@ -129,7 +129,7 @@ def _volume_arguments(plan: Plan) -> list[str]:
     if plan.volume.mode == "Block":
         return [f"--device={DEVICE_PATH}"]
     # Some file systems show the whole of what is behind them: a directory of a node, an export of a server.
-    return [f"--directory={DATA_MOUNT}", f"--capacity={plan.volume.size}"]
+    return [f"--directory={DATA_MOUNT}", "--mounted", f"--capacity={plan.volume.size}"]
 
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:

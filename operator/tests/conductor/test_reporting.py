@@ -1,0 +1,43 @@
+"""What a result says of where it was measured."""
+
+from plimsoll.conductor.reporting import environment
+from plimsoll.conductor.roster import Roster
+from plimsoll.protocol.messages import Registration
+
+
+def roster_of(*registrations: Registration) -> Roster:
+    roster = Roster(len(registrations), lost_after=20)
+    for registration in registrations:
+        roster.register(registration, 0.0)
+    return roster
+
+
+def client(number: int, *, node: str = "a", prepared: int = 2**30, kernel: str = "6.1") -> Registration:
+    return Registration(
+        protocol=1, client=number, instance="i", node=node, prepared_bytes=prepared, facts={"kernel": kernel}
+    )
+
+
+def test_each_distinct_fact_stands_once() -> None:
+    found = environment(roster_of(client(0), client(1, node="b"), client(2, node="b", kernel="6.2", prepared=2**31)))
+    assert found == {
+        "nodes": ["a", "b"],
+        "nodeCount": 2,
+        "dataSetBytes": {"min": 2**30, "max": 2**31},
+        "kernel": ["6.1", "6.2"],
+    }
+
+
+def test_nothing_is_known_without_clients() -> None:
+    assert environment(roster_of()) == {}
+
+
+def test_a_client_that_prepares_again_has_no_data_set_yet() -> None:
+    found = environment(roster_of(client(0), client(1, prepared=0)))
+    assert found["dataSetBytes"] == {"min": 2**30, "max": 2**30}
+
+
+def test_many_nodes_are_counted_and_some_of_them_named() -> None:
+    found = environment(roster_of(*(client(number, node=f"node-{number:04d}") for number in range(1000))))
+    assert found["nodeCount"] == 1000
+    assert found["nodes"] == [f"node-{number:04d}" for number in range(64)]

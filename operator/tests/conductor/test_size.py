@@ -1,0 +1,107 @@
+"""What a result leaves out when it would be too large."""
+
+import pytest
+
+from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.result import (
+    ClientSummary,
+    HostSummary,
+    Latency,
+    OperationResult,
+    Rates,
+    ResultStatus,
+    Series,
+    Trial,
+)
+from plimsoll.conductor.size import MAX_STATUS_BYTES, fit
+
+RATES = Rates(iops=1, bytes_per_second=1)
+HOST = HostSummary(node_cpu_busy=0.5, received_bytes_per_second=1, sent_bytes_per_second=1)
+
+
+def status_of(*, histogram: int, trials: int = 10) -> ResultStatus:
+    """Return a status whose trials have a histogram of that many characters, and everything that can be left out."""
+    series = Series(interval_seconds=1, iops=(10**9,) * 120, bytes_per_second=(10**9,) * 120)
+    operation = OperationResult(
+        operation=Operation.READ,
+        ios=1,
+        bytes=1,
+        rates=RATES,
+        whole_run=RATES,
+        sum_of_rates=RATES,
+        latency=Latency(kind=LatencyKind.FULL, count=1, histogram="A" * histogram),
+        series=series,
+    )
+    slowest = tuple(
+        ClientSummary(client=n, node="n" * 50, start_offset_seconds=0, runtime_seconds=4, iops=1, host=HOST)
+        for n in range(8)
+    )
+    trial = Trial(
+        pass_number=0,
+        attempt=0,
+        epoch="e",
+        clients=(0,),
+        outcome=Outcome.MEASURED,
+        started_at="",
+        finished_at="",
+        verdict=Verdict.VALID,
+        operations=(operation,),
+        slowest=slowest,
+        warnings=("w",),
+    )
+    return ResultStatus(trials=(trial,) * trials)
+
+
+def size_of(status: ResultStatus) -> int:
+    return len(status.model_dump_json(exclude_none=True))
+
+
+def kept(status: ResultStatus) -> tuple[bool, bool, bool]:
+    """Return whether all trials have series, hosts and slowest clients; some having them would be inconsistent."""
+    found = {
+        (
+            trial.operations[0].series is not None,
+            any(client.host is not None for client in trial.slowest),
+            bool(trial.slowest),
+        )
+        for trial in status.trials
+    }
+    (one,) = found
+    return one
+
+
+def test_what_fits_is_not_touched() -> None:
+    status = status_of(histogram=1000)
+    assert fit(status) is status
+
+
+@pytest.mark.parametrize(
+    ("histogram", "expected"),
+    [
+        (20_000, (True, True, True)),
+        (22_000, (False, True, True)),
+        (23_500, (False, False, True)),
+        (24_200, (False, False, False)),
+    ],
+)
+def test_as_little_as_needed_is_left_out_and_that_is_said(histogram: int, expected: tuple[bool, bool, bool]) -> None:
+    before = status_of(histogram=histogram)
+    after = fit(before)
+    assert kept(after) == expected
+    assert size_of(after) <= MAX_STATUS_BYTES
+    for trial in after.trials:
+        said, names = trial.warnings[1:], ("series over time", "use of the hosts", "slowest clients")
+        assert len(said) == expected.count(False)
+        assert all(line.startswith(f"{name} left out, because") for line, name in zip(said, names, strict=False))
+
+
+def test_a_trial_that_has_nothing_to_leave_out_says_nothing() -> None:
+    status = status_of(histogram=22_000)
+    bare = status.trials[0].model_copy(update={"operations": (), "slowest": ()})
+    *_, last = fit(status.model_copy(update={"trials": (*status.trials, bare)})).trials
+    assert last == bare
+
+
+def test_histograms_stay_whatever_their_size() -> None:
+    (trial,) = fit(status_of(histogram=2 * MAX_STATUS_BYTES, trials=1)).trials
+    assert trial.operations[0].latency.histogram == "A" * 2 * MAX_STATUS_BYTES

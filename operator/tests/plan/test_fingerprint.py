@@ -1,0 +1,166 @@
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from plimsoll.api.result import Fingerprint
+from plimsoll.api.run import Gates, Precondition, Prepare, Volume
+from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
+from support.simulation import make_plan
+
+STORAGE_CLASS: dict[str, JsonValue] = {
+    "name": "fast",
+    "provisioner": "rbd.csi.ceph.com",
+    "parameters": {"pool": "p"},
+    "reclaimPolicy": "Delete",
+}
+ENVIRONMENT: dict[str, JsonValue] = {
+    "nodes": ["a", "b"],
+    "dataSetBytes": {"min": 2**30, "max": 2**30},
+    "kernel": "6.1",
+    "processors": 8,
+    "tools": {"fio": "fio-3.39", "other": "1"},
+    "storageClass": STORAGE_CLASS,
+}
+
+
+def taken(
+    facts: Mapping[str, JsonValue] = ENVIRONMENT, *, point: Mapping[str, Any] | None = None, **changes: Any
+) -> Fingerprint:
+    """Return the fingerprint of the first point of a plan, with changes of the plan and of that point."""
+    plan = make_plan().model_copy(update=changes)
+    return fingerprint(plan, plan.points[0].model_copy(update=dict(point or {})), facts)
+
+
+def changed(fact: str, value: JsonValue) -> dict[str, JsonValue]:
+    return ENVIRONMENT | {fact: value}
+
+
+BASE = taken()
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("tool", taken(point={"tool": "other"})),
+        ("parameters.blockSize", taken(point={"parameters": {"blockSize": 8192}})),
+        ("toolVersions", taken(changed("tools", {"fio": "fio-3.40", "other": "1"}))),
+        ("toolVersions", taken(changed("tools", [{"fio": "fio-3.39", "other": "1"}, {"fio": "fio-3.40"}]))),
+        ("clients", taken(point={"clients": 1})),
+        ("runtimeSeconds", taken(point={"runtime_seconds": 5})),
+        ("rampSeconds", taken(point={"ramp_seconds": 2})),
+        ("volume.size", taken(volume=Volume(size=2**31, mode="Filesystem"))),
+        ("volume.mode", taken(volume=Volume(size=2**30, mode="Block"))),
+        ("prepare.prefill", taken(prepare=Prepare(settle_seconds=2, prefill=False))),
+        ("prepare.discard", taken(prepare=Prepare(settle_seconds=2, discard=False))),
+        ("prepare.fillPercent", taken(prepare=Prepare(settle_seconds=2, fill_percent=50))),
+        ("dataSetBytes.max", taken(changed("dataSetBytes", {"min": 2**30, "max": 2**31}))),
+        ("storageClass.name", taken(changed("storageClass", STORAGE_CLASS | {"name": "slow"}))),
+        ("pool", taken(changed("pool", "p"))),
+    ],
+)
+def test_what_is_asked_for_is_identity(key: str, other: Fingerprint) -> None:
+    assert key in [found.key for found in differences(BASE, other) if found.part == "identity"]
+    assert other.identity_sha256 != BASE.identity_sha256
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("nodes", taken(changed("nodes", ["a"]))),
+        ("kernel", taken(changed("kernel", "6.2"))),
+        ("processors", taken(changed("processors", [8, 16]))),
+        ("kubernetes", taken(changed("kubernetes", "v1.34.0"))),
+        ("otherTools.other", taken(changed("tools", {"fio": "fio-3.39", "other": "2"}))),
+        ("seed", taken(seed=2)),
+        ("runClients", taken(clients=3)),
+        ("runnerImage", taken(runner_image="runner")),
+        ("settleSeconds", taken(prepare=Prepare(settle_seconds=3))),
+        ("gates.pauseScrub", taken(gates=Gates(pause_scrub=False))),
+        ("networkBytesPerSecond", taken(network_bytes_per_second=10**9)),
+        ("storageClass.reclaimPolicy", taken(changed("storageClass", STORAGE_CLASS | {"reclaimPolicy": "Retain"}))),
+    ],
+)
+def test_everything_else_is_context_and_nothing_is_both(key: str, other: Fingerprint) -> None:
+    assert [(found.part, found.key) for found in differences(BASE, other)] == [("context", key)]
+    assert other.identity_sha256 == BASE.identity_sha256
+    assert other.context_sha256 != BASE.context_sha256
+
+
+def test_preconditioning_is_identity() -> None:
+    other = taken(prepare=Prepare(settle_seconds=2, precondition=Precondition(seconds=60)))
+    assert [found.key for found in differences(BASE, other)] == [
+        "prepare.precondition.blockSize",
+        "prepare.precondition.seconds",
+    ]
+
+
+def test_number_and_names_of_points_do_not_matter() -> None:
+    assert taken(point={"name": "w-007", "workload": "v", "label": "l"}) == BASE
+    plan = make_plan(points=5)
+    assert fingerprint(plan, plan.points[4], ENVIRONMENT) == BASE
+
+
+def test_repetitions_are_context() -> None:
+    plan = make_plan(repetitions=5)
+    found = differences(BASE, fingerprint(plan, plan.points[0], ENVIRONMENT))
+    assert found == [Difference(part="context", key="repetitions", baseline=2, candidate=5)]
+
+
+def test_what_the_plan_knows_of_the_platform_is_added() -> None:
+    own: dict[str, JsonValue] = {name: ENVIRONMENT[name] for name in ("nodes", "dataSetBytes", "tools")}
+    known = {name: value for name, value in ENVIRONMENT.items() if name not in own}
+    assert taken(own, environment=known) == BASE
+
+
+def test_bare_name_of_a_storage_class_is_identity() -> None:
+    assert taken(changed("storageClass", "fast")).identity["storageClass"] == "fast"
+
+
+def test_what_is_not_known_is_left_out_at_every_depth() -> None:
+    plan = make_plan()
+    point = plan.points[0].model_copy(update={"parameters": {"readPercent": None, "blockSize": 4096}})
+    found = fingerprint(plan, point, {"kernel": None})
+    assert found.identity["parameters"] == {"blockSize": 4096}
+    assert not {"toolVersions", "storageClass", "pool", "dataSetBytes"} & found.identity.keys()
+    assert "kernel" not in found.context
+    stored = Fingerprint.model_validate(found.model_dump(mode="json", exclude_none=True))
+    assert digest(stored.identity) == found.identity_sha256
+
+
+def test_digest_is_that_of_canonical_json() -> None:
+    assert (
+        digest({"b": 1, "a": {"d": [1, "ü"], "c": True}})
+        == sha256('{"a":{"c":true,"d":[1,"ü"]},"b":1}'.encode()).hexdigest()
+    )
+
+
+def test_absent_values_differ_as_nothing() -> None:
+    one = Fingerprint(identity={"a": {"b": 1}}, context={}, identity_sha256="", context_sha256="")
+    other = Fingerprint(identity={"a": {}}, context={"c": "x"}, identity_sha256="", context_sha256="")
+    assert differences(one, other) == [
+        Difference(part="identity", key="a", baseline=None, candidate={}),
+        Difference(part="identity", key="a.b", baseline=1, candidate=None),
+        Difference(part="context", key="c", baseline=None, candidate="x"),
+    ]
+
+
+documents = st.recursive(
+    st.integers(-9, 9) | st.text(max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3) | st.lists(inner, max_size=2),
+    max_leaves=6,
+).filter(lambda value: isinstance(value, dict))
+
+
+@given(documents, documents)
+def test_parts_have_no_difference_exactly_if_their_digests_are_equal(
+    one: dict[str, JsonValue], other: dict[str, JsonValue]
+) -> None:
+    prints = [
+        Fingerprint(identity=part, context={}, identity_sha256=digest(part), context_sha256="") for part in (one, other)
+    ]
+    assert (differences(*prints) == []) == (prints[0].identity_sha256 == prints[1].identity_sha256)
