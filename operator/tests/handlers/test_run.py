@@ -67,6 +67,10 @@ class Daemon:
         return kopf.Body(cast("Any", known))
 
     @property
+    def reasons(self) -> dict[str, str]:
+        return {c["type"]: c["reason"] for c in self.body.get("status", {}).get("conditions", [])}
+
+    @property
     def succeeded(self) -> str:
         status: Mapping[str, Any] = self.body.get("status", {})
         return next((c["status"] for c in status.get("conditions", []) if c["type"] == "Succeeded"), "")
@@ -111,7 +115,7 @@ async def test_the_daemon_brings_a_run_to_its_end_and_tells_of_every_transition_
     assert daemon.succeeded == "True"
     daemon.stopped.stop()
     await task
-    assert quick.count("SucceededValid") == 1
+    assert quick.count("Succeeded") == 1
     assert len(quick) == len(set(quick))
 
 
@@ -135,7 +139,7 @@ async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Da
     await child_changed(labels=labels, memo=daemon.memo)
     await child_changed(labels={LABEL_RUN_UID: "of somebody else"}, memo=daemon.memo)
     context = daemon.context
-    assert [*context.wakeups, *context.locks, *context.said, *context.admitted] == []
+    assert [*context.wakeups, *context.locks, *context.said, *context.admitted, *context.refused] == []
 
 
 async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon) -> None:
@@ -159,6 +163,25 @@ async def test_the_daemon_goes_on_when_the_api_refuses_or_is_away(daemon: Daemon
         await asyncio.sleep(0.02)
         await daemon.turn(1)
     assert daemon.cluster.kube.objects("Job")
+    daemon.stopped.stop()
+    await task
+
+
+async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Daemon, quick: list[str]) -> None:
+    interfere = failing(lambda asked: ForbiddenError(asked, "exceeded quota: few"), times=10**6, request="create Job")
+    daemon.cluster.kube.interfere = interfere
+    task = daemon.drive()
+    for _ in range(6):
+        await asyncio.sleep(0.02)
+        await daemon.turn(1)
+    assert daemon.reasons["Reconciling"] == "QuotaExceeded"
+    assert quick.count("QuotaExceeded") == 1
+    daemon.cluster.kube.interfere = lambda _: None
+    for _ in range(6):
+        await asyncio.sleep(0.02)
+        await daemon.turn(1)
+    assert daemon.reasons["Reconciling"] != "QuotaExceeded"
+    assert not daemon.context.refused
     daemon.stopped.stop()
     await task
 
@@ -217,15 +240,30 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
 ) -> None:
     work(made, working)
     await remove(**made.arguments)
-    left = {obj["kind"] for obj in made.cluster.kube.objects()}
-    assert left == {"BenchmarkRun", "BenchmarkResult", "ConfigMap", "Namespace", "Secret"}
+    left = {
+        obj["kind"] for obj in made.cluster.kube.objects() if made.uid in obj["metadata"].get("labels", {}).values()
+    }
+    assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
     assert not made.context.locks
 
 
 async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:
     with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
         await remove(**made.arguments)
-    assert made.cluster.kube.objects("BenchmarkRun")
+    assert made.reasons["CleanedUp"] == "InProgress"
+    statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
+    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+        await remove(**made.arguments)
+    again = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
+    assert again == statuses, "said once, whoever deletes"
+
+
+async def test_a_run_that_goes_while_its_removal_is_told_is_no_failure(made: Daemon) -> None:
+    arguments = made.arguments
+    made.cluster.delete(made.cluster.find("BenchmarkRun", "a") or {})
+    made.cluster.step()
+    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+        await remove(**arguments)
 
 
 async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> None:

@@ -1,6 +1,7 @@
 """What the port promises, asked of a real API server and of the fake, so that the fake cannot lie."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -57,6 +58,10 @@ async def test_creating_twice_keeps_the_first(kube: Kube, namespace: str) -> Non
     assert await kube.create(config_map("a", namespace, x="1"))
     assert not await kube.create(config_map("a", namespace, x="2"))
     assert (await fetch(kube, CONFIG_MAP, "a", namespace))["data"] == {"x": "1"}
+
+
+async def test_it_says_its_version(kube: Kube) -> None:
+    assert re.match(r"v1\.\d+\.\d+", await kube.version())
 
 
 async def test_a_namespace_that_is_not_there_takes_nothing(kube: Kube) -> None:

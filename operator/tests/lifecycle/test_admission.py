@@ -75,6 +75,7 @@ def test_a_finished_run_is_in_the_way_until_its_load_is_gone() -> None:
     finished = ("Succeeded", "True", "Valid")
     assert not entry_of(body(conditions=(finished, ("CleanedUp", "False", "InProgress")))).over
     assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "StorageKept")))).over
+    assert entry_of(body(conditions=(finished, ("CleanedUp", "False", "NodeGone")))).over
     assert entry_of(body(conditions=(finished, ("CleanedUp", "True", "Removed")))).over
 
 
@@ -88,5 +89,7 @@ def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expir
     assert needs_attention(body())
     assert needs_attention(body(conditions=(terminal,)))
     assert needs_attention(body(conditions=(terminal, ("CleanedUp", "False", "StorageKept"))))
+    assert needs_attention(body(conditions=(terminal, ("CleanedUp", "False", "NodeGone"))))
     assert not needs_attention(body(conditions=(terminal, clean)))
+    assert not needs_attention(body(conditions=(terminal, ("CleanedUp", "True", "NothingMade"))))
     assert needs_attention(body(conditions=(terminal, clean), ttlSecondsAfterFinished=0))

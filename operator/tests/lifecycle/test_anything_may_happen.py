@@ -19,6 +19,7 @@ ERRORS: dict[str, Callable[[str], Exception]] = {
     "conflict": lambda asked: ConflictError(asked, "status 409"),
     "forbidden": lambda asked: ForbiddenError(asked, "status 403"),
 }
+BREAKAGES = {"unschedulable", "unpullable", "over_quota", "no_volumes", "nothing"}
 KINDS_OF_LOAD = ("Job", "Pod", "PersistentVolumeClaim")
 
 
@@ -160,11 +161,12 @@ class Anything(RuleBasedStateMachine):
     def mend_nodes(self) -> None:
         self.world.cluster.faults.dead_nodes.clear()
 
-    @rule(client=st.integers(0, 1), what=st.sampled_from(["unschedulable", "unpullable", "no_volumes", "nothing"]))
-    def break_something(self, client: int, what: str) -> None:
+    @rule(client=st.sampled_from([0, 1, None]), what=st.sampled_from(sorted(BREAKAGES)))
+    def break_something(self, client: int | None, what: str) -> None:
         faults = self.world.cluster.faults
         faults.unschedulable = {client} if what == "unschedulable" else set()
         faults.unpullable = {client} if what == "unpullable" else set()
+        faults.over_quota = {client} if what == "over_quota" else set()
         faults.no_volumes = what == "no_volumes"
 
     @rule(verdict=st.sampled_from(Verdict), stuck=st.booleans())
@@ -200,7 +202,8 @@ class Anything(RuleBasedStateMachine):
             world.cluster.delete(run)
         world.until(lambda: not world.runs())
         world.round()
-        left = {(obj["kind"], label(obj, naming.LABEL_RUN_UID)) for obj in world.cluster.kube.objects()}
+        objects = [obj for obj in world.cluster.kube.objects() if obj["kind"] != "StorageClass"]
+        left = {(obj["kind"], label(obj, naming.LABEL_RUN_UID)) for obj in objects}
         allowed = {("BenchmarkResult", uid) for uid in self.retained} | {("Namespace", ""), ("Event", "")}
         assert not left - allowed
         assert not self.namespace_goes or not left - {("Event", "")}

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
 from plimsoll.api.names import FailureReason, RunPhase, Verdict
+from plimsoll.kube.errors import ApiError, ForbiddenError, InvalidError, TransientError
 from plimsoll.lifecycle import naming
 from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, PretendCluster, client_of, label
@@ -71,6 +73,41 @@ def stop_clients_from_starting_again(world: PretendWorld) -> None:
     if world.conductors.pods():
         world.cluster.faults.unschedulable = {1}
         kill_client(world)
+
+
+def lose_the_conductor(world: PretendWorld, **faults: Any) -> None:
+    """Kill a conductor that has begun, and have its successor not come."""
+    if world.conductors.loads:
+        set_faults(**faults)(world)
+        kill_conductor(world)
+
+
+def resume_without_image(world: PretendWorld) -> None:
+    """Suspend a run that measures, for longer than its deadlines, and resume it without an image for the conductor."""
+    for run in world.runs() if world.conductors.loads and not world.cluster.faults.unpullable else ():
+        uid = run["metadata"]["uid"]
+        world.change(uid, suspend=True)
+        world.until_settled(uid)
+        world.cluster.pass_time(3600)
+        world.cluster.faults.unpullable = {None}
+        world.change(uid, suspend=False)
+
+
+def silence_conductors(world: PretendWorld) -> None:
+    world.conductors.knobs.stuck = True
+
+
+def refuse(request: str, error: Callable[[str], ApiError]) -> Arrange:
+    """Have the API server refuse every request that begins like this."""
+
+    def interfere(asked: str) -> None:
+        if asked.startswith(request):
+            raise error(asked)
+
+    def arrange(world: PretendWorld) -> None:
+        world.cluster.kube.interfere = interfere
+
+    return arrange
 
 
 def delete_a_result_at_the_end(world: PretendWorld) -> None:
@@ -169,6 +206,68 @@ CASES = [
         says=("conductor", "60 s", "Insufficient memory"),
     ),
     Case(
+        reason="ConductorNotReady",
+        name="a later conductor finds no node",
+        meanwhile=partial(lose_the_conductor, unschedulable={None}),
+        says=("no conductor", "readySeconds (60 s)", "Insufficient memory", "free or add nodes"),
+    ),
+    Case(
+        reason="ConductorNotReady",
+        name="a later conductor makes no pod",
+        meanwhile=partial(lose_the_conductor, over_quota={None}),
+        says=("exceeded quota: few", "ResourceQuota"),
+    ),
+    Case(
+        reason="ConductorNotReady",
+        name="a resumed run has no image",
+        meanwhile=resume_without_image,
+        says=("pod a-conductor-", "ImagePullBackOff", "imagePullSecrets"),
+    ),
+    Case(
+        reason="ConductorNotReady",
+        name="the conductor says nothing",
+        before=silence_conductors,
+        says=("Running and has not taken over yet", "log"),
+    ),
+    Case(
+        reason="QuotaExceeded",
+        name="a client makes no pod",
+        before=set_faults(over_quota={1}),
+        says=("client 1 (Job a-client-1-0) has no pod", "FailedCreate", "exceeded quota: few", "ResourceQuota"),
+    ),
+    Case(
+        reason="QuotaExceeded",
+        before=refuse("create PersistentVolumeClaim", lambda asked: ForbiddenError(asked, "exceeded quota: disks")),
+        says=("provisionSeconds (60 s)", "create PersistentVolumeClaim bench/a-client-", "quota: disks", "volume.size"),
+    ),
+    Case(
+        reason="ApiRefused",
+        before=refuse("create Job", lambda asked: InvalidError(asked, "denied by policy (status 422)")),
+        says=("create Job bench/a-client-0-0: denied by policy (status 422)", "admission policy"),
+    ),
+    Case(
+        reason="ApiRefused",
+        name="the plan is refused",
+        before=refuse("create ConfigMap", lambda asked: ForbiddenError(asked, "cannot create resource")),
+        says=("provisionSeconds (60 s)", "create ConfigMap bench/a-plan", "cannot create resource", "ClusterRole"),
+    ),
+    Case(
+        reason="ApiRefused",
+        name="the StorageClasses may not be listed",
+        before=refuse("list StorageClass", lambda asked: ForbiddenError(asked, "cannot list resource")),
+        says=("provisionSeconds (60 s)", "list StorageClass", "cannot list resource", "ClusterRole"),
+    ),
+    Case(
+        reason="ApiUnavailable",
+        before=refuse("create Service ", lambda asked: TransientError(asked, "calling webhook", retry_after=60)),
+        says=("create Service bench/a-conductor: calling webhook", "admission webhooks"),
+    ),
+    Case(
+        reason="StorageClassNotFound",
+        spec={"storage": {"storageClass": {"name": "absent"}, "volume": {"size": "1Gi"}}},
+        says=("spec.storage.storageClass.name: absent", "which has fast", "name one of these"),
+    ),
+    Case(
         reason="ResultsIncomplete",
         meanwhile=delete_a_result_at_the_end,
         says=("1 of 2 results", "deleted", "run it again"),
@@ -207,9 +306,9 @@ def test_a_run_fails_with_its_reason_in_time_and_is_taken_away(world: PretendWor
     assert run is not None
     assert kstatus(run) == "Failed"
     assert world.conditions(uid)["Stalled"]["reason"] == case.reason
-    assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
     left = {obj["kind"] for obj in world.cluster.kube.objects() if label(obj, naming.LABEL_RUN_UID) == uid}
     assert left <= {"BenchmarkResult", "ConfigMap", "Secret"}
+    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if left else "NothingMade")
 
 
 @pytest.mark.parametrize("verdict", [Verdict.VALID, Verdict.SUSPECT])

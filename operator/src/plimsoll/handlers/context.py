@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.kube.port import Kube
+from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.settings import Settings
 
 
@@ -25,6 +26,7 @@ class Context:
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
         admitted: runs that have been given their turn, for the same reason.
+        refused: what could not be done at the last look, until a look at which everything can.
     """
 
     kube: Kube
@@ -34,6 +36,7 @@ class Context:
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted: set[str] = field(default_factory=set)
+    refused: dict[str, Refusal] = field(default_factory=dict)
 
     def wake(self, uid: str) -> None:
         """Have a run looked at soon; one that nobody waits for is not remembered."""
@@ -50,4 +53,5 @@ class Context:
         self.wakeups.pop(uid, None)
         self.locks.pop(uid, None)
         self.said.pop(uid, None)
+        self.refused.pop(uid, None)
         self.admitted.discard(uid)

@@ -1,7 +1,7 @@
 """A run's daemon and its deletion: the whole kopf surface of a `BenchmarkRun`."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,16 +11,18 @@ import kopf
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, VERSION
 from plimsoll.conductor.secret import make_secret
 from plimsoll.handlers.context import Context
-from plimsoll.kube.errors import ApiError
+from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError, refusal_of
 from plimsoll.kube.execute import execute
-from plimsoll.kube.gather import gather
+from plimsoll.kube.gather import gather, gather_platform
 from plimsoll.kube.port import Kind
+from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, ahead_of
 from plimsoll.lifecycle.attention import needs_attention
-from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.decision import Decision, Fact
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.step import step, step_deletion
+from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
 
 Queue = kopf.Index[str, Entry]
 
@@ -69,19 +71,16 @@ async def drive(
 async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger, **_: Any) -> None:  # noqa: ANN401
     """Take a deleted run's objects away in order; the finalizer stays until they are gone."""
     context: Context = memo.context
-    run = run_of(body)
     told = "the API does not answer"
     async with context.locks[uid]:
         for _look_number in range(int(_DELETION_SECONDS / _DELETION_LOOK_SECONDS)):
             try:
-                seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=uid)
-                actions, fact = step_deletion(seen)
-                await execute(actions, context.kube, make_secret=make_secret)
+                cleaned_up = await _look_at_removal(context, body)
             except ApiError as error:
                 logger.warning("teardown goes on: %s", error)
             else:
-                told = fact.message
-                if fact.holds:
+                told = cleaned_up.message
+                if cleaned_up.holds:
                     context.forget(uid)
                     return
             with suppress(TimeoutError):
@@ -93,20 +92,76 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
 
 
 async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
-    """Observe, decide, act, say."""
+    """Observe, decide, say, act; and say what could not be done."""
     run = run_of(_with_last_said(context, body))
     async with context.locks[run.uid]:
-        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
+        seen = await _observe(context, run, body)
+        refused = run.uid in context.refused
         decision = _decide(context, run, seen, queue)
         await _say(context, run, decision, body)
-        await execute(decision.actions, context.kube, make_secret=make_secret)
-    return decision
+        try:
+            await _act(context, run, decision.actions)
+        except ApiError:
+            run = run_of(_with_last_said(context, body))
+            await _say(context, run, _decide(context, run, seen, queue), body)
+            raise
+    # What was refused before is done now: the status shall not say otherwise for long.
+    return replace(decision, requeue_seconds=_RETRY_SECONDS) if refused else decision
+
+
+async def _look_at_removal(context: Context, body: kopf.Body) -> Fact:
+    """Observe a run that is being deleted, decide, say, act; return whether it may go."""
+    run = run_of(_with_last_said(context, body))
+    seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
+    removal = step_deletion(run, replace(seen, refusal=context.refused.get(run.uid)), context.now())
+    if not removal.cleaned_up.holds:
+        with suppress(NotFoundError):
+            await _write(context, run, removal.status)
+        await _act(context, run, removal.actions)
+    return removal.cleaned_up
+
+
+async def _observe(context: Context, run: Run, body: kopf.Body) -> Observed:
+    """Return what is there of a run, and of the cluster if its plan is about to be made.
+
+    Raises:
+        ApiError: if the run cannot be observed. If that is refused, it is said first.
+
+    """
+    try:
+        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
+    except (ForbiddenError, UnknownKindError) as error:
+        decision = step_unseen(run, refusal_of(error), context.now())
+        if decision is not None:
+            await _say(context, run, decision, body)
+        raise
+    return replace(seen, platform=await _platform(context, run)) if needs_platform(run, seen) else seen
+
+
+async def _platform(context: Context, run: Run) -> Platform | None:
+    """Return what is known of the cluster; None if that is refused, which is remembered."""
+    try:
+        return await gather_platform(context.kube)
+    except ForbiddenError as error:
+        context.refused[run.uid] = refusal_of(error)
+        return None
+
+
+async def _act(context: Context, run: Run, actions: Sequence[Action]) -> None:
+    """Do what was decided, and remember what the API server did not do."""
+    try:
+        await execute(actions, context.kube, make_secret=make_secret)
+    except ApiError as error:
+        context.refused[run.uid] = refusal_of(error)
+        raise
+    context.refused.pop(run.uid, None)
 
 
 def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decision:
     """Decide. Looking at the queue and taking one's turn are one piece: nobody else looks in between."""
     ahead = ahead_of(run.uid, _entries(context, queue))
-    decision = step(run, replace(seen, ahead=ahead), context.settings, context.now())
+    seen = replace(seen, ahead=ahead, refusal=context.refused.get(run.uid))
+    decision = step(run, seen, context.settings, context.now())
     if any((c["type"], c["status"]) == ("Admitted", "True") for c in decision.status["conditions"]):
         context.admitted.add(run.uid)
     return decision
@@ -114,13 +169,18 @@ def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decisio
 
 async def _say(context: Context, run: Run, decision: Decision, body: kopf.Body) -> None:
     """Write the status if it has changed, and an event for every transition that was written."""
-    status = dict(decision.status)
+    if await _write(context, run, decision.status):
+        for event in decision.events:
+            kopf.event(body, type=event.kind, reason=event.reason, message=event.message)
+
+
+async def _write(context: Context, run: Run, status: Mapping[str, Any]) -> bool:
+    """Write a status; false if it is the one that was written last."""
     if context.said.get(run.uid) == status:
-        return
+        return False
     await context.kube.patch_status(_RUN, run.name, run.namespace, status)
-    context.said[run.uid] = status
-    for event in decision.events:
-        kopf.event(body, type=event.kind, reason=event.reason, message=event.message)
+    context.said[run.uid] = dict(status)
+    return True
 
 
 def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:

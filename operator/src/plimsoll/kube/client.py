@@ -167,6 +167,10 @@ class AioKube:
             return False
         return True
 
+    async def version(self) -> str:
+        """Return the API server's version."""
+        return str((await self._fetch("/version")).get("gitVersion", ""))
+
     async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
         found = await self.get(kind, name, namespace)
         return None if found is None else str(found["metadata"]["uid"])

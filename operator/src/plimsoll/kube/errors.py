@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+from plimsoll.lifecycle.refusal import Refusal, reason_of_words
+
 _SHOWN_CHARACTERS = 300
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
@@ -67,6 +69,13 @@ class TransientError(ApiError):
         """Keep what the API server said of trying again."""
         self.retry_after = retry_after
         super().__init__(asked, reason)
+
+
+def refusal_of(error: ApiError) -> Refusal:
+    """Return what a status says of an error."""
+    passing = isinstance(error, TransientError | ConflictError)
+    reason = reason_of_words(error.reason, passing=passing)
+    return Refusal(asked=error.asked, reason=reason, words=error.reason)
 
 
 _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {

@@ -5,16 +5,18 @@ and what is read of those afterwards is at least as new.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.observed import Observed, observe
+from plimsoll.lifecycle.platform import Platform, platform_of
 
 _JOB = Kind(api_version="batch/v1", kind="Job")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
+_STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _CHILDREN = (
     _CONFIG_MAP,
     Kind(api_version="v1", kind="ServiceAccount"),
@@ -40,8 +42,16 @@ async def gather(kube: Kube, *, namespace: str, name: str, uid: str) -> Observed
     )
     objects = [*jobs, *chain.from_iterable(lists)]
     objects += await _in_the_plans_place(kube, namespace, name, objects)
-    events = await _claim_events(kube, namespace, objects)
-    return observe(objects, run_uid=uid, events=events)
+    lists = await asyncio.gather(
+        *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in _waiting(objects))
+    )
+    return observe(objects, run_uid=uid, events=[*chain.from_iterable(lists)])
+
+
+async def gather_platform(kube: Kube) -> Platform:
+    """Return what a plan is to say of the cluster."""
+    version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
+    return platform_of(version, storage_classes)
 
 
 async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:
@@ -52,11 +62,24 @@ async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Se
     return () if found is None else (found,)
 
 
-async def _claim_events(kube: Kube, namespace: str, objects: Sequence[Object]) -> Sequence[Object]:
-    """Return the events of claims, if there is one that waits."""
-    unbound = any(
-        obj["kind"] == "PersistentVolumeClaim" and obj.get("status", {}).get("phase") != "Bound" for obj in objects
-    )
-    if not unbound:
-        return ()
-    return await kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": "PersistentVolumeClaim"})
+def _waiting(objects: Sequence[Object]) -> Iterator[str]:
+    """Yield the kinds of which an object waits, so that its events say why: an unbound claim, a Job without a pod."""
+    claims = [obj for obj in objects if obj["kind"] == "PersistentVolumeClaim"]
+    if any(claim.get("status", {}).get("phase") != "Bound" for claim in claims):
+        yield "PersistentVolumeClaim"
+    pods = [obj for obj in objects if obj["kind"] == "Pod" and _phase(obj) in {"Pending", "Running"}]
+    owners = {owner["uid"] for pod in pods for owner in pod["metadata"].get("ownerReferences", ())}
+    jobs = [obj for obj in objects if obj["kind"] == _JOB.kind and not _has_concluded(obj)]
+    if any(job["metadata"]["uid"] not in owners for job in jobs):
+        yield _JOB.kind
+
+
+def _phase(pod: Object) -> str:
+    return str(pod.get("status", {}).get("phase", "Pending"))
+
+
+def _has_concluded(job: Object) -> bool:
+    """Tell whether a Job makes no pod any more."""
+    conditions = job.get("status", {}).get("conditions", ())
+    ended = any(entry["type"] in {"Complete", "Failed"} and entry["status"] == "True" for entry in conditions)
+    return ended or "deletionTimestamp" in job["metadata"]

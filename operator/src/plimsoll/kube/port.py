@@ -1,4 +1,4 @@
-"""What Plimsoll asks of a Kubernetes API: seven verbs on plain dictionaries.
+"""What Plimsoll asks of a Kubernetes API: seven verbs on plain dictionaries, and its version.
 
 Dictionaries rather than typed models: a model of an older version drops the fields it does not know when an object is
 written back.
@@ -69,4 +69,8 @@ class Kube(Protocol):
 
         `foreground` keeps it until its dependants are gone.
         """
+        ...
+
+    async def version(self) -> str:
+        """Return the API server's version, as `v1.34.0`."""
         ...

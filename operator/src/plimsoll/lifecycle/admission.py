@@ -6,7 +6,7 @@ from typing import Any
 
 from plimsoll.api.run import BenchmarkRun, Storage
 
-LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade"})
+LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone"})
 """Reasons of the condition CleanedUp with which nothing of a run loads its target any more."""
 
 

@@ -64,10 +64,18 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What is to be done and said. `done`: this run needs no further attention."""
+    """What is to be done and said."""
 
     actions: tuple[Action, ...] = ()
     status: Mapping[str, Any]
     events: tuple[Event, ...] = ()
     requeue_seconds: float | None = None
-    done: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What is to be done and said of a run that is being deleted. `cleaned_up`: whether it may go, and if not why."""
+
+    actions: tuple[Action, ...]
+    status: Mapping[str, Any]
+    cleaned_up: Fact

@@ -2,13 +2,18 @@
 
 from datetime import datetime
 
-from plimsoll.api.names import Verdict
-from plimsoll.lifecycle import provisioning
+from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
+from plimsoll.lifecycle import provisioning, readiness
 from plimsoll.lifecycle.decision import Ending
 from plimsoll.lifecycle.observed import Observed, age_seconds
+from plimsoll.lifecycle.refusal import REASONS as REFUSALS
+from plimsoll.lifecycle.refusal import Refusal, remedy_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.measure.reasons import main_reasons
 from plimsoll.plan.document import Plan
+
+_NAMED = 3
 
 _REMEDY = {
     "ImagePullFailed": "check the runner image and imagePullSecrets",
@@ -17,16 +22,20 @@ _REMEDY = {
     "ClientFailed": "look at the client's last words",
     "ClaimsNotBound": "check the StorageClass, its provisioner and its capacity",
     "ClientsNotReady": "look at the events of these Jobs and pods",
+    "ConductorStarting": "look at the events of the conductor's Job and pod, and at its log",
+    **{reason: remedy_of(reason) for reason in REFUSALS},
 }
+
+_FINDINGS = "the findings of kubectl get bres say more"
 
 
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
     """Return how a run ended; None while it goes on. A run that is suspended misses nothing, and no deadline."""
-    ending = _failed_by_conductor(plan, seen) or _measured(plan, seen)
+    ending = _failed_by_conductor(seen) or _measured(plan, seen)
     if ending is not None or run.is_suspended:
         return ending
     return (
-        _conductor_gave_up(plan, seen, now)
+        _conductor_gave_up(run, plan, seen, now)
         or _clients_gave_up(plan, seen, settings)
         or _not_provisioned(run, plan, seen, now)
     )
@@ -34,22 +43,22 @@ def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: dat
 
 def said_before(run: Run) -> Ending | None:
     """Return how a run ended according to its status: what was said once stays, whatever becomes of its objects."""
-    condition = run.conditions.get("Succeeded")
-    if condition is None or condition["status"] == "Unknown":
+    condition = run.conditions.get(ConditionType.SUCCEEDED)
+    if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
-    return Ending(
-        succeeded=condition["status"] == "True", reason=condition["reason"], message=condition.get("message", "")
-    )
+    succeeded = condition.status is ConditionStatus.TRUE
+    return Ending(succeeded=succeeded, reason=condition.reason, message=condition.message)
 
 
-def _failed_by_conductor(plan: Plan, seen: Observed) -> Ending | None:
-    """Return the conductor's own word, joined with what the pods of the clients it misses say."""
+def _failed_by_conductor(seen: Observed) -> Ending | None:
+    """Return the conductor's own word, joined with what is known of the clients it misses."""
     if seen.state is None or seen.state.failure is None:
         return None
-    failure = seen.state.failure
-    clients = provisioning.clients_fact(plan, seen)
-    details = f". {clients.message}" if seen.state.missing and clients.message else ""
-    return Ending(succeeded=False, reason=failure.reason, message=f"{failure.message}{details}")
+    failure, missing = seen.state.failure, seen.state.missing
+    known = [text for client in missing[:_NAMED] if (text := readiness.client_trouble(client, seen))]
+    if missing and seen.refusal is not None:
+        known.append(seen.refusal.message)
+    return Ending(succeeded=False, reason=failure.reason, message=". ".join([failure.message, *known]))
 
 
 def _measured(plan: Plan, seen: Observed) -> Ending | None:
@@ -57,7 +66,7 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
     job = seen.conductor_job
     if job is None or not job.complete:
         return None
-    verdicts = [seen.results[point.name].verdict for point in plan.points if point.name in seen.results]
+    results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
     final = sum(result.final for result in seen.results.values())
     if final < len(plan.points):
         message = (
@@ -65,36 +74,39 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
             "changed? run it again"
         )
         return Ending(succeeded=False, reason="ResultsIncomplete", message=message)
-    invalid = verdicts.count(Verdict.INVALID)
-    suspect = verdicts.count(Verdict.SUSPECT)
+    invalid = [result for result in results if result.verdict is Verdict.INVALID]
+    suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
-        message = f"{invalid} of {len(verdicts)} points are Invalid; their findings say why: kubectl get bres"
+        message = f"{len(invalid)} of {len(results)} points are Invalid: {main_reasons(invalid)}; {_FINDINGS}"
         return Ending(succeeded=False, reason="InvalidResults", message=message)
     if suspect:
-        message = f"all {len(verdicts)} points are measured, {suspect} are Suspect; their findings say why"
-        return Ending(succeeded=True, reason="Suspect", message=message)
-    return Ending(succeeded=True, reason="Valid", message=f"all {len(verdicts)} points are measured and Valid")
+        message = f"all {len(results)} points are measured, {len(suspect)} are Suspect: {main_reasons(suspect)}"
+        return Ending(succeeded=True, reason="Suspect", message=f"{message}; {_FINDINGS}")
+    return Ending(succeeded=True, reason="Valid", message=f"all {len(results)} points are measured and Valid")
 
 
-def _conductor_gave_up(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+def _conductor_gave_up(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+    """Give up on a conductor whose Job has failed, or on one, be it the first or a later one, that does not come."""
     job = seen.conductor_job
-    if job is None:
-        return None
-    words = "; ".join(pod.last_words or pod.problem for pod in seen.conductor_pods if pod.last_words or pod.problem)
-    if job.failure:
+    if job is not None and job.failure:
+        words = "; ".join(pod.last_words or pod.problem for pod in seen.conductor_pods if pod.last_words or pod.problem)
         return Ending(succeeded=False, reason="ConductorFailed", message=f"{job.failure} {words}".strip())
-    runs = any(pod.phase == "Running" for pod in seen.conductor_pods)
-    late = age_seconds(job.created, now) > plan.timeouts.ready_seconds
-    if late and not runs and not job.complete and (seen.state is None or not seen.state.epoch):
-        message = f"the conductor does not run after {plan.timeouts.ready_seconds} s: {words or 'no pod'}"
-        return Ending(succeeded=False, reason="ConductorNotReady", message=message)
-    return None
+    fact, since, limit = (
+        readiness.conductor_fact(seen),
+        readiness.conductor_absent_since(seen),
+        plan.timeouts.ready_seconds,
+    )
+    absent = min(age_seconds(since, now), readiness.waited_seconds(run, now))
+    if fact is None or absent <= limit:
+        return None
+    message = f"no conductor is in charge within timeouts.readySeconds ({limit} s): {fact.message}"
+    return Ending(succeeded=False, reason="ConductorNotReady", message=f"{message}; {_REMEDY[fact.reason]}")
 
 
 def _clients_gave_up(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
     for client in range(plan.clients):
         if provisioning.is_out_of_restarts(client, seen, settings):
-            trouble = provisioning.client_trouble(client, seen) or f"client {client} was lost"
+            trouble = readiness.client_trouble(client, seen) or f"client {client} was lost"
             message = f"{trouble}; it was lost {settings.max_client_restarts + 1} times; {_REMEDY['ClientFailed']}"
             return Ending(succeeded=False, reason="ClientsFailed", message=message)
     return None
@@ -103,16 +115,21 @@ def _clients_gave_up(plan: Plan, seen: Observed, settings: Settings) -> Ending |
 def _not_provisioned(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
     """Give up on volumes and pods that do not come; once there is a conductor, it is the one who waits."""
     limit = plan.timeouts.provision_seconds
-    if seen.conductor_job is not None or provisioning.waited_seconds(run, now) <= limit:
+    if run.start_time is None or seen.conductor_job is not None or readiness.waited_seconds(run, now) <= limit:
         return None
-    storage, clients = provisioning.storage_fact(plan, seen), provisioning.clients_fact(plan, seen)
-    pods = provisioning.worst_reason(seen.pods)
-    # A claim that waits for its first consumer is unbound because of the pod, not the other way round.
-    fact = clients if pods == "ImagePullFailed" or storage.holds else storage
-    if fact is storage and pods == "Unschedulable" and not seen.claim_events:
-        fact = clients
+    if seen.refusal is not None and not seen.refusal.hinders_removal:
+        return refused_too_long(seen.refusal, limit)
+    fact = readiness.waiting_fact(readiness.storage_fact(plan, seen), readiness.clients_fact(plan, seen), seen)
     if fact.reason == "Starting":
-        fact = provisioning.not_running_fact(plan, seen)
+        fact = readiness.not_running_fact(plan, seen)
     remedy = _REMEDY.get(fact.reason, "look at the pods of the run")
-    message = f"not ready within timeouts.provisionSeconds ({limit} s): {fact.message}; {remedy}"
-    return Ending(succeeded=False, reason=fact.reason, message=message)
+    return Ending(succeeded=False, reason=fact.reason, message=f"{_not_ready(limit)}: {fact.message}; {remedy}")
+
+
+def refused_too_long(refusal: Refusal, limit: int) -> Ending:
+    """Return the end of a run for which something could not be made."""
+    return Ending(succeeded=False, reason=refusal.reason, message=f"{_not_ready(limit)}: {refusal.message}")
+
+
+def _not_ready(limit: int) -> str:
+    return f"not ready within timeouts.provisionSeconds ({limit} s)"

@@ -1,14 +1,13 @@
-"""What a run needs before it can measure, and how far that is."""
+"""What a run needs before it can measure: what of it is to be made now."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.api.names import RunPhase
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
-from plimsoll.lifecycle.decision import Fact
-from plimsoll.lifecycle.observed import JobFact, Observed, PodFact
+from plimsoll.lifecycle.children import JobFact
+from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.render import client as render_client
 from plimsoll.lifecycle.render import conductor as render_conductor
 from plimsoll.lifecycle.render import documents, network
@@ -16,7 +15,6 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 
-_NAMED = 3
 _CONDUCTED = {RunPhase.COMPLETE, RunPhase.FAILED}
 
 
@@ -115,97 +113,3 @@ def all_clients_run(plan: Plan, seen: Observed) -> bool:
         return True
     pods = [seen.client_pod(client) for client in range(plan.clients)]
     return all(pod is not None and pod.phase == "Running" for pod in pods)
-
-
-def storage_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return whether every client has its volume, and if not why."""
-    if plan.volume is None:
-        return Fact(holds=True, reason="NotNeeded", message="no workload uses a volume")
-    unbound = [claim for claim in seen.claims if claim.phase != "Bound"]
-    absent = plan.clients - len(seen.claims)
-    if not unbound and absent <= 0:
-        return Fact(holds=True, reason="Bound", message=f"{plan.clients} claims are bound")
-    problems = [
-        f"claim {claim.child.name} is {claim.phase}"
-        + (f" ({seen.claim_events[claim.client]})" if claim.client in seen.claim_events else "")
-        for claim in unbound
-    ]
-    return Fact(holds=False, reason="ClaimsNotBound", message=_listed(problems) or f"{absent} claims are not made yet")
-
-
-def clients_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return whether every client is there, joining what the conductor misses with what its pod says."""
-    troubles = [text for client in range(plan.clients) if (text := client_trouble(client, seen))]
-    if troubles:
-        return Fact(holds=False, reason=_reason_of(seen, plan), message=_listed(troubles))
-    if seen.all_registered:
-        return Fact(holds=True, reason="Registered", message=f"{plan.clients} clients have registered")
-    return Fact(holds=False, reason="Starting", message="clients are starting")
-
-
-def not_running_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return which clients do not run though nothing is known to keep them from it: no pod, or no container yet."""
-    texts = []
-    for client in range(plan.clients):
-        pod = seen.client_pod(client)
-        if pod is None:
-            texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not made yet'}) has no pod")
-        elif pod.phase != "Running":
-            texts.append(f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}")
-    return Fact(holds=False, reason="ClientsNotReady", message=_listed(texts) or "the conductor is not made yet")
-
-
-def _newest_job(client: int, seen: Observed) -> str:
-    jobs = seen.client_jobs(client)
-    return jobs[-1].child.name if jobs else ""
-
-
-def client_trouble(client: int, seen: Observed) -> str:
-    """Return what keeps a client from taking part; empty if nothing is known to."""
-    pod = seen.client_pod(client)
-    missing = seen.state is not None and bool(seen.state.epoch) and client in seen.state.missing
-    if pod is None:
-        return f"client {client} has no pod yet" if missing else ""
-    where = f"client {client} (pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
-    if pod.problem:
-        return f"{where}: {pod.problem}"
-    if pod.child.deleting:
-        return f"{where} is being deleted; its node may be gone"
-    if pod.phase == "Failed":
-        return f"{where} failed: {pod.last_words}"
-    return f"{where} is {pod.phase} and has not registered" if missing else ""
-
-
-def _reason_of(seen: Observed, plan: Plan) -> str:
-    """Return the most telling of the clients' reasons."""
-    pods = [pod for client in range(plan.clients) if (pod := seen.client_pod(client)) is not None]
-    return worst_reason(pods) or "ClientsMissing"
-
-
-def worst_reason(pods: Sequence[PodFact]) -> str:
-    """Return why pods do not run, in one word that names the remedy's place; empty if they do."""
-    problems = " ".join(pod.problem for pod in pods)
-    for words, reason in (
-        (("ErrImage", "ImagePull", "InvalidImageName"), "ImagePullFailed"),
-        (("Unschedulable", "SchedulerError"), "Unschedulable"),
-        (("CrashLoop", "CreateContainer", "RunContainer"), "ContainerFailed"),
-    ):
-        if any(word in problems for word in words):
-            return reason
-    return "ClientFailed" if any(pod.phase == "Failed" for pod in pods) else ""
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return "; ".join(texts[:_NAMED]) + more
-
-
-def waited_seconds(run: Run, now: datetime) -> float:
-    """Return how long a run has been active since it was admitted, or last resumed; 0 if it is resumed only now."""
-    since = run.start_time
-    suspended = run.conditions.get("Suspended")
-    if suspended is not None and suspended["status"] == "True":
-        return 0.0
-    if suspended is not None and since is not None:
-        since = max(since, datetime.fromisoformat(suspended["lastTransitionTime"]))
-    return (now - since).total_seconds() if since else 0.0

@@ -1,13 +1,17 @@
 """A `BenchmarkRun` as the operator sees it: identity, specification, and what it said of it before."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
 from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.api.status import Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +21,8 @@ class Run:
     Attributes:
         spec_problem: why the specification cannot be used; empty if it can.
         document: the specification; None if it cannot be used.
-        conditions: what the status says, by type.
-        start_time: when it was admitted, from the status; None before.
+        status: what was said of it, as it stands there.
+        conditions: those of the status, by type.
 
     """
 
@@ -31,11 +35,7 @@ class Run:
     document: BenchmarkRun | None
     spec_problem: str
     status: Mapping[str, Any]
-
-    @property
-    def conditions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the status's conditions by type."""
-        return {condition["type"]: condition for condition in self.status.get("conditions", [])}
+    conditions: Mapping[ConditionType, Condition]
 
     @property
     def is_suspended(self) -> bool:
@@ -79,4 +79,12 @@ def run_of(body: Mapping[str, Any]) -> Run:
         document=document,
         spec_problem=problem,
         status=body.get("status") or {},
+        conditions={condition.type: condition for condition in _conditions(body.get("status") or {})},
     )
+
+
+def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
+    """Yield the conditions that can be read; one that a later version wrote counts as one that was not said."""
+    for entry in status.get("conditions", []):
+        with suppress(ValidationError):
+            yield Condition.model_validate(entry)

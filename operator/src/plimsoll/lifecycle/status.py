@@ -1,63 +1,81 @@
 """What a run's status says: conditions, progress, headline. Derived anew at every look."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import JsonValue
+
 from plimsoll.api.duration import format_duration
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.api.result import OperationSummary
-from plimsoll.lifecycle.actions import Event
+from plimsoll.api.status import (
+    MAX_HEADLINES,
+    BenchmarkRunStatus,
+    Condition,
+    Display,
+    Headline,
+    HeadlineLatency,
+    Points,
+    format_time,
+    set_condition,
+)
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
 
-MAX_HEADLINES = 32
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
+_MAX_TEXT = 256
+
+_FIELDS = {"name": "storageClass", "parameters": "storageClassParameters"}
+"""What fields of a StorageClass are called where they stand beside those of everything else."""
 
 Json = dict[str, Any]
+
+_STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
 
 
 def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> Json:
     """Return the whole status. A field that is None is to be removed."""
-    headline = list(_headlines(seen)) if seen.plan else []
+    conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
     if seen.plan is None and run.status.get("completionTime"):
         # The numbers of a run that has ended do not go because somebody took away what they were read from.
-        return {**run.status, "observedGeneration": run.generation, "conditions": _conditions(run, situation, now)}
+        return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
+    headline = tuple(_headlines(seen))
     admitted = situation.facts.get("Admitted")
-    started = run.status.get("startTime") or (_time(now) if admitted and admitted.holds else None)
-    ended = run.status.get("completionTime") or (_time(now) if situation.ending else None)
-    return {
-        "observedGeneration": run.generation,
-        "conditions": _conditions(run, situation, now),
-        "startTime": started,
-        "completionTime": ended,
-        "estimatedCompletionTime": None if ended else _estimated_end(run, seen, now),
-        "points": _points(seen),
-        "headline": headline[:MAX_HEADLINES],
-        "environment": _environment(seen),
-        "display": _display(seen, situation, headline),
-    }
+    ended = run.status.get("completionTime") or (format_time(now) if situation.ending else None)
+    status = BenchmarkRunStatus(
+        observed_generation=run.generation,
+        conditions=conditions,
+        start_time=run.status.get("startTime") or (format_time(now) if admitted and admitted.holds else None),
+        completion_time=ended,
+        estimated_completion_time=None if ended else _estimated_end(run, seen, now),
+        points=_points(seen),
+        headline=headline[:MAX_HEADLINES],
+        environment=dict(_environment(seen)),
+        display=_display(seen, situation, headline),
+    )
+    known = status.model_dump(mode="json", exclude_none=True)
+    names = [field.serialization_alias or name for name, field in BenchmarkRunStatus.model_fields.items()]
+    return {name: known.get(name) for name in names}
 
 
-def events_of(run: Run, said: Mapping[str, Any]) -> tuple[Event, ...]:
-    """Return an event for every condition that changes with this status; nothing for what is merely repeated."""
-    events = []
-    for condition in said["conditions"]:
-        before = run.conditions.get(condition["type"])
-        if before is not None and (before["status"], before["reason"]) == (condition["status"], condition["reason"]):
-            continue
-        if condition["type"] == "Reconciling" or condition["status"] == "Unknown":
-            continue
-        bad = condition["type"] == "Stalled" or (condition["type"] == "Succeeded" and condition["status"] == "False")
-        reason = f"{condition['type']}{condition['reason'] if condition['status'] == 'True' else 'False'}"
-        message = condition["message"] or condition["reason"]
-        events.append(Event(kind="Warning" if bad else "Normal", reason=reason, message=message))
-    return tuple(events)
+def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
+    """Return the status of a run that is being deleted: what it said before, and how far its removal is."""
+    going = Fact(holds=True, reason="CleaningUp", message=cleaned_up.message)
+    facts = {"CleanedUp": cleaned_up, "Reconciling": going}
+    display = {**run.status.get("display", {}), "status": Stage.CLEANING_UP.value}
+    return _said_again(run, facts, now) | {"display": {**display, "message": cleaned_up.message[:_MAX_DISPLAY]}}
+
+
+def status_unseen(run: Run, refusal: Refusal, now: datetime) -> Json:
+    """Return the status of a run of which nothing can be observed: what it said before, and why."""
+    facts = {"Reconciling": Fact(holds=True, reason=refusal.reason, message=refusal.message)}
+    return _said_again(run, facts, now)
 
 
 def progress_message(seen: Observed) -> str:
@@ -68,17 +86,30 @@ def progress_message(seen: Observed) -> str:
     return f"trial {state.trials_done + 1} of {state.trials_total}: {state.current.key} ({state.current.label})"
 
 
-def _conditions(run: Run, situation: Situation, now: datetime) -> list[Json]:
-    """Return the conditions by type; those that were said before and do not change keep their time."""
-    facts: dict[str, Fact] = {}
-    for kind in ("Admitted", "StorageReady", "ClientsReady", "Measured", "CleanedUp", "Suspended"):
-        before = run.conditions.get(kind)
-        if kind in situation.facts:
-            facts[kind] = situation.facts[kind]
-        elif before is not None:
-            facts[kind] = _fact_of(before)
-    facts |= _summary(situation)
-    return [_condition(run, kind, fact, now) for kind, fact in sorted(facts.items())]
+def _said_again(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
+    """Return what the status says already, with some conditions said anew."""
+    conditions = _dumped(_conditions(run, facts, now))
+    return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
+
+
+def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions: of the facts, and those that were said before of what there is no fact about now."""
+    passing = {ConditionType.RECONCILING, ConditionType.STALLED} - facts.keys()
+    conditions = tuple(condition for kind, condition in run.conditions.items() if kind not in passing)
+    for kind, fact in facts.items():
+        condition = Condition(
+            type=ConditionType(kind),
+            status=_STATUS_OF[fact.holds],
+            observed_generation=run.generation,
+            reason=fact.reason,
+            message=fact.message[:_MAX_MESSAGE],
+        )
+        conditions = set_condition(conditions, condition, now)
+    return conditions
+
+
+def _dumped(conditions: Sequence[Condition]) -> list[Json]:
+    return [condition.model_dump(mode="json") for condition in conditions]
 
 
 def _summary(situation: Situation) -> dict[str, Fact]:
@@ -97,85 +128,71 @@ def _summary(situation: Situation) -> dict[str, Fact]:
     return found
 
 
-def _condition(run: Run, kind: str, fact: Fact, now: datetime) -> Json:
-    said = {True: "True", False: "False", None: "Unknown"}[fact.holds]
-    before = run.conditions.get(kind)
-    unchanged = before is not None and before["status"] == said
-    return {
-        "type": kind,
-        "status": said,
-        "reason": fact.reason,
-        "message": fact.message[:_MAX_MESSAGE],
-        "observedGeneration": run.generation,
-        "lastTransitionTime": before["lastTransitionTime"] if before is not None and unchanged else _time(now),
-    }
-
-
-def _fact_of(condition: Mapping[str, Any]) -> Fact:
-    holds = {"True": True, "False": False}.get(condition["status"])
-    return Fact(holds=holds, reason=condition["reason"], message=condition.get("message", ""))
-
-
-def _points(seen: Observed) -> Json:
-    total = len(seen.plan.points) if seen.plan else 0
+def _points(seen: Observed) -> Points:
     final = [result for result in seen.results.values() if result.final]
     invalid = sum(result.verdict is Verdict.INVALID for result in final)
-    return {"total": total, "completed": len(final), "invalid": invalid}
+    return Points(total=len(seen.plan.points) if seen.plan else 0, completed=len(final), invalid=invalid)
 
 
-def _headlines(seen: Observed) -> Iterator[Json]:
+def _headlines(seen: Observed) -> Iterator[Headline]:
     """Yield the numbers of every point that may be believed, in the plan's order."""
     for point in seen.plan.points if seen.plan else ():
         result = seen.results.get(point.name)
         if result is None or result.summary is None or result.verdict in {None, Verdict.INVALID}:
             continue
         for operation in result.summary.operations:
-            yield {
-                "workload": point.workload,
-                "point": point.name,
-                "label": point.label,
-                "operation": operation.operation.value,
-                "iops": round(operation.iops.mean),
-                "bytesPerSecond": round(operation.bytes_per_second.mean),
-                **_latency(operation),
-                "verdict": result.verdict.value if result.verdict else Verdict.INVALID.value,
-            }
+            yield Headline(
+                workload=point.workload,
+                point=point.name,
+                label=point.label[:_MAX_TEXT],
+                operation=operation.operation,
+                iops=round(operation.iops.mean),
+                bytes_per_second=round(operation.bytes_per_second.mean),
+                latency_nanoseconds=_latency(operation),
+                verdict=result.verdict or Verdict.INVALID,
+            )
 
 
-def _latency(operation: OperationSummary) -> Json:
+def _latency(operation: OperationSummary) -> HeadlineLatency | None:
     known = {f"p{p}": round(operation.percentiles[p].mean) for p in ("50", "99") if p in operation.percentiles}
-    return {"latencyNanoseconds": known} if known else {}
+    return HeadlineLatency.model_validate(known) if known else None
 
 
-def _environment(seen: Observed) -> Json:
-    """Return what the results say of where they were measured, as text."""
+def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
+    """Yield what plan and results say of where the run is measured, as text; a StorageClass's fields one by one."""
+    known: dict[str, JsonValue] = dict(seen.plan.environment) if seen.plan else {}
     for result in seen.results.values():
         if result.environment:
-            return {key: _text(value) for key, value in sorted(result.environment.items())[:_MAX_ENVIRONMENT]}
-    return {}
+            known.update(result.environment)
+            break
+    storage_class = known.pop("storageClass", None)
+    if isinstance(storage_class, Mapping):
+        fields = {_FIELDS.get(field, field): value for field, value in storage_class.items()}
+        known.update({field: value for field, value in fields.items() if value not in ({}, None)})
+    for name, value in sorted(known.items())[:_MAX_ENVIRONMENT]:
+        yield name, _text(value)
 
 
-def _text(value: object) -> str:
+def _text(value: JsonValue) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {part}" for key, part in value.items())[:256]
+        return ", ".join(f"{key} {part}" for key, part in value.items())[:_MAX_TEXT]
     if isinstance(value, list):
-        return ", ".join(map(str, value))[:256]
-    return str(value)[:256]
+        return ", ".join(map(_text, value))[:_MAX_TEXT]
+    return str(value).lower() if isinstance(value, bool) else str(value)[:_MAX_TEXT]
 
 
-def _display(seen: Observed, situation: Situation, headline: list[Json]) -> Json:
+def _display(seen: Observed, situation: Situation, headline: Sequence[Headline]) -> Display:
     """Return the printer columns."""
     workloads = ",".join(dict.fromkeys(point.workload for point in seen.plan.points)) if seen.plan else ""
-    verdicts = [entry["verdict"] for entry in headline]
-    return {
-        "workloads": workloads[:128],
-        "progress": _progress(seen) if seen.plan else _planned(seen.plan),
-        "status": situation.stage.value if situation.ending is None else situation.reason,
-        "iops": f"{max(entry['iops'] for entry in headline):,}" if headline else "",
-        "p99": _p99_of_best(headline),
-        "message": situation.message[:_MAX_DISPLAY],
-        "verdict": _verdict(situation, verdicts),
-    }
+    return Display(
+        workloads=workloads[:_MAX_TEXT],
+        progress=_progress(seen) if seen.plan else "",
+        status=situation.stage.value if situation.ending is None else situation.reason,
+        iops=f"{max(entry.iops for entry in headline):,}" if headline else "",
+        p99=_p99_of_best(headline),
+        message=situation.message[:_MAX_DISPLAY],
+        verdict=_verdict(situation, [entry.verdict for entry in headline]),
+    )
 
 
 def _estimated_end(run: Run, seen: Observed, now: datetime) -> str | None:
@@ -186,31 +203,23 @@ def _estimated_end(run: Run, seen: Observed, now: datetime) -> str | None:
     if before and run.status.get("display", {}).get("progress") == _progress(seen):
         return str(before)
     left = 1 - seen.state.trials_done / seen.state.trials_total
-    return _time(now + timedelta(seconds=estimate(seen.plan).measuring_seconds * left))
+    return format_time(now + timedelta(seconds=estimate(seen.plan).measuring_seconds * left))
 
 
 def _progress(seen: Observed) -> str:
     return f"{seen.state.trials_done}/{seen.state.trials_total}" if seen.state else "0/0"
 
 
-def _planned(plan: Plan | None) -> str:
-    return f"0/{len(plan.points) * plan.repetitions}" if plan else ""
-
-
-def _p99_of_best(headline: list[Json]) -> str:
+def _p99_of_best(headline: Sequence[Headline]) -> str:
     """Return the 99th percentile that goes with the best rate."""
-    best = max(headline, key=lambda entry: int(entry["iops"]), default={})
-    nanoseconds = best.get("latencyNanoseconds", {}).get("p99")
-    return format_duration(nanoseconds) if nanoseconds else ""
+    best = max(headline, key=lambda entry: entry.iops, default=None)
+    latency = best.latency_nanoseconds if best else None
+    return format_duration(latency.p99) if latency and latency.p99 else ""
 
 
-def _verdict(situation: Situation, verdicts: list[str]) -> str:
+def _verdict(situation: Situation, verdicts: Sequence[Verdict]) -> str:
     if situation.ending is None:
         return ""
     if situation.ending.reason == "InvalidResults":
-        return Verdict.INVALID.value
-    return Verdict.SUSPECT.value if Verdict.SUSPECT.value in verdicts else (verdicts[0] if verdicts else "")
-
-
-def _time(now: datetime) -> str:
-    return now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        return Verdict.INVALID
+    return Verdict.SUSPECT if Verdict.SUSPECT in verdicts else (verdicts[0] if verdicts else "")

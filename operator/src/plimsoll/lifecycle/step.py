@@ -1,15 +1,19 @@
 """One look at a run: what is there, what follows from it. Level-triggered: nothing is remembered between looks."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import API_VERSION, RUN_KIND
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.lifecycle import provisioning, status, teardown
+from plimsoll.lifecycle import provisioning, readiness, status, teardown
 from plimsoll.lifecycle.actions import Action, Create, Delete
-from plimsoll.lifecycle.decision import Decision, Ending, Fact, Situation, Stage
-from plimsoll.lifecycle.endings import ending_of, said_before
+from plimsoll.lifecycle.decision import Decision, Ending, Fact, Removal, Situation, Stage
+from plimsoll.lifecycle.endings import ending_of, refused_too_long, said_before
+from plimsoll.lifecycle.events import events_of
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.platform import Platform, environment_of, names_in
+from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.render import documents
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -32,16 +36,29 @@ def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decisio
     return Decision(
         actions=situation.actions,
         status=said,
-        events=status.events_of(run, said),
+        events=events_of(run, said),
         requeue_seconds=situation.requeue_seconds,
-        done=situation.stage is Stage.FINISHED and situation.requeue_seconds is None,
     )
 
 
-def step_deletion(seen: Observed) -> tuple[tuple[Action, ...], Fact]:
+def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
+    """Return what is said of a run that cannot be observed. It does not end for that: it may be measuring well."""
+    if said_before(run) is not None:
+        return None
+    said = status.status_unseen(run, refusal, now)
+    return Decision(status=said, events=events_of(run, said))
+
+
+def step_deletion(run: Run, seen: Observed, now: datetime) -> Removal:
     """Return what is to be done before a deleted run may go, and how far that is."""
-    progress = teardown.teardown(seen, keep_volumes=False)
-    return progress.actions, progress.fact
+    progress = teardown.teardown(run, seen, keep_volumes=False, now=now)
+    said = status.status_of_removal(run, progress.fact, now)
+    return Removal(actions=progress.actions, status=said, cleaned_up=progress.fact)
+
+
+def needs_platform(run: Run, seen: Observed) -> bool:
+    """Tell whether a plan is about to be frozen, for which the cluster has to be looked at."""
+    return seen.plan is None and not run.is_suspended and said_before(run) is None
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
@@ -74,10 +91,16 @@ def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) ->
         return _suspended_unmade()
     if seen.departing:
         return _wait_for_departure(seen)
-    plan = _freeze(run, run.document, settings)
+    limit = run.document.spec.timeouts.provision_seconds
+    if seen.refusal is not None and readiness.waited_seconds(run, now) > limit:
+        return _finish(run, seen, refused_too_long(seen.refusal, limit), now, stage=Stage.REFUSED)
+    if seen.platform is None:
+        return _refused(_planning("the cluster is being looked at"), seen)
+    plan = _freeze(run, run.document, seen.platform, settings)
     if isinstance(plan, Ending):
         return _finish(run, seen, plan, now, stage=Stage.REFUSED)
-    return _store_plan(run, plan)
+    message = f"{len(plan.points)} points, {plan.repetitions} passes"
+    return _refused(_planning(message, Create(obj=documents.plan_config_map(run, plan))), seen)
 
 
 def _refusal(run: Run) -> Ending | None:
@@ -117,11 +140,20 @@ def _obstacle(run: Run, seen: Observed) -> Ending | None:
     return None
 
 
-def _freeze(run: Run, document: BenchmarkRun, settings: Settings) -> Plan | Ending:
+def _freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Ending:
     """Return the plan of a run, or why there cannot be one."""
+    storage = document.spec.storage
+    storage_class = storage.storage_class.name if storage and storage.storage_class else None
+    if storage_class not in {None, *platform.storage_classes}:
+        message = (
+            f"spec.storage.storageClass.name: {storage_class} is no StorageClass of this cluster, which has "
+            f"{names_in(platform)}; make it, or name one of these"
+        )
+        return Ending(succeeded=False, reason="StorageClassNotFound", message=message)
+    environment = environment_of(platform, storage_class)
     named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
     try:
-        plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image)
+        plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image, environment=environment)
         refuse_if_hopeless(plan)
     except SpecError as error:
         return Ending(succeeded=False, reason="InvalidSpec", message=str(error))
@@ -137,12 +169,12 @@ def _suspended_unmade() -> Situation:
     )
 
 
-def _store_plan(run: Run, plan: Plan) -> Situation:
+def _planning(message: str, *actions: Action) -> Situation:
     return Situation(
         stage=Stage.PROVISIONING,
         reason="Planning",
-        message=f"{len(plan.points)} points, {plan.repetitions} passes",
-        actions=(Create(obj=documents.plan_config_map(run, plan)),),
+        message=message,
+        actions=actions,
         facts={"Suspended": _NOT_SUSPENDED},
         requeue_seconds=_SOON_SECONDS,
     )
@@ -175,7 +207,7 @@ def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
     stopping = bool(seen.jobs or seen.pods)
     message = "volumes and place in the queue are kept; resuming prefills again"
     if stopping:
-        message = "its pods are stopping"
+        message = teardown.stopping_message(seen)
     elif run.start_time is None:
         message = "it had not begun; resuming puts it back into the queue"
     return Situation(
@@ -185,7 +217,7 @@ def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
         actions=actions,
         facts={
             "Suspended": Fact(holds=True, reason="Suspended", message=message),
-            "StorageReady": provisioning.storage_fact(plan, seen),
+            "StorageReady": readiness.storage_fact(plan, seen),
         },
         requeue_seconds=_SOON_SECONDS if stopping else None,
     )
@@ -193,23 +225,39 @@ def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
 
 def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:
     """Create what is missing, and say how far the run is."""
-    storage, clients = provisioning.storage_fact(plan, seen), provisioning.clients_fact(plan, seen)
     measuring = seen.all_registered
-    waiting = clients if storage.holds else storage
+    storage, clients = readiness.storage_fact(plan, seen), readiness.clients_fact(plan, seen)
+    waiting = readiness.waiting_fact(storage, clients, seen)
     state_message = seen.state.message if seen.state else ""
-    return Situation(
+    situation = Situation(
         stage=Stage.MEASURING if measuring else Stage.PROVISIONING,
         reason="Measuring" if measuring else waiting.reason,
         message=(status.progress_message(seen) or state_message) if measuring else waiting.message,
         actions=tuple(provisioning.missing_objects(run, plan, seen, settings)),
         facts={
-            "Admitted": Fact(holds=True, reason="Admitted", message="it is this run's turn"),
+            "Admitted": Fact(holds=True, reason="Admitted", message=f"it is this run's turn{_limitation(plan)}"),
             "Suspended": _NOT_SUSPENDED,
             "StorageReady": storage,
             "ClientsReady": clients,
         },
         requeue_seconds=_LOOK_AGAIN_SECONDS,
     )
+    return situation if measuring else _refused(situation, seen)
+
+
+def _limitation(plan: Plan) -> str:
+    """Return what of the specification has no effect, as a clause; empty if all of it has."""
+    asks_ceph = plan.gates.pause_scrub or plan.gates.ceph_health == "Required"
+    if plan.volume is None or not asks_ceph:
+        return ""
+    return "; spec.gates has no effect, because no Ceph cluster is known behind a StorageClass"
+
+
+def _refused(situation: Situation, seen: Observed) -> Situation:
+    """Return the same, and that something of it could not be made at the last attempt."""
+    if seen.refusal is None or seen.refusal.hinders_removal:
+        return situation
+    return replace(situation, reason=seen.refusal.reason, message=seen.refusal.message)
 
 
 def _finish(
@@ -222,7 +270,7 @@ def _finish(
     stage: Stage = Stage.CLEANING_UP,
 ) -> Situation:
     """Say how it ended, take away what is to go, and at its time the run itself."""
-    progress = teardown.teardown(seen, keep_volumes=teardown.keeps_volumes(run, ending))
+    progress = teardown.teardown(run, seen, keep_volumes=teardown.keeps_volumes(run, ending), now=now)
     settled = progress.fact.holds or progress.fact.reason == "StorageKept"
     expiry = _expiry(run, now) if settled else None
     facts = {"CleanedUp": progress.fact}
@@ -238,7 +286,7 @@ def _finish(
         ending=ending,
         actions=actions,
         facts=facts,
-        requeue_seconds=_until(expiry, now) if settled else _SOON_SECONDS,
+        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact),
     )
 
 
@@ -263,6 +311,11 @@ def _expiry(run: Run, now: datetime) -> datetime | None:
 
 def _until(expiry: datetime | None, now: datetime) -> float | None:
     return None if expiry is None else max(_SOON_SECONDS, (expiry - now).total_seconds())
+
+
+def _until_clean(cleaned_up: Fact) -> float:
+    """Return when to look again at what goes; a node that is gone may take days."""
+    return _SOON_SECONDS if cleaned_up.reason == "InProgress" else _LOOK_AGAIN_SECONDS
 
 
 def _delete_run(run: Run) -> Delete:

@@ -4,47 +4,71 @@ Plan, state and results stay until the run itself goes: they are what a finished
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from plimsoll.lifecycle import provisioning
 from plimsoll.lifecycle.actions import Action, Delete
+from plimsoll.lifecycle.children import Child, PodFact
 from plimsoll.lifecycle.decision import Ending, Fact
-from plimsoll.lifecycle.observed import Child, Observed
+from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 
+LOAD_GONE_SECONDS = 300
+"""So long after a pod had to be gone, nothing of it loads the storage any more, wherever it is.
+
+Where a kubelet still answers it has killed the pod. Elsewhere a conductor on the same node gives up when it could not
+write its state for a minute, and agents kill their tool and exit when they have heard of no conductor for a minute.
+"""
+
 _KEPT_COMPONENTS = {"plan", "state", "result"}
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teardown:
-    """What is to be deleted now, and how far it is. `load_is_gone`: no pod of the run is left."""
+    """What is to be deleted now, and how far it is."""
 
     actions: tuple[Action, ...]
     fact: Fact
-    load_is_gone: bool
 
 
-def teardown(seen: Observed, *, keep_volumes: bool) -> Teardown:
+def teardown(run: Run, seen: Observed, *, keep_volumes: bool, now: datetime) -> Teardown:
     """Return the next step of taking everything away that costs anything."""
+    step = _next_step(run, seen, keep_volumes=keep_volumes, now=now)
+    if seen.refusal is None or not seen.refusal.hinders_removal or step.fact.holds:
+        return step
+    return replace(step, fact=Fact(holds=False, reason=seen.refusal.reason, message=seen.refusal.message))
+
+
+def _next_step(run: Run, seen: Observed, *, keep_volumes: bool, now: datetime) -> Teardown:
     load = tuple(_load(seen))
     if load or seen.jobs or seen.pods:
-        return _in_progress(load, _stopping(seen), load_is_gone=False)
+        return Teardown(actions=load, fact=_stopping(seen, now))
     rest = tuple(_delete(child) for child in seen.others if _is_to_go(child))
     if keep_volumes and seen.claims:
-        names = ", ".join(claim.child.name for claim in seen.claims[:3])
+        names = ", ".join(claim.child.name for claim in seen.claims[:_NAMED])
         fact = Fact(holds=False, reason="StorageKept", message=f"cleanup keeps {len(seen.claims)} claims: {names}")
-        return Teardown(actions=rest, fact=fact, load_is_gone=True)
+        return Teardown(actions=rest, fact=fact)
     claims = tuple(_delete(claim.child) for claim in seen.claims if not claim.child.deleting)
     if seen.claims or any(_counts(child) for child in seen.others):
-        return _in_progress((*claims, *rest), f"{len(seen.claims)} claims are being removed", load_is_gone=True)
-    return Teardown(
-        actions=(), fact=Fact(holds=True, reason="Removed", message="nothing is left but results"), load_is_gone=True
-    )
+        message = f"{len(seen.claims)} claims are being removed"
+        return Teardown(actions=(*claims, *rest), fact=Fact(holds=False, reason="InProgress", message=message))
+    if run.start_time is None and not seen.others and not seen.results:
+        return Teardown(actions=(), fact=Fact(holds=True, reason="NothingMade", message="nothing was made"))
+    return Teardown(actions=(), fact=Fact(holds=True, reason="Removed", message="nothing is left but results"))
 
 
 def stop_load(seen: Observed) -> tuple[Action, ...]:
     """Return what ends the load and leaves the volumes: for a suspension."""
     return tuple(_load(seen))
+
+
+def stopping_message(seen: Observed) -> str:
+    """Return what still stops, and where: a pod of a node that is gone stays until the node or its object goes."""
+    nodes = _nodes(seen)
+    where = f" on {nodes}; a node that does not answer holds its pods back" if nodes else ""
+    return f"{len(seen.jobs)} Jobs and {len(seen.pods)} pods are stopping{where}"
 
 
 def keeps_volumes(run: Run, ending: Ending) -> bool:
@@ -53,17 +77,29 @@ def keeps_volumes(run: Run, ending: Ending) -> bool:
     return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
 
 
-def _in_progress(actions: tuple[Action, ...], message: str, *, load_is_gone: bool) -> Teardown:
-    return Teardown(
-        actions=actions, fact=Fact(holds=False, reason="InProgress", message=message), load_is_gone=load_is_gone
+def _stopping(seen: Observed, now: datetime) -> Fact:
+    """Return how far the end of the load is; it is there at the latest a while after the last pod had to be gone."""
+    jobs_go = all(job.child.deleting for job in seen.jobs)
+    if not (seen.pods and jobs_go and all(_is_without_load(pod, now) for pod in seen.pods)):
+        return Fact(holds=False, reason="InProgress", message=stopping_message(seen))
+    nodes = _nodes(seen)
+    message = (
+        f"{len(seen.pods)} pods{f' on {nodes}' if nodes else ''} had to be gone {LOAD_GONE_SECONDS} s ago and cannot "
+        "load the storage any more, so the next run may begin; delete the Node if it does not come back, or taint it "
+        "node.kubernetes.io/out-of-service"
     )
+    return Fact(holds=False, reason="NodeGone", message=message)
 
 
-def _stopping(seen: Observed) -> str:
-    """Return what still stops, and where: a pod of a node that is gone stays until the node or its object goes."""
+def _nodes(seen: Observed) -> str:
+    """Return the nodes of pods that are being deleted."""
     nodes = sorted({pod.node for pod in seen.pods if pod.child.deleting and pod.node})
-    where = f" on {', '.join(nodes[:3])}; a node that does not answer holds its pods back" if nodes else ""
-    return f"{len(seen.jobs)} Jobs and {len(seen.pods)} pods are stopping{where}"
+    return ", ".join(nodes[:_NAMED])
+
+
+def _is_without_load(pod: PodFact, now: datetime) -> bool:
+    """Tell whether a pod is only an object any more, whatever its node does."""
+    return age_seconds(pod.gone_by, now) > LOAD_GONE_SECONDS
 
 
 def _load(seen: Observed) -> Iterator[Action]:

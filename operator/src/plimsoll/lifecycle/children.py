@@ -1,0 +1,193 @@
+"""The objects of a run, each as the facts that decisions need of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from plimsoll.lifecycle import naming
+
+Object = Mapping[str, Any]
+
+_NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """An object of a run, as far as it takes to delete exactly that one."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    component: str
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFact:
+    """A Job.
+
+    Attributes:
+        client: None for the conductor's.
+        deleted: when its deletion was asked for; None if it was not.
+        failure: why it failed, empty if it did not.
+
+    """
+
+    child: Child
+    created: datetime
+    deleted: datetime | None
+    client: int | None
+    attempt: int
+    complete: bool
+    failure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFact:
+    """A pod.
+
+    Attributes:
+        began: when its container began to run; None unless it runs.
+        ended: when its container ended; None before.
+        gone_by: when it has to be gone, which is its deletion and the grace period; None if it may stay.
+        problem: why its containers do not run: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they do.
+        last_words: termination message or exit of its container; empty while it runs.
+
+    """
+
+    child: Child
+    client: int | None
+    attempt: int
+    node: str
+    phase: str
+    created: datetime
+    began: datetime | None
+    ended: datetime | None
+    gone_by: datetime | None
+    problem: str
+    last_words: str
+
+    @property
+    def runs(self) -> bool:
+        """Tell whether it runs, and is to go on running."""
+        return self.phase == "Running" and not self.child.deleting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFact:
+    """A client's volume claim."""
+
+    child: Child
+    client: int
+    phase: str
+
+
+def child_of(obj: Object) -> Child:
+    """Return an object's identity."""
+    metadata = obj["metadata"]
+    return Child(
+        api_version=obj["apiVersion"],
+        kind=obj["kind"],
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        component=label(obj, naming.LABEL_COMPONENT),
+        deleting="deletionTimestamp" in metadata,
+    )
+
+
+def job_fact(obj: Object) -> JobFact:
+    """Read a Job."""
+    conditions = {c["type"]: c for c in obj.get("status", {}).get("conditions", []) if c["status"] == "True"}
+    failed = conditions.get("Failed") or conditions.get("FailureTarget")
+    return JobFact(
+        child=child_of(obj),
+        created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
+        deleted=_time(obj["metadata"].get("deletionTimestamp")),
+        client=_number(obj, naming.LABEL_CLIENT),
+        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
+        complete="Complete" in conditions,
+        failure=f"{failed.get('reason', 'Failed')}: {failed.get('message', '')}" if failed else "",
+    )
+
+
+def pod_fact(obj: Object) -> PodFact:
+    """Read a pod."""
+    status = obj.get("status", {})
+    states = [container.get("state", {}) for container in status.get("containerStatuses", [])]
+    return PodFact(
+        child=child_of(obj),
+        client=_number(obj, naming.LABEL_CLIENT),
+        attempt=_number(obj, naming.LABEL_ATTEMPT) or 0,
+        node=obj.get("spec", {}).get("nodeName", ""),
+        phase=status.get("phase", "Pending"),
+        created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
+        began=_latest(state.get("running", {}).get("startedAt") for state in states),
+        ended=_latest(state.get("terminated", {}).get("finishedAt") for state in states),
+        gone_by=_time(obj["metadata"].get("deletionTimestamp")),
+        problem=_problem(status),
+        last_words=_last_words(status),
+    )
+
+
+def claim_fact(obj: Object) -> ClaimFact:
+    """Read a claim; one that names no client is nobody's: -1."""
+    client = _number(obj, naming.LABEL_CLIENT)
+    return ClaimFact(
+        child=child_of(obj),
+        client=-1 if client is None else client,
+        phase=obj.get("status", {}).get("phase", "Pending"),
+    )
+
+
+def label(obj: Object, name: str) -> str:
+    """Return the value of a label; empty if there is none."""
+    return str((obj["metadata"].get("labels") or {}).get(name, ""))
+
+
+def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
+    """Return the newest warning about each of these objects, by UID: `ProvisioningFailed: ...`."""
+    uids = {obj["metadata"]["uid"] for obj in objects}
+    newest: dict[str, tuple[str, str]] = {}
+    for event in events:
+        uid = event.get("involvedObject", {}).get("uid", "")
+        if uid in uids and event.get("type") == "Warning":
+            when = event.get("lastTimestamp") or event.get("eventTime") or ""
+            newest[uid] = max(newest.get(uid, ("", "")), (when, f"{event.get('reason')}: {event.get('message')}"))
+    return {uid: message for uid, (_, message) in newest.items()}
+
+
+def _number(obj: Object, name: str) -> int | None:
+    text = label(obj, name)
+    return int(text) if text.isdecimal() else None
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _latest(texts: Iterable[str | None]) -> datetime | None:
+    return max((datetime.fromisoformat(text) for text in texts if text), default=None)
+
+
+def _problem(status: Object) -> str:
+    for condition in status.get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return f"{condition.get('reason', 'Unschedulable')}: {condition.get('message', '')}"
+    for container in status.get("containerStatuses", []):
+        waiting = container.get("state", {}).get("waiting")
+        if waiting and waiting.get("reason") not in _NOT_A_PROBLEM:
+            return f"{waiting.get('reason', 'Waiting')}: {waiting.get('message', '')}"
+    return ""
+
+
+def _last_words(status: Object) -> str:
+    for container in status.get("containerStatuses", []):
+        ended = container.get("state", {}).get("terminated")
+        if ended:
+            words = (ended.get("message") or ended.get("reason") or "").strip()
+            return f"exit code {ended.get('exitCode')}: {words}"
+    return str(status.get("reason", ""))

@@ -1,0 +1,51 @@
+"""The cluster that a run is measured in, as far as it is known before anything runs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from plimsoll.lifecycle.children import Object
+
+_MAX_PARAMETERS = 32
+_MAX_CHARACTERS = 256
+_NAMED = 10
+
+_FIELDS = ("provisioner", "reclaimPolicy", "volumeBindingMode", "allowVolumeExpansion")
+"""Of a StorageClass, beside its parameters. Source: Kubernetes, storage.k8s.io/v1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """A cluster. `kubernetes` is its version as it says it, `v1.34.0`; StorageClasses are by name."""
+
+    kubernetes: str
+    storage_classes: Mapping[str, Object]
+
+
+def platform_of(kubernetes: str, storage_classes: Iterable[Object]) -> Platform:
+    """Return the cluster of that version with those StorageClasses."""
+    return Platform(kubernetes=kubernetes, storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes})
+
+
+def environment_of(platform: Platform, storage_class: str | None) -> dict[str, JsonValue]:
+    """Return what a plan keeps of a cluster and of the StorageClass that its run uses, bounded in size."""
+    environment: dict[str, JsonValue] = {"kubernetes": platform.kubernetes[:_MAX_CHARACTERS]}
+    if storage_class is not None:
+        environment["storageClass"] = _described(platform.storage_classes[storage_class])
+    return environment
+
+
+def names_in(platform: Platform) -> str:
+    """Return the StorageClasses that there are, for a message."""
+    names = sorted(platform.storage_classes)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}" if names else "none"
+
+
+def _described(obj: Object) -> JsonValue:
+    described: dict[str, JsonValue] = {"name": obj["metadata"]["name"]}
+    described.update({field: obj[field] for field in _FIELDS if field in obj})
+    parameters = sorted((obj.get("parameters") or {}).items())[:_MAX_PARAMETERS]
+    described["parameters"] = {key: str(value)[:_MAX_CHARACTERS] for key, value in parameters}
+    return described

@@ -1,0 +1,94 @@
+"""What `kubectl describe` tells of a run's transitions."""
+
+import re
+from typing import Any
+
+import pytest
+
+from plimsoll.api.names import ConditionStatus, ConditionType
+from plimsoll.api.status import Condition
+from plimsoll.lifecycle.actions import Event
+from plimsoll.lifecycle.events import events_of
+from plimsoll.lifecycle.run import run_of
+from support.pretend_world import PretendWorld, make_run
+
+NOON = "2026-01-31T12:00:00Z"
+DOUBLED = re.compile(r"(.{4,})\1")
+
+
+def entry(kind: str, status: str, reason: str, message: str = "because") -> dict[str, Any]:
+    condition = Condition(
+        type=ConditionType(kind),
+        status=ConditionStatus(status),
+        reason=reason,
+        message=message,
+        last_transition_time=NOON,
+    )
+    return condition.model_dump(mode="json")
+
+
+def told(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return kind and reason of the events of a change."""
+    body = make_run("a")
+    metadata = {**body["metadata"], "uid": "u", "creationTimestamp": NOON}
+    run = run_of({**body, "metadata": metadata, "status": {"conditions": before}})
+    return [(event.kind, event.reason) for event in events_of(run, {"conditions": after})]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (entry("Admitted", "True", "Admitted"), [("Normal", "Admitted")]),
+        (entry("Admitted", "False", "WaitingForTurn"), [("Normal", "WaitingForTurn")]),
+        (entry("StorageReady", "True", "Bound"), [("Normal", "StorageReady")]),
+        (entry("ClientsReady", "True", "Registered"), [("Normal", "ClientsReady")]),
+        (entry("ClientsReady", "False", "Unschedulable"), [("Warning", "Unschedulable")]),
+        (entry("ClientsReady", "False", "Starting"), [("Normal", "ClientsStarting")]),
+        (entry("Measured", "True", "AllFinal"), [("Normal", "Measured")]),
+        (entry("Measured", "False", "Incomplete"), []),
+        (entry("Succeeded", "True", "Suspect"), [("Normal", "Succeeded")]),
+        (entry("Succeeded", "False", "InvalidResults"), [("Warning", "InvalidResults")]),
+        (entry("Succeeded", "Unknown", "Measuring"), []),
+        (entry("Stalled", "True", "InvalidResults"), []),
+        (entry("Reconciling", "True", "Measuring"), []),
+        (entry("Reconciling", "True", "QuotaExceeded"), [("Warning", "QuotaExceeded")]),
+        (entry("CleanedUp", "False", "InProgress"), [("Normal", "CleaningUp")]),
+        (entry("CleanedUp", "False", "StorageKept"), [("Normal", "StorageKept")]),
+        (entry("CleanedUp", "False", "NodeGone"), [("Warning", "NodeGone")]),
+        (entry("CleanedUp", "True", "Removed"), [("Normal", "CleanedUp")]),
+        (entry("Suspended", "True", "Suspended"), [("Normal", "Suspended")]),
+        (entry("Suspended", "False", "NotSuspended"), []),
+    ],
+)
+def test_an_event_is_named_after_what_has_come_true_or_after_what_is_in_the_way(
+    condition: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    assert told([], [condition]) == expected
+    assert told([condition], [condition | {"message": "in other words"}]) == []
+
+
+def test_resuming_is_told() -> None:
+    before, after = entry("Suspended", "True", "Suspended"), entry("Suspended", "False", "NotSuspended")
+    assert told([before], [after]) == [("Normal", "Resumed")]
+
+
+def test_an_event_has_the_words_of_its_condition_or_at_least_the_reason() -> None:
+    body = make_run("a")
+    run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}})
+    said = {"conditions": [entry("Admitted", "True", "Admitted", ""), entry("Measured", "True", "AllFinal", "2 of 2")]}
+    assert events_of(run, said) == (
+        Event(kind="Normal", reason="Admitted", message="Admitted"),
+        Event(kind="Normal", reason="Measured", message="2 of 2"),
+    )
+
+
+def test_the_story_of_a_run_reads_well(world: PretendWorld) -> None:
+    uid = world.create("a")
+    world.until_settled(uid)
+    reasons = []
+    while not world.operator.events.empty():
+        reasons.append(world.operator.events.get_nowait().reason)
+    assert reasons[0] == "Admitted"
+    assert [reason for reason in reasons if reason in {"Succeeded", "Measured", "CleanedUp"}][-1] == "CleanedUp"
+    assert {"StorageReady", "ClientsReady", "Succeeded", "Measured"} <= set(reasons)
+    assert not [reason for reason in reasons if DOUBLED.search(reason)]

@@ -1,0 +1,53 @@
+"""What a plan keeps of the cluster, and what a status shows of it."""
+
+import json
+
+from plimsoll.lifecycle.platform import environment_of, names_in, platform_of
+from support.pretend_cluster import STORAGE_CLASS
+from support.pretend_world import PretendWorld
+
+PLATFORM = platform_of("v1.34.0", [STORAGE_CLASS])
+
+
+def test_of_a_storage_class_what_may_explain_a_number_is_kept() -> None:
+    assert environment_of(PLATFORM, "fast") == {
+        "kubernetes": "v1.34.0",
+        "storageClass": {
+            "name": "fast",
+            "provisioner": "csi.example.com",
+            "reclaimPolicy": "Delete",
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+            "parameters": {"tier": "ssd"},
+        },
+    }
+
+
+def test_without_a_volume_no_storage_class_is_looked_for() -> None:
+    assert environment_of(PLATFORM, None) == {"kubernetes": "v1.34.0"}
+
+
+def test_a_storage_class_cannot_fill_a_plan() -> None:
+    large = STORAGE_CLASS | {"parameters": {f"p{number:03}": "x" * 10_000 for number in range(300)}}
+    assert len(json.dumps(environment_of(platform_of("v1", [large]), "fast"))) < 16 * 1024
+
+
+def test_names_are_listed_as_far_as_a_message_bears_them() -> None:
+    many = [{"metadata": {"name": f"c{number:02}"}} for number in range(12)]
+    assert names_in(platform_of("v1", many)) == "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"
+    assert names_in(platform_of("v1", [])) == "none"
+
+
+def test_where_a_run_is_measured_stands_in_its_plan_and_its_status(world: PretendWorld) -> None:
+    uid = world.create("a")
+    world.until_ended(uid)
+    run = world.run(uid)
+    assert run is not None
+    environment = run["status"]["environment"]
+    assert environment["kubernetes"] == "v1.34.0"
+    assert (environment["storageClass"], environment["provisioner"]) == ("fast", STORAGE_CLASS["provisioner"])
+    assert environment["storageClassParameters"] == "tier ssd"
+    assert environment["fio"] == "3.39"
+    assert environment["nodes"] == "node-0, node-1"
+    asked = [request for request in world.cluster.kube.requests if request in {"get /version", "list StorageClass"}]
+    assert sorted(asked) == ["get /version", "list StorageClass"], "asked once, before the plan"

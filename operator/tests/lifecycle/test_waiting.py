@@ -1,0 +1,303 @@
+"""What a user can read while something does not come: at once, in the conditions, and no longer than it lasts."""
+
+from collections.abc import Callable
+
+import pytest
+
+from plimsoll.conductor import conduct, kube_sink
+from plimsoll.conductor.timings import Timings
+from plimsoll.kube import client
+from plimsoll.kube.errors import ForbiddenError
+from plimsoll.lifecycle.teardown import LOAD_GONE_SECONDS
+from support.pretend_cluster import Document, is_going
+from support.pretend_world import PretendWorld
+
+
+def until_trial(world: PretendWorld) -> None:
+    known = len(world.conductors.loads)
+    world.until(lambda: len(world.conductors.loads) > known)
+
+
+def refuse(world: PretendWorld, request: str, words: str = "exceeded quota: few") -> None:
+    """Have the API server refuse every request that begins like this, until further notice."""
+
+    def interfere(asked: str) -> None:
+        if asked.startswith(request):
+            raise ForbiddenError(asked, words)
+
+    world.cluster.kube.interfere = interfere
+
+
+def relent(world: PretendWorld) -> None:
+    world.cluster.kube.interfere = lambda _: None
+
+
+def run_of(world: PretendWorld, uid: str) -> Document:
+    run = world.run(uid)
+    assert run is not None
+    return run
+
+
+def lose_client_node(world: PretendWorld, uid: str) -> str:
+    """Take away the node of a client that is not the conductor's, and return its name."""
+    conductors = {pod["spec"]["nodeName"] for pod in world.conductors.pods()}
+    (node,) = {str(pod["spec"]["nodeName"]) for pod in world.client_pods(uid)} - conductors
+    world.cluster.lose_node(node)
+    return node
+
+
+# -- conductors
+
+
+def test_a_conductor_that_cannot_come_back_is_named_at_once_and_not_called_measuring(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.until(lambda: world.conditions(uid)["Reconciling"]["reason"] == "Measuring")
+    world.cluster.faults.unschedulable = {None}
+    for pod in world.conductors.pods():
+        world.conductors.kill(pod)
+    world.until(lambda: world.conditions(uid)["Reconciling"]["reason"] == "Unschedulable", rounds=3)
+    said = world.conditions(uid)
+    assert "the conductor (pod a-conductor-" in said["Reconciling"]["message"]
+    assert "Insufficient memory" in said["ClientsReady"]["message"]
+    assert (said["ClientsReady"]["status"], said["Succeeded"]["status"]) == ("False", "Unknown")
+    assert run_of(world, uid)["status"]["display"]["status"] == "Provisioning"
+    world.cluster.faults.unschedulable = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_conductors_that_come_back_in_time_do_not_add_up_to_a_deadline(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    for _ in range(3):
+        world.cluster.pass_time(50)
+        for pod in world.conductors.pods():
+            world.conductors.kill(pod)
+        until_trial(world)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_conductor_on_a_dead_node_ends_the_run_in_time(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    (pod,) = world.conductors.pods()
+    world.cluster.lose_node(pod["spec"]["nodeName"])
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
+    for words in (pod["metadata"]["name"], pod["spec"]["nodeName"], "its node may be gone", "readySeconds (60 s)"):
+        assert words in ended["message"]
+
+
+def test_a_conductor_that_the_operator_cannot_understand_is_left_alone(world: PretendWorld) -> None:
+    """An operator may be newer or older than the conductor of a run that is under way."""
+    uid = world.create("a")
+    until_trial(world)
+    state = world.cluster.find("ConfigMap", "a-state")
+    assert state is not None
+    world.cluster.edit(state, lambda new: new["data"].update({"state.json": '{"schemaVersion": 2}'}))
+    for _ in range(20):
+        world.look(uid)
+        world.cluster.pass_time(30.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+
+
+# -- refusals
+
+
+@pytest.mark.parametrize("request_", ["create ConfigMap", "create PersistentVolumeClaim", "create Job"])
+def test_a_refusal_is_told_at_once_and_forgotten_when_it_is_over(world: PretendWorld, request_: str) -> None:
+    refuse(world, request_)
+    uid = world.create("a")
+    world.until(lambda: world.conditions(uid).get("Reconciling", {}).get("reason") == "QuotaExceeded", rounds=4)
+    said = world.conditions(uid)["Reconciling"]
+    assert f"{request_} bench/a-" in said["message"]
+    assert "exceeded quota: few" in said["message"]
+    assert "ResourceQuota" in said["message"]
+    relent(world)
+    world.until(lambda: world.conditions(uid)["Reconciling"]["reason"] != "QuotaExceeded", rounds=3)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_refusal_that_stays_is_written_and_told_once(world: PretendWorld) -> None:
+    refuse(world, "create Job")
+    uid = world.create("a")
+    world.until(lambda: world.conditions(uid).get("Reconciling", {}).get("reason") == "QuotaExceeded", rounds=4)
+    world.round(1.0)
+    world.round(1.0)
+    events, requests = world.operator.events.qsize(), len(world.cluster.kube.requests)
+    for _ in range(3):
+        world.round(1.0)
+    assert world.operator.events.qsize() == events
+    assert not [one for one in world.cluster.kube.requests[requests:] if one.startswith("patch status")]
+
+
+def test_a_run_that_may_not_be_observed_says_so_and_goes_on(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    refuse(world, "list Job", "cannot list resource")
+    world.until(lambda: world.conditions(uid)["Reconciling"]["reason"] == "ApiRefused", rounds=3)
+    assert "list Job" in world.conditions(uid)["Reconciling"]["message"]
+    for _ in range(20):
+        world.round(30.0)
+    relent(world)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_client_that_quota_keeps_from_coming_back_is_explained(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.faults.over_quota = {0}
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    world.until(lambda: world.conditions(uid)["ClientsReady"]["reason"] == "QuotaExceeded", rounds=6)
+    assert "client 0 (Job a-client-0-1) has no pod" in world.conditions(uid)["ClientsReady"]["message"]
+    assert "exceeded quota: few" in world.until_ended(uid)["message"]
+
+
+def test_what_the_api_refuses_is_part_of_the_conductors_last_word(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    refuse(world, "create Job", "denied by policy")
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    ended = world.until_ended(uid)
+    assert ended["reason"] == "ClientsNotReady"
+    assert "create Job bench/a-client-0-1: denied by policy" in ended["message"]
+
+
+def test_a_run_that_has_ended_keeps_its_word_while_it_may_not_be_observed(world: PretendWorld) -> None:
+    uid = world.create("a", cleanup="Never")
+    world.until_settled(uid)
+    before = world.conditions(uid)
+    refuse(world, "list Job", "cannot list resource")
+    world.round()
+    assert world.conditions(uid) == before
+
+
+# -- removal
+
+
+def test_the_removal_of_a_deleted_run_can_be_followed(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    node = lose_client_node(world, uid)
+    world.cluster.delete(run_of(world, uid))
+    world.until(lambda: "CleanedUp" in world.conditions(uid), rounds=3)
+    said = world.conditions(uid)
+    assert (said["CleanedUp"]["status"], said["CleanedUp"]["reason"]) == ("False", "InProgress")
+    assert node in said["CleanedUp"]["message"]
+    assert said["Reconciling"]["reason"] == "CleaningUp"
+    assert run_of(world, uid)["status"]["display"]["status"] == "CleaningUp"
+    assert run_of(world, uid)["status"]["startTime"]
+    world.cluster.faults.dead_nodes.clear()
+    world.until(lambda: world.run(uid) is None)
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_removal_that_is_refused_says_so(world: PretendWorld, *, deleted: bool) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    refuse(world, "delete Job", "denied by policy")
+    if deleted:
+        world.cluster.delete(run_of(world, uid))
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "ApiRefused")
+    message = world.conditions(uid)["CleanedUp"]["message"]
+    assert "delete Job bench/a-" in message
+    assert "denied by policy" in message
+    relent(world)
+    world.until_settled(uid)
+    world.until(lambda: world.run(uid) is None or world.conditions(uid)["CleanedUp"]["status"] == "True")
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_dead_node_holds_back_its_run_for_good_and_the_next_only_for_a_while(
+    world: PretendWorld, *, deleted: bool
+) -> None:
+    first = world.create("a")
+    until_trial(world)
+    node = lose_client_node(world, first)
+    lost_at = world.cluster.now
+    if deleted:
+        world.cluster.delete(run_of(world, first))
+    second = world.create("b", clients={"count": 1})
+    world.until(lambda: world.conditions(second).get("Admitted", {}).get("status") == "True")
+    assert (world.cluster.now - lost_at).total_seconds() > LOAD_GONE_SECONDS
+    said = world.conditions(first)["CleanedUp"]
+    assert (said["status"], said["reason"]) == ("False", "NodeGone")
+    assert node in said["message"]
+    assert any(is_going(pod) for pod in world.client_pods(first))
+    assert world.until_ended(second)["status"] == "True"
+    world.cluster.faults.dead_nodes.clear()
+    world.until(lambda: world.run(first) is None or world.conditions(first)["CleanedUp"]["status"] == "True")
+    assert not world.client_pods(first)
+
+
+def test_when_load_counts_as_gone_the_slowest_to_notice_has_noticed() -> None:
+    """A conductor and agents that are cut off together: it cannot write, leaves, and they hear of none."""
+    assert client._TIMEOUT.total is not None
+    notices = conduct._ELAPSED_SECONDS + kube_sink.RETRY_SECONDS + client._TIMEOUT.total
+    leaves = notices + conduct._ELAPSED_SECONDS
+    assert leaves + Timings().silence + Timings().linger < LOAD_GONE_SECONDS
+
+
+# -- deletion and restarts, wherever a run is
+
+
+def suspended(world: PretendWorld, uid: str) -> None:
+    until_trial(world)
+    world.change(uid, suspend=True)
+    world.until_settled(uid)
+
+
+def suspended_at_creation(world: PretendWorld, uid: str) -> None:
+    world.change(uid, suspend=True)
+    world.until_settled(uid)
+
+
+def cleaning_up(world: PretendWorld, uid: str) -> None:
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "InProgress")
+
+
+def waiting(world: PretendWorld, uid: str) -> None:
+    world.until(lambda: world.conditions(uid).get("Admitted", {}).get("reason") == "WaitingForTurn")
+
+
+def refused(world: PretendWorld, uid: str) -> None:
+    refuse(world, "create Job")
+    world.until(lambda: world.conditions(uid).get("Reconciling", {}).get("reason") == "QuotaExceeded")
+
+
+def reasons(world: PretendWorld, uid: str) -> dict[str, tuple[str, str]]:
+    return {kind: (said["status"], said["reason"]) for kind, said in world.conditions(uid).items()}
+
+
+Reach = Callable[[PretendWorld, str], None]
+
+
+@pytest.mark.parametrize("reach", [suspended, suspended_at_creation, cleaning_up, refused])
+@pytest.mark.parametrize("foreground", [False, True])
+def test_a_run_can_be_deleted_where_it_rests_or_is_held_up(
+    world: PretendWorld, reach: Reach, *, foreground: bool
+) -> None:
+    uid = world.create("a")
+    reach(world, uid)
+    world.cluster.delete(run_of(world, uid), foreground=foreground)
+    world.until(lambda: world.run(uid) is None)
+    world.round()
+    assert world.cluster.of_run("Pod", uid) == []
+    assert world.cluster.of_run("PersistentVolumeClaim", uid) == []
+
+
+@pytest.mark.parametrize("reach", [suspended, waiting, cleaning_up, refused])
+def test_an_operator_that_is_killed_is_followed_by_one_that_sees_the_same(world: PretendWorld, reach: Reach) -> None:
+    if reach is waiting:
+        world.create("before")
+        until_trial(world)
+    uid = world.create("a")
+    reach(world, uid)
+    before = reasons(world, uid)
+    world.restart_operator()
+    world.operator.watch_all()
+    world.look(uid)
+    assert reasons(world, uid) == before
+    relent(world)
+    world.change(uid, suspend=False)
+    assert world.until_ended(uid)["status"] == "True"
