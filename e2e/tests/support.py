@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
 OPERATOR_NAMESPACE = "plimsoll-system"
+CLEAN = {"Removed", "StorageKept", "NothingMade"}
 
 T = TypeVar("T")
 
@@ -146,7 +147,7 @@ class Cluster:
             ended = self.condition(name, namespace, "Succeeded")
             cleaned = self.condition(name, namespace, "CleanedUp")
             terminal = ended is not None and ended["status"] != "Unknown"
-            return ended if terminal and cleaned and cleaned["reason"] != "InProgress" else None
+            return ended if terminal and cleaned and cleaned["reason"] in CLEAN else None
 
         try:
             return self.until(over, seconds=seconds, what=f"{name} ends")
@@ -172,12 +173,16 @@ class Cluster:
             return {}
         return found
 
-    def until_measuring(self, name: str, namespace: str, *, seconds: float = 180) -> dict[str, Any]:
-        """Return the trial under way, once its tools run."""
+    def until_measuring(
+        self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 180
+    ) -> dict[str, Any]:
+        """Return the trial under way, or that attempt of it, once its tools run and the usual ramp of 2 s is over."""
 
         def current() -> dict[str, Any] | None:
             trial: dict[str, Any] | None = self.state(name, namespace).get("current")
-            return trial if trial and time.time() > trial["startsAt"] + 1 else None
+            if trial is None or attempt not in {None, trial["key"]["attempt"]}:
+                return None
+            return trial if time.time() > trial["startsAt"] + 3 else None
 
         try:
             return self.until(current, seconds=seconds, what="a trial runs")
@@ -215,13 +220,32 @@ class Cluster:
         patch = json.dumps({"spec": {"suspend": suspend}})
         self.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", patch)
 
+    def stall(self, namespace: str, pod: str, claim: str, seconds: int) -> None:
+        """Hold back all that a pod reads from the device below its volume, and let it go on afterwards."""
+        found = self.json("get", "pod", pod, "-n", namespace)
+        volume = self.json(
+            "get", "persistentvolume", self.json("get", "pvc", claim, "-n", namespace)["spec"]["volumeName"]
+        )
+        path = (volume["spec"].get("hostPath") or volume["spec"]["local"])["path"]
+        program = (Path(__file__).parent / "stall.sh").read_text()
+        self.docker(
+            "exec",
+            found["spec"]["nodeName"],
+            "sh",
+            "-c",
+            program,
+            "stall",
+            found["metadata"]["uid"],
+            path,
+            str(seconds),
+        )
+
     @contextmanager
     def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:
         """Run one of the programs beside this file in a pod, until the context ends or the pod does."""
+        text = (Path(__file__).parent / program).read_text()
         process = subprocess.Popen(
-            ["kubectl", "exec", "-i", "-n", namespace, pod, "--", "python3", "-", *arguments],
-            stdin=(Path(__file__).parent / program).open(),
-            env=self.environment,
+            ["kubectl", "exec", "-n", namespace, pod, "--", "python3", "-c", text, *arguments], env=self.environment
         )
         try:
             yield

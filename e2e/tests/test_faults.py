@@ -110,12 +110,38 @@ SHORT = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
 
 
 def test_a_claim_that_cannot_bind_is_named(cluster: Cluster, namespace: str) -> None:
-    storage = {"storageClass": {"name": "absent"}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+    storage = {"storageClass": {"name": "block"}, "volume": {"size": "900Gi", "mode": "Block"}}
     cluster.apply(run("unbound", namespace, storage=storage, timeouts=SHORT))
     ended = cluster.until_over("unbound", namespace, seconds=120)
-    assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.tell("unbound", namespace)
-    assert "unbound-client-0" in ended["message"]
-    assert "absent" in ended["message"]
+    assert (ended["status"], ended["reason"]) == ("False", "Unschedulable"), cluster.tell("unbound", namespace)
+    assert "persistent volumes" in ended["message"]
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_storage_class_that_is_not_there_is_refused_at_once(cluster: Cluster, namespace: str) -> None:
+    storage = {"storageClass": {"name": "absent"}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+    cluster.apply(run("nowhere", namespace, storage=storage))
+    ended = cluster.until_over("nowhere", namespace, seconds=30)
+    assert (ended["status"], ended["reason"]) == ("False", "StorageClassNotFound")
+    assert "spec.storage.storageClass.name" in ended["message"]
+    assert "standard" in ended["message"], "it names those that are there"
+    assert cluster.leftovers(namespace) == []
+
+
+@pytest.mark.parametrize("what", ["persistentvolumeclaims", "pods"])
+def test_a_quota_that_is_used_up_is_named(cluster: Cluster, namespace: str, what: str) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": namespace},
+        "spec": {"hard": {what: "1"}},
+    }
+    cluster.apply(quota)
+    cluster.apply(run("poor", namespace, timeouts=SHORT))
+    told = cluster.until_condition("poor", namespace, "Reconciling", reason="QuotaExceeded", seconds=30)
+    assert "exceeded quota: small" in told["message"]
+    ended = cluster.until_over("poor", namespace, seconds=120)
+    assert (ended["status"], ended["reason"]) == ("False", "QuotaExceeded"), cluster.tell("poor", namespace)
     assert cluster.leftovers(namespace) == []
 
 

@@ -51,9 +51,12 @@ def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:
     return "\n".join(finding["message"] for finding in findings)
 
 
-def test_a_stalled_client_is_found(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
+def test_a_stalled_client_is_found(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
-    stop_tool(cluster, faults, namespace, 1, after=8, seconds=6)
+    for attempt in range(3):
+        cluster.until_measuring("bad", namespace, attempt=attempt)
+        pod = cluster.client_pod("bad", namespace, 1)["metadata"]["name"]
+        cluster.stall(namespace, pod, "bad-client-1", seconds=6)
     said = assert_invalid(cluster, namespace, "ClientStalled")
     assert "client 1" in said
     assert "client 0" not in said
