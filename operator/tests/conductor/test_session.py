@@ -8,7 +8,7 @@ from plimsoll.api.run import Precondition, Prepare
 from plimsoll.conductor.phases import Arming, Gathering, Judge, Preparing, Running, Settling
 from plimsoll.conductor.roster import Client, RefusedError, choose
 from plimsoll.protocol import messages
-from support.simulation import SECOND, Simulation, make_plan
+from support.simulation import SECOND, Simulation, make_document, make_plan
 
 
 def until(simulation: Simulation, phase: type, *, without: tuple[int, ...] = (), limit: int = 2000) -> None:
@@ -51,6 +51,26 @@ def test_a_trial_is_judged_by_what_the_network_can_carry() -> None:
     effect = simulation.session.take_effect()
     assert isinstance(effect, Judge)
     assert effect.facts.network_bytes_per_second == 10**9
+
+
+def test_a_document_posted_as_another_clients_is_refused_and_counts_for_nobody() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    phase = simulation.session.phase
+    assert isinstance(phase, Running)
+    post = messages.ResultPost(
+        epoch=simulation.session.epoch,
+        client=1,
+        instance="1/0",
+        trial=phase.attempt.key,
+        document=make_document(0, phase.attempt.t0),
+    )
+    with pytest.raises(RefusedError, match=r"document\.client is 0, but it was posted as client 1's") as refused:
+        simulation.session.post(post, simulation.moment)
+    assert refused.value.code == "BadRequest"
+    assert not phase.attempt.documents
+    simulation.settle()
+    assert [trial.verdict for trial in trials(simulation)] == [Verdict.VALID]
 
 
 def test_prefill_comes_before_the_first_trial_and_settles() -> None:

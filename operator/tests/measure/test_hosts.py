@@ -107,12 +107,15 @@ def test_a_busy_node_is_named_once_with_all_its_clients() -> None:
     busy = host(cpu={"node_busy": 0.97})
     finding = only(measure(on(0, busy, "n1"), on(1, busy, "n1"), on(2, quiet_host())), "NodeCpuSaturated")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0, 1))
-    assert "the processors of n1 were busy for 0.97 of the time (limit 0.9)" in finding.message
+    assert "the processors of n1 were busy for 97 % of the time (limit 90 %)" in finding.message
 
 
 def test_a_node_short_of_memory_is_suspect() -> None:
     short = host(memory={"node_available": GIBIBYTE // 2})
-    assert "node-0 had 0.0312 of its memory" in only(measure(on(0, short)), "NodeMemoryShort").message
+    assert (
+        "node-0 had 3.12 % of its memory available (limit 5 %)"
+        in only(measure(on(0, short)), "NodeMemoryShort").message
+    )
 
 
 def test_a_full_link_is_suspect_in_either_direction() -> None:
@@ -127,7 +130,7 @@ def test_clients_of_a_node_share_the_network_that_the_user_names() -> None:
     assert measure(*reads, network_bytes_per_second=RATE * 10 // 4).verdict is Verdict.VALID
     bound = only(measure(*reads, network_bytes_per_second=2 * RATE), "NetworkBound")
     assert bound.verdict is Verdict.SUSPECT
-    assert f"read 819200 bytes/s on n0, whose network can carry {2 * RATE}: 1 of it" in bound.message
+    assert f"read 819200 bytes/s on n0, whose network can carry {2 * RATE}: 100 % (limit 90 %)" in bound.message
     faster = only(measure(*reads, network_bytes_per_second=RATE), "FasterThanNetwork")
     assert (faster.verdict, faster.clients) == (Verdict.INVALID, (0, 1, 2, 3))
     assert "819200 bytes/s on n0" in faster.message

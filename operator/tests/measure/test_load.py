@@ -42,7 +42,9 @@ def test_threads_that_do_nothing_but_submit_are_suspect() -> None:
     assert measure(document(0, submitting(0.37))).verdict is Verdict.VALID
     finding = only(measure(document(0), document(1, submitting(0.96))), "SubmissionBound")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
-    assert "client 1: part of the time that the tool's threads spent in submitting: 0.96 (limit 0.9)" in finding.message
+    assert (
+        "client 1: part of the time that the tool's threads spent in submitting: 96 % (limit 90 %)" in finding.message
+    )
 
 
 def test_submission_is_summed_over_operations_and_shared_among_threads() -> None:

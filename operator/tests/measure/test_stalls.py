@@ -91,10 +91,23 @@ def test_a_stall_of_one_client_names_it() -> None:
     numbers = measure(client(0, still(7)), document(1), client(2, still(9, 10)))
     finding = only(numbers, "ClientStalled")
     assert (finding.clients, finding.verdict) == ((0, 2), Verdict.SUSPECT)
-    assert finding.message.startswith("client 2: completed nothing in 2 s of a window of 20 s: 10 %; also client 0; ")
+    assert finding.message.startswith(
+        "client 2: completed nothing while others did in 2 s of a window of 20 s: 10 %; also client 0; look"
+    )
     assert numbers.stalls is not None
     assert (numbers.stalls.seconds, numbers.stalls.worst_client_seconds, numbers.stalls.worst_client) == (0, 2, 2)
     assert {item.client: item.stall_seconds for item in numbers.slowest} == {0: 1, 1: 0, 2: 2}
+
+
+def test_a_stall_of_all_is_not_held_against_single_clients() -> None:
+    only(measure(client(0, still(3, 4)), client(1, still(3, 4), late=0.25)), "Stalled")
+
+
+def test_of_a_stall_that_lasts_longer_on_one_client_only_the_rest_is_held_against_it() -> None:
+    findings = measure(client(0, still(3)), client(1, still(3, 4, 5, 6, 7))).findings
+    assert [finding.reason for finding in findings] == ["Stalled", "ClientStalled"]
+    assert findings[1].clients == (1,)
+    assert "completed nothing while others did in 3 s of a window of 20 s: 15 %" in findings[1].message
 
 
 def test_a_client_that_completed_nothing_at_all_stalled_all_the_time() -> None:
@@ -137,6 +150,8 @@ def test_every_stall_of_more_than_two_seconds_is_found_on_all_whatever_their_pha
         assert result.together > 0
     assert result.together <= length + 1e-6
     assert result.together <= min(result.clients.values()) + 1e-9
+    if result.together:
+        assert set(result.alone.values()) == {0}, "a stall of all is held against nobody alone"
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=RUNTIME, max_size=RUNTIME), min_size=1, max_size=4))
@@ -147,6 +162,10 @@ def test_seconds_together_are_those_that_are_empty_everywhere(empty: list[list[b
     result = found(*documents)
     assert result.together == sum(all(column) for column in zip(*empty, strict=True))
     assert result.clients == {number: sum(flags) for number, flags in enumerate(empty)}
+    shared = {second for second, column in enumerate(zip(*empty, strict=True)) if all(column)}
+    near = {second + step for second in shared for step in (-1, 0, 1)}
+    alone = [{second for second, flag in enumerate(flags) if flag} - near for flags in empty]
+    assert result.alone == {number: len(seconds) for number, seconds in enumerate(alone)}
 
 
 def test_there_is_no_standstill_without_a_window() -> None:

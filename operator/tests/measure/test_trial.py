@@ -11,6 +11,7 @@ from plimsoll.measure.sample import Clock, LatencySlices, Measurement
 from plimsoll.measure.trial import MAX_SLOWEST, MAX_WARNINGS, measure_trial
 from support.documents import (
     BLOCK,
+    RAMP,
     RUNTIME,
     SECOND,
     T0,
@@ -116,6 +117,19 @@ def test_late_launch_counts_although_the_ramp_was_cut() -> None:
     assert only(measure(document(0, launched_at=T0 + 3 * SECOND)), "LateClient").verdict is Verdict.SUSPECT
 
 
+@pytest.mark.parametrize(("late", "verdict"), [(-1.001, Verdict.SUSPECT), (-5.001, Verdict.INVALID)])
+def test_measuring_before_the_end_of_the_ramp(late: float, verdict: Verdict) -> None:
+    finding = only(measure(*(document(client, measurement(late=late)) for client in range(2))), "EarlyClient")
+    assert (finding.verdict, finding.clients) == (verdict, (0, 1))
+    assert f"start before the planned time: {-late} s (limit" in finding.message
+
+
+def test_a_tool_without_a_ramp_is_not_early() -> None:
+    early = {0: document(0, measurement(late=-RAMP))}
+    assert measure_trial(facts(1, windowed=False), early).verdict is Verdict.VALID
+    assert measure_trial(facts(1), early).verdict is not Verdict.VALID
+
+
 @pytest.mark.parametrize(("seconds", "verdict"), [(19.7, Verdict.SUSPECT), (23, Verdict.INVALID), (2, Verdict.INVALID)])
 def test_runtime_other_than_requested(seconds: float, verdict: Verdict) -> None:
     part = operation(cells=None, operation=Operation.SYNC)
@@ -142,6 +156,14 @@ def test_short_and_dropped_operations() -> None:
     assert (short.verdict, "3 write operations" in short.message) == (Verdict.SUSPECT, True)
     dropped = only(measure(document(0, measurement(operation(dropped_ios=4)))), "DroppedIo")
     assert (dropped.verdict, "gave up 4 write operations" in dropped.message) == (Verdict.INVALID, True)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(1, Verdict.SUSPECT), (2, Verdict.SUSPECT), (3, Verdict.INVALID)])
+def test_lost_operations_are_judged_by_their_part(lost: int, verdict: Verdict) -> None:
+    """Of 2000 that completed, 2 are just under one in a thousand of all."""
+    finding = only(measure(document(0), document(1, measurement(operation(lost_ios=lost)))), "LostIo")
+    assert (finding.verdict, finding.clients) == (verdict, (1,))
+    assert f"client 1: {lost} write operations were begun and never completed" in finding.message
 
 
 def test_operation_without_io_is_invalid() -> None:
@@ -225,6 +247,7 @@ def test_document_of_a_client_that_takes_no_part_is_ignored_aloud() -> None:
         (measurement(started_at=-1), "startedAt is -1"),
         (measurement(runtime=10**400), "runtime is 1000"),
         (measurement(operation(ios=-5)), "write.ios is -5"),
+        (measurement(operation(lost_ios=-5)), "write.lostIos is -5"),
         (measurement(operation(latency=latency(1).model_copy(update={"mean_nanoseconds": float("nan")}))), "is nan"),
         (measurement(operation(), operation()), "write stands there 2 times"),
         (measurement(submitters=0), "submitters is 0"),

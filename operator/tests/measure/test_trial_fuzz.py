@@ -65,6 +65,7 @@ any_operation = drawn(
     bytes=integers,
     short_ios=integers,
     dropped_ios=integers,
+    lost_ios=integers,
     latency=st.one_of(any_latency, st.just(latency(7))),
     cells=st.one_of(st.none(), any_cells),
     slices=st.one_of(st.none(), any_slices),

@@ -89,9 +89,15 @@ class Session:
         """Take in a document; false if it is of no use any more: late, double, or of an earlier epoch.
 
         Raises:
-            RefusedError: if another process has taken that client's place.
+            RefusedError: if another process has taken that client's place, or the document is another client's.
 
         """
+        if post.document.client != post.client:
+            message = (
+                f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
+                "a client posts its own document, or its I/O would count twice"
+            )
+            raise RefusedError("BadRequest", message)
         if post.epoch != self.epoch:
             return False
         client = self.roster.known(post.client, post.instance, moment.seconds)

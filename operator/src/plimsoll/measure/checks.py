@@ -35,6 +35,14 @@ LATE_CLIENT = Check(
     invalid=5,
     remedy="lengthen the ramp and look for load on the client's node",
 )
+EARLY_CLIENT = Check(
+    reason="EarlyClient",
+    what="start before the planned time",
+    unit="s",
+    suspect=1,
+    invalid=5,
+    remedy="find out why the tool cut its ramp, or what set the client's clock; it measured what was to warm up",
+)
 SHORT_RUN = Check(
     reason="ShortRun",
     what="difference between actual and requested runtime",
@@ -85,6 +93,14 @@ DROPPED_IO = Check(
     invalid=0,
     remedy="look for errors of the storage in the client's kernel log",
 )
+LOST_IO = Check(
+    reason="LostIo",
+    what="operations that never completed and were not in flight at the end, as a part of all",
+    unit="%",
+    suspect=0,
+    invalid=0.1,
+    remedy="look for errors of the storage in the client's kernel log; no latency holds what these would have taken",
+)
 NO_IO = Check(
     reason="NoIo",
     what="completed operations inside the window",
@@ -128,11 +144,11 @@ STALLED = Check(
 )
 CLIENT_STALLED = Check(
     reason="ClientStalled",
-    what="part of the window in which one client completed nothing",
+    what="part of the window in which one client completed nothing while others did",
     unit="%",
     suspect=0,
     invalid=10,
-    remedy="look at the client's node and at what its volume alone depends on; the others went on meanwhile",
+    remedy="look at the client's node and at what its volume alone depends on",
 )
 NOT_STEADY = Check(
     reason="NotSteady",
@@ -259,6 +275,7 @@ CHECKS = (
     OUTPUT_UNREADABLE,
     CLIENT_MISSING,
     LATE_CLIENT,
+    EARLY_CLIENT,
     SHORT_RUN,
     LOW_OVERLAP,
     WIDE_SPREAD,
@@ -266,6 +283,7 @@ CHECKS = (
     NOT_PREFILLED,
     SHORT_IO,
     DROPPED_IO,
+    LOST_IO,
     NO_IO,
     SERIES_INCOMPLETE,
     CLOCK_UNKNOWN,

@@ -33,12 +33,14 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.OUTPUT_UNREADABLE, _unreadable(intake.answers)),
         *evaluate(checks.CLIENT_MISSING, _missing(intake)),
         *evaluate(checks.LATE_CLIENT, _lateness(facts, measured)),
+        *evaluate(checks.EARLY_CLIENT, _earliness(facts, measured)),
         *evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
         *_judge_window(evidence.window, measured),
         *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
         *evaluate(checks.NOT_PREFILLED, _unwritten_reads(measured)),
         *evaluate(checks.SHORT_IO, _short_ios(measured)),
         *evaluate(checks.DROPPED_IO, _dropped_ios(measured)),
+        *evaluate(checks.LOST_IO, _lost_ios(measured)),
         *evaluate(checks.NO_IO, _completed(evidence)),
         *evaluate(checks.SERIES_INCOMPLETE, _missing_series(measured) if facts.windowed else ()),
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
@@ -84,6 +86,15 @@ def _lateness(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Obser
         started = item.interval.start - facts.planned_start
         launched = item.answer.document.launched_at - facts.t0_nanoseconds
         yield Observation(clients=(item.client,), value=max(started, launched) / NANOSECONDS)
+
+
+def _earliness(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
+    """Look at both times on the client's own clock; how far that is off is another check's matter."""
+    # A tool that does not run for a time has no ramp that it could cut.
+    if facts.windowed:
+        for item in measured:
+            early = facts.planned_start - item.interval.start
+            yield Observation(clients=(item.client,), value=early / NANOSECONDS)
 
 
 def _runtime_differences(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
@@ -135,6 +146,14 @@ def _dropped_ios(measured: Iterable[Measured]) -> Iterator[Observation]:
     for item, sample in _samples(measured):
         detail = f"the tool gave up {sample.dropped_ios} {sample.operation} operations"
         yield Observation(clients=(item.client,), value=sample.dropped_ios, detail=detail)
+
+
+def _lost_ios(measured: Iterable[Measured]) -> Iterator[Observation]:
+    for item, sample in _samples(measured):
+        if sample.lost_ios:
+            part = _PERCENT * sample.lost_ios / (sample.ios + sample.lost_ios)
+            detail = f"{sample.lost_ios} {sample.operation} operations were begun and never completed: {part:.3g} %"
+            yield Observation(clients=(item.client,), value=part, detail=detail)
 
 
 def _completed(evidence: Evidence) -> Iterator[Observation]:

@@ -49,12 +49,11 @@ def _stalls(standstill: Standstill | None) -> Iterator[Observation]:
 
 
 def _client_stalls(standstill: Standstill | None) -> Iterator[Observation]:
-    # Of a single client the check before has said it all.
-    if standstill is None or standstill.client_pace < LEAST_PACE or len(standstill.clients) == 1:
+    if standstill is None or standstill.client_pace < LEAST_PACE:
         return
-    for client, seconds in standstill.clients.items():
+    for client, seconds in standstill.alone.items():
         part = _PERCENT * seconds / standstill.window
-        detail = f"completed nothing in {_seconds_of(seconds, standstill.window, part)}"
+        detail = f"completed nothing while others did in {_seconds_of(seconds, standstill.window, part)}"
         yield Observation(clients=(client,), value=part, detail=detail)
 
 

@@ -59,6 +59,7 @@ def _parts(samples: Sequence[OperationSample]) -> Iterator[_Number]:
             ("bytes", sample.bytes),
             ("shortIos", sample.short_ios),
             ("droppedIos", sample.dropped_ios),
+            ("lostIos", sample.lost_ios),
             ("submissionNanoseconds", sample.submission_nanoseconds),
             ("slices.widthNanoseconds", sample.slices.width_nanoseconds if sample.slices else None),
             ("latency.count", latency.count),

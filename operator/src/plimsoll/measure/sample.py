@@ -55,6 +55,8 @@ class OperationSample(Model):
             if submitting and waiting are one, as with synchronous engines.
         short_ios: operations that transferred less than asked.
         dropped_ios: operations that the tool gave up.
+        lost_ios: operations that were begun and never completed, without as many as may still have been in flight at
+            the end; a lower bound.
 
     """
 
@@ -63,6 +65,7 @@ class OperationSample(Model):
     bytes: int
     short_ios: int = 0
     dropped_ios: int = 0
+    lost_ios: int = 0
     latency: LatencySample
     cells: Cells | None = None
     slices: LatencySlices | None = None

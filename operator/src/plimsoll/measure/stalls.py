@@ -5,6 +5,9 @@ any kind; syncs are not looked at, since no tool logs when they were done. Such 
 which began with its measuring. All clients stood still where all of them did: the length of time that lies in an empty
 cell of each, whatever the fractions of a second by which their cells are shifted against each other.
 
+A client stood still alone in what is left of its own time. The same shift makes a stall of all begin and end up to a
+cell earlier or later on each client, so what lies within one cell of such a stretch is held against nobody alone.
+
 So what is reported was certainly idle, and a stall of L seconds is reported with more than L - 2: the cells at either
 end of it may hold something. Every stall of two seconds and more is found, on each client and on all together.
 
@@ -35,6 +38,7 @@ class Standstill:
         window: seconds.
         clients: client -> seconds.
         together: seconds in which all of them did.
+        alone: client -> seconds of its own that are no part of those, nor of the edges of such a stretch.
         client_pace: operations per second that a client completes while it does not stand still, on average.
         pace: operations per second that all complete while not all stand still.
 
@@ -43,6 +47,7 @@ class Standstill:
     window: float
     clients: Mapping[int, float]
     together: float
+    alone: Mapping[int, float]
     client_pace: float
     pace: float
 
@@ -62,12 +67,17 @@ def standstill_of(measured: Collection[Measured], window: Interval) -> Standstil
         return None
     idle = {item.client: _clipped(_idle(item), window) for item in measured}
     together = reduce(_both, idle.values())
+    shared = _widened(together, _greatest_width(measured))
     ios = sum(share.within(window).ios for share in _timed(measured))
     lengths = {client: _length(stretches) for client, stretches in idle.items()}
     return Standstill(
         window=window.length / NANOSECONDS,
         clients={client: length / NANOSECONDS for client, length in lengths.items()},
         together=_length(together) / NANOSECONDS,
+        alone={
+            client: (lengths[client] - _length(_both(stretches, shared))) / NANOSECONDS
+            for client, stretches in idle.items()
+        },
         client_pace=_pace(ios, len(idle) * window.length - sum(lengths.values())),
         pace=_pace(ios, window.length - _length(together)),
     )
@@ -112,6 +122,21 @@ def _both(some: list[Interval], others: list[Interval]) -> list[Interval]:
             if rest[-1].end > stretch.end:
                 break
             rest.pop()
+    return found
+
+
+def _greatest_width(measured: Iterable[Measured]) -> int:
+    return max((share.curve.width for share in _timed(measured) if share.curve is not None), default=0)
+
+
+def _widened(stretches: Iterable[Interval], width: int) -> list[Interval]:
+    """Return the stretches with that much more at either end, those that touch as one; they are in ascending order."""
+    found = list[Interval]()
+    for stretch in stretches:
+        start = stretch.start - width
+        joins = found and found[-1].end >= start
+        first = found.pop().start if joins else start
+        found.append(Interval(start=first, end=stretch.end + width))
     return found
 
 

@@ -152,7 +152,7 @@ def _untimed(jobs: Sequence[Node]) -> Iterator[str]:
 
 
 def _incomplete(jobs: Sequence[Node]) -> Iterator[str]:
-    """Yield operations that were begun and never completed: they failed."""
+    """Yield operations that were begun and not completed: they failed, or were in flight at the end."""
     for operation in DIRECTIONS:
         issued, timed = _issued(jobs, operation), _timed(jobs, operation)
         if timed < issued:
@@ -165,6 +165,16 @@ def _issued(jobs: Sequence[Node], operation: Operation) -> int:
 
 def _timed(jobs: Sequence[Node], operation: Operation) -> int:
     return sum(job.child(operation).child("lat_ns").count("N") for job in jobs)
+
+
+def _lost(job: Node, operation: Operation, depth: int) -> int:
+    """Return how many operations of a job are sure to be lost; of a job that timed none, another message says why.
+
+    As many as the job keeps in flight may be left of those that were begun. Those that were in flight when the ramp
+    ended are timed and do not count as begun; they can hide as many more.
+    """
+    issued, timed = _issued([job], operation), _timed([job], operation)
+    return max(0, issued - timed - depth) if timed else 0
 
 
 def _span(job: Node, printed_at: int) -> _Span:
@@ -228,6 +238,7 @@ def _sample(jobs: Sequence[Node], operation: Operation, parameters: FioParameter
         bytes=min(sum(direction.count("io_bytes") for direction in directions), latency.count * parameters.block_size),
         short_ios=sum(direction.count("short_ios") for direction in directions),
         dropped_ios=sum(direction.count("drop_ios") for direction in directions),
+        lost_ios=sum(_lost(job, operation, parameters.io_depth) for job in jobs),
         latency=latency,
         submission_nanoseconds=None if parameters.engine.is_synchronous else _submission(directions),
     )
