@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection
-from plimsoll.agent.host import Host
-from plimsoll.agent.observation import Observation
+from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.readings import Host
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.agent.host import Host
+from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.run import Precondition

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.compare import EXIT_OF
-from plimsoll.measure.conclusion import Conclusion
-from plimsoll.measure.metrics import Metric
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
 from support.repeated import result, steady, trials_of
 
 

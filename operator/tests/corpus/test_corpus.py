@@ -12,7 +12,7 @@ from corpus.session_case import conduct
 from corpus.trial_case import SECOND, Measured, measure
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Summary, Trial
-from plimsoll.measure.checks import CHECKS, NO_TRIAL_COUNTS
+from plimsoll.measure.checking.checks import CHECKS, NO_TRIAL_COUNTS
 from plimsoll.measure.trial import TrialNumbers
 
 PATHS = case_file.paths()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checks import NOT_STEADY
+from plimsoll.measure.checking.checks import NOT_STEADY
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
 from plimsoll.measure.series import Share

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from plimsoll.agent.host import Host
+from plimsoll.agent.host.readings import Host
 
 AGENT = 7
 

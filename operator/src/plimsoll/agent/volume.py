@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from plimsoll.agent.mounts import mount_of, read_mounts
+from plimsoll.agent.host.mounts import mount_of, read_mounts
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 
 ALIGNMENT = 2**20

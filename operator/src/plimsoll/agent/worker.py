@@ -11,10 +11,10 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from plimsoll.agent import process
-from plimsoll.agent.facts import host_facts, volume_facts
-from plimsoll.agent.host import Host
-from plimsoll.agent.observation import Observation
-from plimsoll.agent.open_files import Identity, identify
+from plimsoll.agent.host.facts import host_facts, volume_facts
+from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.open_files import Identity, identify
+from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import Volume, VolumeError
 from plimsoll.api.run import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement

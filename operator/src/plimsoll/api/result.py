@@ -174,7 +174,7 @@ class Finding(Model):
     """One check that did not hold.
 
     Attributes:
-        reason: CamelCase, from the closed list of `plimsoll.measure.checks`.
+        reason: CamelCase, from the closed list of `plimsoll.measure.checking.checks`.
         verdict: what it makes of the trial.
         message: the measured value, the limit, and what to do.
 

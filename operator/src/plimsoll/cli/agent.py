@@ -10,8 +10,8 @@ import click
 
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection
-from plimsoll.agent.host import Host
-from plimsoll.agent.mounts import OWN_TABLE
+from plimsoll.agent.host.mounts import OWN_TABLE
+from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
 from plimsoll.agent.worker import Worker
 from plimsoll.cli.termination import LastError, write_last_words

@@ -12,9 +12,9 @@ from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.likeness import Likeness, likeness_of
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.measure.comparison import Comparison, compare
-from plimsoll.measure.conclusion import Conclusion
-from plimsoll.measure.matching import Matching, match_points
+from plimsoll.measure.compare.comparison import Comparison, compare
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.matching import Matching, match_points
 
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
 

@@ -11,10 +11,10 @@ from rich.text import Text
 from plimsoll.api.duration import format_duration
 from plimsoll.cli.fitted import NONE, Column, FittedTable, text_of
 from plimsoll.cli.likeness import Likeness
-from plimsoll.measure.comparison import Comparison, MetricComparison, PointComparison
-from plimsoll.measure.conclusion import Conclusion
-from plimsoll.measure.metrics import Metric
-from plimsoll.measure.sides import Side
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.sides import Side
 
 _COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}
 _MEBIBYTE = 2**20

@@ -13,10 +13,10 @@ from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_
 from plimsoll.cli.likeness import likeness_of
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.measure.inference import MINIMUM_TRIALS
-from plimsoll.measure.matching import match_points
-from plimsoll.measure.metrics import Rule
-from plimsoll.measure.noise import MetricNoise, noise_of
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS
+from plimsoll.measure.compare.matching import match_points
+from plimsoll.measure.compare.metrics import Rule
+from plimsoll.measure.compare.noise import MetricNoise, noise_of
 
 _MOST_TRIALS = 1000
 

@@ -14,7 +14,7 @@ from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.rows import Row, rows
 from plimsoll.cli.source import load_results
 from plimsoll.cli.table import results_table
-from plimsoll.measure.check import verdict_of
+from plimsoll.measure.checking.check import verdict_of
 
 
 @click.command()

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from plimsoll.measure.metrics import DEFAULT_GATES, Metric, Rule
+from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, Rule
 
 _DEFAULT = Rule()
 _PERCENT = 100

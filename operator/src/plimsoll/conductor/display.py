@@ -6,7 +6,7 @@ from plimsoll.api.duration import format_duration
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus, Statistic
 from plimsoll.api.status import ResultDisplay
-from plimsoll.measure.reasons import reasons_of
+from plimsoll.measure.checking.reasons import reasons_of
 
 _MAX_CHARACTERS = 64
 _MEBIBYTE = 2**20

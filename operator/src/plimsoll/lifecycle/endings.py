@@ -10,7 +10,7 @@ from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import Refusal, remedy_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.measure.reasons import main_reasons
+from plimsoll.measure.checking.reasons import main_reasons
 from plimsoll.plan.document import Plan
 
 _NAMED = 3

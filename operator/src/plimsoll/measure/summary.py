@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
-from plimsoll.measure import checks
-from plimsoll.measure.check import Observation, evaluate, verdict_of
+from plimsoll.measure.checking import checks
+from plimsoll.measure.checking.check import Observation, evaluate, verdict_of
 from plimsoll.measure.latency import PERCENTILES, merge_latencies
 from plimsoll.measure.statistics import describe
 from plimsoll.measure.wording import passes_text, quote

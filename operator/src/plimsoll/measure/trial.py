@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import ClientSummary, Finding, OperationResult, Stalls, Window
-from plimsoll.measure.check import verdict_of
-from plimsoll.measure.evidence import Evidence
-from plimsoll.measure.hosts import host_summary
+from plimsoll.measure.checking.check import verdict_of
+from plimsoll.measure.checking.evidence import Evidence
+from plimsoll.measure.checking.hosts import host_summary
+from plimsoll.measure.checking.judge import judge
 from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
-from plimsoll.measure.judge import judge
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument

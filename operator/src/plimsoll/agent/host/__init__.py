@@ -1,0 +1,1 @@
+"""What the host did while a client measured, and what the client's tool had open."""

@@ -1,0 +1,198 @@
+"""The control group that this process is in: what it may use, and what it has used.
+
+Version 2 and version 1 of the interface, as the kernel's `admin-guide/cgroup-v2` and `admin-guide/cgroup-v1` describe
+them. In a pod the group is the container's. Elsewhere it often holds much more than one client, and then its counters
+say nothing about the client: see `Group.is_own`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from plimsoll.agent.host.mounts import Mount, read_mounts
+
+_MICROSECOND = 1000
+_UNIFIED = "cgroup2"
+_SYS = PurePosixPath("/sys")
+_UNLIMITED_BYTES = 2**60
+"""Version 1 has no word for "no limit": it shows the largest number of bytes that whole pages can make."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """This process's group in one hierarchy. `top` is the highest directory of it that can be seen."""
+
+    directory: Path
+    top: Path
+
+    def levels(self) -> Iterator[Path]:
+        """Go over the group and those around it: each of them limits it."""
+        yield self.directory
+        if self.directory != self.top:
+            for parent in self.directory.parents:
+                yield parent
+                if parent == self.top:
+                    return
+
+    def is_own(self, proc: Path) -> bool:
+        """Tell whether it holds this process, those below and those above it, and nobody else.
+
+        Those above only wait: an init process in a container. The conductor of a local run is not above its agents.
+        """
+        with suppress(OSError, ValueError, IndexError):
+            own = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
+            above = set(_lineage(proc, own))
+            members = [int(line) for line in (self.directory / "cgroup.procs").read_text().split()]
+            return bool(members) and all(pid in above or own in _lineage(proc, pid) for pid in members)
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupCounters:
+    """What a group had used when it was read; nanoseconds of processor time, bytes; absent if unreadable."""
+
+    cpu: int | None = None
+    throttled_periods: int | None = None
+    throttled: int | None = None
+    memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cgroup:
+    """This process's group, for each controller the one in charge; absent if there is none.
+
+    Attributes:
+        unified: the files are those of version 2, and all three groups are one.
+
+    """
+
+    unified: bool
+    cpu: Group | None = None
+    accounting: Group | None = None
+    memory: Group | None = None
+
+    def own(self, proc: Path) -> "Cgroup":
+        """Return it without the groups that hold others too."""
+
+        def own(group: Group | None) -> Group | None:
+            return group if group is not None and group.is_own(proc) else None
+
+        return Cgroup(unified=self.unified, cpu=own(self.cpu), accounting=own(self.accounting), memory=own(self.memory))
+
+    def processors(self) -> float | None:
+        """Return how many processors it may use; None without a quota."""
+        quota = _unified_quota if self.unified else _quota
+        return min(_limits(self.cpu, quota), default=None)
+
+    def memory_limit(self) -> int | None:
+        """Return how many bytes it may use; None without a limit."""
+        name = "memory.max" if self.unified else "memory.limit_in_bytes"
+        limits = _limits(self.memory, lambda level: _number(level / name))
+        return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
+
+    def read(self) -> CgroupCounters:
+        """Return its counters now."""
+        stat = _table(self.cpu.directory / "cpu.stat") if self.cpu else {}
+        memory = self.memory.directory if self.memory else None
+        if self.unified:
+            return CgroupCounters(
+                cpu=_scaled(stat.get("usage_usec")),
+                throttled_periods=stat.get("nr_throttled"),
+                throttled=_scaled(stat.get("throttled_usec")),
+                memory=_number(memory / "memory.current") if memory else None,
+            )
+        return CgroupCounters(
+            cpu=_number(self.accounting.directory / "cpuacct.usage") if self.accounting else None,
+            throttled_periods=stat.get("nr_throttled"),
+            throttled=stat.get("throttled_time"),
+            memory=_number(memory / "memory.usage_in_bytes") if memory else None,
+        )
+
+
+def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
+    """Return this process's group, or None if none can be seen. `sys` is where /sys is mounted.
+
+    With both versions in use, version 1 is in charge of processors and memory if it has them.
+    """
+    try:
+        paths = _paths((proc / "self/cgroup").read_text())
+        mounts = read_mounts(proc / "self/mountinfo")
+    except (OSError, ValueError):
+        return None
+    found = {name: _find(name, paths, mounts, sys) for name in ("cpu", "cpuacct", "memory")}
+    if any(found.values()):
+        return Cgroup(unified=False, cpu=found["cpu"], accounting=found["cpuacct"], memory=found["memory"])
+    group = _find("", paths, mounts, sys)
+    return Cgroup(unified=True, cpu=group, accounting=group, memory=group) if group else None
+
+
+def _paths(text: str) -> Mapping[str, PurePosixPath]:
+    """Return where in the hierarchy of each controller this process is; that of version 2 has an empty name."""
+    lines = (line.split(":", maxsplit=2) for line in text.splitlines() if line.count(":") > 1)
+    return {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
+
+
+def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[Mount], sys: Path) -> Group | None:
+    path = paths.get(controller)
+    mount = next((mount for mount in mounts if _is_hierarchy(mount, controller)), None)
+    if path is None or mount is None:
+        return None
+    top = sys / mount.point.relative_to(_SYS)
+    inside = path.is_relative_to(mount.root) and ".." not in path.parts
+    # A container sees its own group alone: then what is mounted is the group, whatever its path is called outside.
+    return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
+
+
+def _is_hierarchy(mount: Mount, controller: str) -> bool:
+    if not mount.point.is_relative_to(_SYS):
+        return False
+    if controller:
+        return mount.file_system == "cgroup" and controller in mount.options
+    return mount.file_system == _UNIFIED
+
+
+def _limits(group: Group | None, limit: Callable[[Path], float | None]) -> list[float]:
+    found = (limit(level) for level in group.levels()) if group else ()
+    return [value for value in found if value is not None]
+
+
+def _unified_quota(level: Path) -> float | None:
+    with suppress(OSError, ValueError, ZeroDivisionError):
+        quota, period = (level / "cpu.max").read_text().split()
+        return int(quota) / int(period)
+    return None
+
+
+def _quota(level: Path) -> float | None:
+    quota, period = _number(level / "cpu.cfs_quota_us"), _number(level / "cpu.cfs_period_us")
+    return quota / period if quota and period and quota > 0 else None
+
+
+def _number(path: Path) -> int | None:
+    with suppress(OSError, ValueError):
+        return int(path.read_text())
+    return None
+
+
+def _scaled(microseconds: int | None) -> int | None:
+    return None if microseconds is None else microseconds * _MICROSECOND
+
+
+def _table(path: Path) -> Mapping[str, int]:
+    with suppress(OSError, ValueError):
+        return {name: int(value) for name, value in (line.split() for line in path.read_text().splitlines())}
+    return {}
+
+
+def _lineage(proc: Path, pid: int) -> Iterator[int]:
+    """Go from a process to its parent and on, up to where this namespace ends.
+
+    Raises:
+        OSError: a process of them is gone.
+
+    """
+    while pid > 0:
+        yield pid
+        # The name in parentheses may hold blanks and parentheses of its own.
+        pid = int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,66 @@
+"""Watching the host and the tool while one trial runs."""
+
+import time
+
+from plimsoll.agent.host.open_files import Identity, OpenFiles
+from plimsoll.agent.host.readings import Host, Snapshot
+from plimsoll.agent.host.use import host_use
+from plimsoll.measure.sample import HostUse, Measurement
+
+MAX_SNAPSHOTS = 1024
+"""Of a longer trial every other snapshot goes: its ends are then known to a thousandth of its length."""
+
+
+class Observation:
+    """What is seen of one trial.
+
+    Its first snapshot is taken when it is made, which is before T0: nothing stands between T0 and the tool's start.
+    """
+
+    def __init__(self, host: Host, data_set: Identity | None, *, work_directory: str) -> None:
+        """Watch this host, and the tool's files if it has a data set."""
+        self._host = host
+        self._device = data_set.block_device if data_set else None
+        self._files = OpenFiles(data_set, work_directory=work_directory, proc=host.proc) if data_set else None
+        cgroup = host.cgroup()
+        self._bounds = host.bounds(cgroup)
+        self._own_cgroup = cgroup.own(host.proc) if cgroup else None
+        self._snapshots: list[Snapshot] = []
+        self._stride = 1
+        self._looks = 0
+        self._take_snapshot()
+
+    def look(self, pid: int) -> None:
+        """Look at the host and at the tool, which runs as process `pid`. To be called about every second."""
+        self._looks += 1
+        if self._looks % self._stride == 0:
+            self._take_snapshot()
+        if self._files is not None:
+            self._files.look(pid)
+
+    def end(self) -> None:
+        """Look at the host for the last time. To be called when the tool has ended."""
+        self._take_snapshot()
+
+    def host_use(self, measurement: Measurement | None) -> HostUse | None:
+        """Return what the host did in the measured part; None if there was none, or it was not seen as a whole."""
+        if measurement is None or self._bounds is None:
+            return None
+        start = measurement.started_at
+        return host_use(
+            self._bounds, self._snapshots, start=start, end=start + measurement.runtime, device=self._device
+        )
+
+    @property
+    def foreign_target(self) -> str:
+        """What the tool had open instead of the data set; empty if it had that, or nobody could look."""
+        return self._files.foreign_target if self._files else ""
+
+    def _take_snapshot(self) -> None:
+        snapshot = self._host.snapshot(time.time_ns(), cgroup=self._own_cgroup, device=self._device)
+        if snapshot is None:
+            return
+        if len(self._snapshots) >= MAX_SNAPSHOTS:
+            del self._snapshots[1::2]
+            self._stride *= 2
+        self._snapshots.append(snapshot)

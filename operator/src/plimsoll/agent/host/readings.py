@@ -1,0 +1,189 @@
+"""Reading what the kernel counts of this host: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`.
+
+A reading is a handful of small files and costs a fraction of a millisecond: nothing here may weigh on what is measured.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll.agent.host.cgroup import Cgroup, CgroupCounters, find_cgroup
+
+_IDLE = (3, 4)
+"""Columns of a line of /proc/stat in which a processor did nothing: idle, and idle while I/O was under way."""
+_ACCOUNTED = 8
+"""Columns that add up to all time; guests' time, which follows, is within user time."""
+
+_KIBIBYTE = 1024
+_MEGABIT = 10**6 // 8
+_LOOPBACK = "lo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Bytes that an interface has received and sent since it is there."""
+
+    received: int
+    sent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCounters:
+    """What a block device has done since it is there (the kernel's `block/stat`).
+
+    Attributes:
+        read_sectors: of 512 bytes.
+        busy: milliseconds in which it had something to do.
+        waiting: milliseconds that its operations took, added up.
+
+    """
+
+    read_sectors: int
+    written_sectors: int
+    busy: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that is counted, at one time.
+
+    Attributes:
+        at: Unix nanoseconds.
+        busy: clock ticks that the node's processors have worked, or that a hypervisor has withheld from them.
+        idle: clock ticks that they have not; of a processor that waits for I/O it may go back a little.
+        interfaces: by name, without the loopback.
+        cgroup: of the client's own group; all absent if it has none.
+
+    """
+
+    at: int
+    busy: int
+    idle: int
+    memory_total: int
+    memory_available: int
+    interfaces: Mapping[str, Traffic]
+    cgroup: CgroupCounters
+    device: DeviceCounters | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What does not change while a client measures.
+
+    Attributes:
+        processors: of the node.
+        usable: processors that the client may use at most; None if all.
+        memory: bytes that it may use; None without a limit.
+        physical: names of the interfaces that are hardware.
+        link: bytes per second that those can carry together in one direction; None if they do not tell.
+
+    """
+
+    processors: int
+    usable: float | None
+    memory: int | None
+    physical: frozenset[str]
+    link: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """This host, through its `/proc` and `/sys`."""
+
+    proc: Path = Path("/proc")
+    sys: Path = Path("/sys")
+
+    def cgroup(self) -> Cgroup | None:
+        """Return the control group of this process."""
+        return find_cgroup(self.proc, self.sys)
+
+    def bounds(self, cgroup: Cgroup | None) -> Bounds | None:
+        """Return what limits this process, or None if that cannot be read."""
+        with suppress(OSError, ValueError, IndexError):
+            stat = (self.proc / "stat").read_text().splitlines()
+            processors = sum(line.startswith("cpu") for line in stat) - 1
+            pinned = self._processors_allowed()
+            quota = cgroup.processors() if cgroup else None
+            limits = [quota, pinned if pinned != processors else None]
+            physical = self._physical_interfaces()
+            speeds = [speed for speed in map(self._speed, physical) if speed is not None]
+            return Bounds(
+                processors=processors,
+                usable=min((limit for limit in limits if limit is not None), default=None),
+                memory=cgroup.memory_limit() if cgroup else None,
+                physical=physical,
+                link=sum(speeds) * _MEGABIT if speeds else None,
+            )
+        return None
+
+    def snapshot(self, at: int, *, cgroup: Cgroup | None, device: str | None) -> Snapshot | None:
+        """Return all counters now, which is `at`; None if one that every Linux has cannot be read.
+
+        Args:
+            at: Unix nanoseconds.
+            cgroup: the client's own groups.
+            device: `major:minor` of the block device below the data set.
+
+        """
+        with suppress(OSError, ValueError, LookupError):
+            busy, idle = self._processor_times()
+            memory = self._memory()
+            return Snapshot(
+                at=at,
+                busy=busy,
+                idle=idle,
+                memory_total=memory["MemTotal"],
+                memory_available=memory["MemAvailable"],
+                interfaces=self._interfaces(),
+                cgroup=cgroup.read() if cgroup else CgroupCounters(),
+                device=self._device(device) if device else None,
+            )
+        return None
+
+    def _processor_times(self) -> tuple[int, int]:
+        with (self.proc / "stat").open() as file:
+            ticks = [int(text) for text in file.readline().split()[1 : 1 + _ACCOUNTED]]
+        idle = sum(ticks[column] for column in _IDLE)
+        return sum(ticks) - idle, idle
+
+    def _processors_allowed(self) -> int | None:
+        """Return how many processors this process is pinned to, as a static CPU manager does (`proc_pid_status(5)`)."""
+        lines = (self.proc / "self/status").read_text().splitlines()
+        masks = (line.split()[1] for line in lines if line.startswith("Cpus_allowed:"))
+        return next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
+
+    def _memory(self) -> Mapping[str, int]:
+        with (self.proc / "meminfo").open() as file:
+            # MemTotal, MemFree and MemAvailable come first.
+            lines = (file.readline().split() for _ in range(3))
+            return {line[0].rstrip(":"): int(line[1]) * _KIBIBYTE for line in lines}
+
+    def _interfaces(self) -> Mapping[str, Traffic]:
+        _, _, *lines = (self.proc / "net/dev").read_text().splitlines()
+        named = ((name.strip(), counters.split()) for name, _, counters in (line.partition(":") for line in lines))
+        return {
+            name: Traffic(received=int(counters[0]), sent=int(counters[8]))
+            for name, counters in named
+            if name != _LOOPBACK
+        }
+
+    def _device(self, number: str) -> DeviceCounters | None:
+        with suppress(OSError, ValueError, IndexError):
+            counters = [int(text) for text in (self.sys / "dev/block" / number / "stat").read_text().split()]
+            return DeviceCounters(
+                read_sectors=counters[2], written_sectors=counters[6], busy=counters[9], waiting=counters[10]
+            )
+        return None
+
+    def _physical_interfaces(self) -> frozenset[str]:
+        """Return those with a device behind them: a veth, bridge or bond only passes on what they carry."""
+        return frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
+
+    def _speed(self, interface: str) -> int | None:
+        """Return megabits per second; None if it does not know or has no link."""
+        with suppress(OSError, ValueError):
+            speed = int((self.sys / "class/net" / interface / "speed").read_text())
+            return speed if speed > 0 else None
+        return None

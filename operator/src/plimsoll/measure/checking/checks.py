@@ -1,0 +1,325 @@
+"""Every check that a number has to pass, with its limits and what to do when it does not hold.
+
+This table is the only place with limits, but for those of SNIA's criterion, which are part of a formula (`steady`); the
+documentation of the checks is generated from it. What the values are is the business of `judge`, `load`, `hosts` and
+`summary`.
+"""
+
+from collections.abc import Sequence
+
+from plimsoll.measure.checking.check import Check, Direction
+
+TOOL_FAILED = Check(
+    reason="ToolFailed",
+    what="errors of the tool",
+    invalid=0,
+    remedy="read the tool's message; it did not do what it was asked to",
+)
+OUTPUT_UNREADABLE = Check(
+    reason="OutputUnreadable",
+    what="documents of the tool that cannot be read",
+    invalid=0,
+    remedy="check the tool's version and its raw output; report it as a bug if the version is a supported one",
+)
+CLIENT_MISSING = Check(
+    reason="ClientMissing",
+    what="planned clients without an answer",
+    invalid=0,
+    remedy="look at the client's pod and node; what the others did is not what was asked for",
+)
+LATE_CLIENT = Check(
+    reason="LateClient",
+    what="start after the planned time",
+    unit="s",
+    suspect=1,
+    invalid=5,
+    remedy="lengthen the ramp and look for load on the client's node",
+)
+EARLY_CLIENT = Check(
+    reason="EarlyClient",
+    what="start before the planned time",
+    unit="s",
+    suspect=1,
+    invalid=5,
+    remedy="find out why the tool cut its ramp, or what set the client's clock; it measured what was to warm up",
+)
+SHORT_RUN = Check(
+    reason="ShortRun",
+    what="difference between actual and requested runtime",
+    unit="%",
+    suspect=1,
+    invalid=10,
+    remedy="find out why the tool ended early or overran: an error, a signal, a stall at the end",
+)
+LOW_OVERLAP = Check(
+    reason="LowOverlap",
+    what="part of the mean runtime in which all clients measured",
+    suspect=0.98,
+    invalid=0.90,
+    direction=Direction.BELOW,
+    remedy=(
+        "lengthen the ramp and the runtime, or find what delays the clients; rates are those of the common window, "
+        "but latencies those of each client's whole run"
+    ),
+)
+WIDE_SPREAD = Check(
+    reason="WideSpread",
+    what="time between the first and the last client's start",
+    unit="s",
+    suspect=1,
+    remedy="lengthen the ramp and look for load on the late clients' nodes",
+)
+TOOL_TOO_OLD = Check(
+    reason="ToolTooOld",
+    what="starts that were estimated because the tool does not tell its own",
+    suspect=0,
+    remedy="use a newer version of the tool (fio 3.36 or later)",
+)
+NOT_PREFILLED = Check(
+    reason="NotPrefilled",
+    what="clients that read a data set which was not written before",
+    suspect=0,
+    remedy="set prepare.prefill: true; extents that were never written are answered without reading anything",
+)
+SHORT_IO = Check(
+    reason="ShortIo",
+    what="operations that transferred less than asked",
+    suspect=0,
+    remedy="check that the data set is fully written and not smaller than the tool was told",
+)
+DROPPED_IO = Check(
+    reason="DroppedIo",
+    what="operations that the tool gave up",
+    invalid=0,
+    remedy="look for errors of the storage in the client's kernel log",
+)
+LOST_IO = Check(
+    reason="LostIo",
+    what="operations that never completed and were not in flight at the end, as a part of all",
+    unit="%",
+    suspect=0,
+    invalid=0.1,
+    remedy="look for errors of the storage in the client's kernel log; no latency holds what these would have taken",
+)
+NO_IO = Check(
+    reason="NoIo",
+    what="completed operations inside the window",
+    invalid=1,
+    direction=Direction.BELOW,
+    remedy="look for a stalled cluster or a tool that did something else; a longer runtime helps very slow storage",
+)
+SERIES_INCOMPLETE = Check(
+    reason="SeriesIncomplete",
+    what="operations without a complete series over time",
+    suspect=0,
+    remedy="the client's mean rate was used inside the window, which hides stalls; check the tool's logs",
+)
+CLOCK_UNKNOWN = Check(
+    reason="ClockUnknown",
+    what="clients whose clock was not compared",
+    suspect=0,
+    remedy="check the connection between conductor and client; without it the window rests on trust",
+)
+CLOCK_OFFSET = Check(
+    reason="ClockOffset",
+    what="certain difference between the client's clock and the conductor's",
+    unit="ms",
+    suspect=10,
+    invalid=50,
+    remedy="synchronise the nodes' clocks (chrony, ntp)",
+)
+HISTOGRAM_MISMATCH = Check(
+    reason="HistogramMismatch",
+    what="operations whose latency histogram does not hold exactly the operations done",
+    invalid=0,
+    remedy="check the tool's version and its raw output; its percentiles would be of something else",
+)
+STALLED = Check(
+    reason="Stalled",
+    what="part of the window in which no client completed anything",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="look for what stopped the storage just then: peering, slow operations, a full device, a lost path",
+)
+CLIENT_STALLED = Check(
+    reason="ClientStalled",
+    what="part of the window in which one client completed nothing while others did",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="look at the client's node and at what its volume alone depends on",
+)
+NOT_STEADY = Check(
+    reason="NotSteady",
+    what="rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the mean",
+    suspect=0,
+    remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was taken",
+)
+TOO_FEW_SAMPLES = Check(
+    reason="TooFewSamples",
+    what="timed operations of one kind",
+    suspect=1000,
+    direction=Direction.BELOW,
+    remedy="lengthen the runtime; with fewer than 10 operations beyond it the 99th percentile is absent",
+)
+SUBMISSION_BOUND = Check(
+    reason="SubmissionBound",
+    what="part of the time that the tool's threads spent in submitting",
+    unit="%",
+    suspect=90,
+    remedy="use direct I/O or more jobs; a submission that blocks keeps the queue from being as deep as asked",
+)
+LITTLES_LAW = Check(
+    reason="LittlesLaw",
+    what="difference between the operations in flight, as rate and latency give them, and those asked for",
+    unit="%",
+    suspect=5,
+    remedy="give the client more processor time or the tool more jobs; the load was not the one that was asked for",
+)
+HOST_UNKNOWN = Check(
+    reason="HostUnknown",
+    what="clients whose host, or whose block device, could not be observed",
+    suspect=0,
+    remedy="see the agent's log and whether /proc shows it its node; whether the client was the limit is not known",
+)
+CLIENT_THROTTLED = Check(
+    reason="ClientThrottled",
+    what="time for which its CPU quota stopped the client, as a part of the measured time",
+    unit="%",
+    suspect=0,
+    invalid=10,
+    remedy="raise or remove the CPU limit in spec.clients.resources",
+)
+CLIENT_CPU_SATURATED = Check(
+    reason="ClientCpuSaturated",
+    what="processors that the client used, as a part of those it may use",
+    unit="%",
+    suspect=90,
+    remedy="give the clients more processors, or share the load among more clients",
+)
+NODE_CPU_SATURATED = Check(
+    reason="NodeCpuSaturated",
+    what="part of the time in which the node's processors were busy",
+    unit="%",
+    suspect=90,
+    remedy="spread the clients over more nodes or keep other load away; latencies include waiting for a processor",
+)
+NODE_MEMORY_SHORT = Check(
+    reason="NodeMemoryShort",
+    what="part of the node's memory that was still available",
+    unit="%",
+    suspect=5,
+    direction=Direction.BELOW,
+    remedy="free memory on the node or use another; the kernel's search for free pages delays I/O",
+)
+NETWORK_BOUND = Check(
+    reason="NetworkBound",
+    what="traffic in one direction, as a part of what the network can carry",
+    unit="%",
+    suspect=90,
+    remedy="spread the clients over more nodes or use a faster network; the rate is the network's, not the storage's",
+)
+FASTER_THAN_NETWORK = Check(
+    reason="FasterThanNetwork",
+    what="reads of the clients of one node, as a part of what spec.clients.networkBytesPerSecond says it can receive",
+    unit="%",
+    invalid=105,
+    remedy="use direct I/O, prefill, and data sets larger than any cache; or correct the figure",
+)
+CACHE_SIZED = Check(
+    reason="CacheSized",
+    what="data sets of the clients of one node, as a multiple of its memory, where I/O goes through the page cache",
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="use direct I/O or larger volumes; the node's memory answers what it can hold",
+)
+WRONG_DEVICE = Check(
+    reason="WrongDevice",
+    what="clients whose tool had something else open than the client's volume",
+    invalid=0,
+    remedy="check that the volume is mounted or mapped where the tool expects it",
+)
+DEVICE_BYPASSED = Check(
+    reason="DeviceBypassed",
+    what="part of the direct I/O that the block device below the data set saw",
+    unit="%",
+    suspect=90,
+    invalid=50,
+    direction=Direction.BELOW,
+    remedy="look for a cache, a hole in the file or another device between the tool and the volume",
+)
+NO_TRIAL_COUNTS = Check(
+    reason="NoTrialCounts",
+    what="repetitions that count",
+    invalid=1,
+    direction=Direction.BELOW,
+    remedy="remove the causes that the trials name, then run again",
+)
+PASSES_MISSING = Check(
+    reason="PassesMissing",
+    what="planned repetitions that do not count",
+    suspect=0,
+    remedy="the numbers rest on the others; remove the causes, then run again",
+)
+UNREPLICATED = Check(
+    reason="Unreplicated",
+    what="repetitions that count, where more were planned",
+    suspect=2,
+    direction=Direction.BELOW,
+    remedy="one trial says nothing about how far the next would differ; run again",
+)
+
+CHECKS = (
+    TOOL_FAILED,
+    OUTPUT_UNREADABLE,
+    CLIENT_MISSING,
+    LATE_CLIENT,
+    EARLY_CLIENT,
+    SHORT_RUN,
+    LOW_OVERLAP,
+    WIDE_SPREAD,
+    TOOL_TOO_OLD,
+    NOT_PREFILLED,
+    SHORT_IO,
+    DROPPED_IO,
+    LOST_IO,
+    NO_IO,
+    SERIES_INCOMPLETE,
+    CLOCK_UNKNOWN,
+    CLOCK_OFFSET,
+    HISTOGRAM_MISMATCH,
+    STALLED,
+    CLIENT_STALLED,
+    NOT_STEADY,
+    TOO_FEW_SAMPLES,
+    SUBMISSION_BOUND,
+    LITTLES_LAW,
+    HOST_UNKNOWN,
+    CLIENT_THROTTLED,
+    CLIENT_CPU_SATURATED,
+    NODE_CPU_SATURATED,
+    NODE_MEMORY_SHORT,
+    NETWORK_BOUND,
+    FASTER_THAN_NETWORK,
+    CACHE_SIZED,
+    WRONG_DEVICE,
+    DEVICE_BYPASSED,
+    NO_TRIAL_COUNTS,
+    PASSES_MISSING,
+    UNREPLICATED,
+)
+
+
+def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
+    """Return the table of checks as Markdown, for the documentation."""
+    rows = [
+        "| Reason | What is measured | Suspect | Invalid | What to do |",
+        "|---|---|---|---|---|",
+        *(
+            f"| `{check.reason}` | {check.what} | {check.limit_text(check.suspect)} "
+            f"| {check.limit_text(check.invalid)} | {check.remedy} |"
+            for check in checks
+        ),
+    ]
+    return "\n".join(rows) + "\n"

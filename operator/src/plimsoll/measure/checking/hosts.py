@@ -1,0 +1,207 @@
+"""Whether the clients' hosts were the limit, and whether the I/O went where it was meant to go.
+
+What an agent could not observe is absent: a local process, for one, has no cgroup of its own. Such a check is not made;
+what an agent always can observe, and did not, is a finding itself.
+
+Bytes that a block device moved are those of the whole observed time, which contains the measured part, and of all its
+users. So they can only be more than those of the tool, unless something answered in the device's place.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+
+from plimsoll.api.names import Operation
+from plimsoll.api.result import Finding, HostSummary
+from plimsoll.measure.checking import checks
+from plimsoll.measure.checking.check import Observation, evaluate
+from plimsoll.measure.checking.evidence import Evidence
+from plimsoll.measure.intake import Measured
+from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse
+from plimsoll.measure.series import add
+from plimsoll.measure.window import Interval
+from plimsoll.measure.wording import number_text, quote
+
+_DATA = (Operation.READ, Operation.WRITE)
+_NODE_CHARACTERS = 80
+_WORDS_CHARACTERS = 200
+_DECIMALS = 4
+_PERCENT = 100
+
+Observed = tuple[Measured, HostUse]
+
+
+def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return what does not hold, in the order of the table of checks."""
+    measured = evidence.measured
+    known = [(item, host) for item in measured if (host := item.answer.host) is not None]
+    return (
+        *evaluate(checks.HOST_UNKNOWN, _unknown(measured)),
+        *evaluate(checks.CLIENT_THROTTLED, _throttled(known)),
+        *evaluate(checks.CLIENT_CPU_SATURATED, _processors(known)),
+        *evaluate(checks.NODE_CPU_SATURATED, _busy_nodes(known)),
+        *evaluate(checks.NODE_MEMORY_SHORT, _available_memory(known)),
+        *evaluate(checks.NETWORK_BOUND, [*_links(known), *_carried(evidence)]),
+        *evaluate(checks.FASTER_THAN_NETWORK, _reads_carried(evidence)),
+        *evaluate(checks.CACHE_SIZED, _cached(known)),
+        *evaluate(checks.WRONG_DEVICE, _foreign(measured)),
+        *evaluate(checks.DEVICE_BYPASSED, _seen_by_devices(known)),
+    )
+
+
+def host_summary(host: HostUse) -> HostSummary:
+    """Return what stands in the result."""
+    device = host.device
+    return HostSummary(
+        cpu=_short(host.cpu.used),
+        cpu_limit=_short(host.cpu.limit),
+        throttled_seconds=_short(host.cpu.throttled_seconds),
+        node_cpu_busy=round(host.cpu.node_busy, _DECIMALS),
+        memory_bytes=host.memory.used,
+        received_bytes_per_second=round(host.network.received),
+        sent_bytes_per_second=round(host.network.sent),
+        device_read_bytes_per_second=round(device.read) if device else None,
+        device_written_bytes_per_second=round(device.written) if device else None,
+        device_busy=min(1.0, round(device.busy, _DECIMALS)) if device else None,
+        device_queue=round(device.queue, _DECIMALS) if device else None,
+    )
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, _DECIMALS)
+
+
+def _unknown(measured: Iterable[Measured]) -> Iterator[Observation]:
+    for item in measured:
+        host = item.answer.host
+        if host is None:
+            yield Observation(clients=(item.client,), value=1, detail="its host was not observed")
+        elif host.device is not None and _is_silent(host.device) and _direct_bytes(item):
+            detail = f"the kernel keeps no statistics of its block device {quote(host.device.number, 20)}"
+            yield Observation(clients=(item.client,), value=1, detail=detail)
+
+
+def _is_silent(device: DeviceUse) -> bool:
+    """Return whether a device counts nothing: its statistics can be off, as those of multipath devices often are."""
+    return not (device.read or device.written or device.busy or device.queue)
+
+
+def _throttled(known: Iterable[Observed]) -> Iterator[Observation]:
+    for item, host in known:
+        if host.cpu.throttled_seconds is not None:
+            yield Observation(clients=(item.client,), value=_PERCENT * host.cpu.throttled_seconds / host.seconds)
+
+
+def _processors(known: Iterable[Observed]) -> Iterator[Observation]:
+    for item, host in known:
+        if host.cpu.used is not None:
+            part = _PERCENT * host.cpu.used / _usable_processors(host.cpu)
+            yield Observation(clients=(item.client,), value=part)
+
+
+def _usable_processors(cpu: CpuUse) -> float:
+    return min(cpu.limit or cpu.node_processors, cpu.node_processors)
+
+
+def _busy_nodes(known: Iterable[Observed]) -> Iterator[Observation]:
+    for node, clients in _by_node(known).items():
+        busy = _PERCENT * max(host.cpu.node_busy for _, host in clients)
+        detail = f"the processors of {quote(node, _NODE_CHARACTERS)} were busy for {busy:.3g} % of the time"
+        yield Observation(clients=_numbers(clients), value=busy, detail=detail)
+
+
+def _available_memory(known: Iterable[Observed]) -> Iterator[Observation]:
+    for node, clients in _by_node(known).items():
+        part = _PERCENT * min(host.memory.node_available / host.memory.node_total for _, host in clients)
+        detail = f"{quote(node, _NODE_CHARACTERS)} had {part:.3g} % of its memory available"
+        yield Observation(clients=_numbers(clients), value=part, detail=detail)
+
+
+def _links(known: Iterable[Observed]) -> Iterator[Observation]:
+    for item, host in known:
+        if host.network.link is not None:
+            busiest = max(host.network.received, host.network.sent)
+            yield Observation(clients=(item.client,), value=_PERCENT * busiest / host.network.link)
+
+
+def _carried(evidence: Evidence) -> Iterator[Observation]:
+    """Compare with the user's figure; what the network cannot have carried says nothing about the network."""
+    most = checks.FASTER_THAN_NETWORK.invalid
+    for operation in _DATA:
+        for observation in _parts_carried(evidence, operation):
+            if most is None or observation.value <= most:
+                yield observation
+
+
+def _reads_carried(evidence: Evidence) -> Iterator[Observation]:
+    return _parts_carried(evidence, Operation.READ)
+
+
+def _parts_carried(evidence: Evidence, operation: Operation) -> Iterator[Observation]:
+    """Look at each node's bytes per second as a part of what the user says that its network can carry."""
+    network, span = evidence.facts.network_bytes_per_second, evidence.span
+    if network is None or span is None or not span.length:
+        return
+    nodes = defaultdict[str, list[Measured]](list)
+    for item in evidence.measured:
+        nodes[item.node].append(item)
+    for node, clients in nodes.items():
+        rate = _rate(clients, operation, span)
+        part = _PERCENT * rate / network
+        detail = (
+            f"{operation} {number_text(rate)} bytes/s on {quote(node, _NODE_CHARACTERS)}, whose network can carry "
+            f"{network}: {part:.3g} %"
+        )
+        yield Observation(clients=tuple(item.client for item in clients), value=part, detail=detail)
+
+
+def _rate(clients: Iterable[Measured], operation: Operation, span: Interval) -> float:
+    shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
+    return add([share.within(span) for share in shares]).per_second(span.length).bytes
+
+
+def _cached(known: Iterable[Observed]) -> Iterator[Observation]:
+    through_cache = [(item, host) for item, host in known if not item.measurement.bypasses_cache]
+    for node, clients in _by_node(through_cache).items():
+        sizes = sum(item.answer.document.data_set_bytes for item, _ in clients)
+        memory = max(host.memory.node_total for _, host in clients)
+        detail = (
+            f"data sets of {sizes} bytes through the page cache of {quote(node, _NODE_CHARACTERS)}, "
+            f"which has {memory} bytes of memory: {sizes / memory:.3g} times as much"
+        )
+        yield Observation(clients=_numbers(clients), value=sizes / memory, detail=detail)
+
+
+def _foreign(measured: Iterable[Measured]) -> Iterator[Observation]:
+    for item in measured:
+        if words := item.answer.document.foreign_target:
+            yield Observation(clients=(item.client,), value=1, detail=quote(words, _WORDS_CHARACTERS))
+
+
+def _seen_by_devices(known: Iterable[Observed]) -> Iterator[Observation]:
+    """Look at each device of each node, with all clients that have their data sets on it."""
+    devices = defaultdict[Hashable, list[tuple[Measured, float]]](list)
+    for item, host in known:
+        device = host.device
+        if device is not None and not _is_silent(device) and _direct_bytes(item):
+            devices[item.node, device.number].append((item, (device.read + device.written) * host.seconds))
+    for clients in devices.values():
+        part = _PERCENT * max(moved for _, moved in clients) / sum(_direct_bytes(item) for item, _ in clients)
+        yield Observation(clients=tuple(item.client for item, _ in clients), value=part)
+
+
+def _direct_bytes(item: Measured) -> int:
+    """Return how much data the tool moved past the page cache."""
+    if not item.measurement.bypasses_cache:
+        return 0
+    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in _DATA)
+
+
+def _by_node(known: Iterable[Observed]) -> dict[str, list[Observed]]:
+    nodes = defaultdict[str, list[Observed]](list)
+    for item, host in known:
+        nodes[item.node].append((item, host))
+    return nodes
+
+
+def _numbers(clients: Iterable[Observed]) -> tuple[int, ...]:
+    return tuple(item.client for item, _ in clients)

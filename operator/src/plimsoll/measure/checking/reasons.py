@@ -1,0 +1,42 @@
+"""Why a point's numbers are not simply Valid, in the words that programs and tables use."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import Finding, ResultStatus, Trial
+from plimsoll.measure.checking.checks import NO_TRIAL_COUNTS
+
+_NAMED = 3
+_WORST_FIRST = (Verdict.INVALID, Verdict.SUSPECT)
+
+
+def reasons_of(status: ResultStatus) -> tuple[str, ...]:
+    """Return the reasons of a point's verdict, those of the worst verdict first; empty if all is well.
+
+    Before there is a verdict they are those of the last attempt. That no trial counts is a consequence, and stands
+    here only if nothing else does.
+    """
+    last = status.trials[-1] if status.trials else None
+    if not status.final:
+        return _attempt_reasons(last) if last else ()
+    causes = [finding for finding in status.findings if finding.reason != NO_TRIAL_COUNTS.reason]
+    if causes or not status.findings:
+        return _ordered(causes)
+    return (_attempt_reasons(last) if last else ()) or (NO_TRIAL_COUNTS.reason,)
+
+
+def main_reasons(statuses: Iterable[ResultStatus]) -> str:
+    """Return the first reason of each point, the most frequent first: `ClientStalled, LateClient (2 points)`."""
+    counts = Counter(reasons[0] for status in statuses if (reasons := reasons_of(status)))
+    named = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common(_NAMED)]
+    more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+    return f"{', '.join(named)}{more}"
+
+
+def _attempt_reasons(trial: Trial) -> tuple[str, ...]:
+    return (trial.abort.reason.value,) if trial.abort else _ordered(trial.findings)
+
+
+def _ordered(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(finding.reason for verdict in _WORST_FIRST for finding in findings if finding.verdict is verdict)

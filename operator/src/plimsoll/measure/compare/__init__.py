@@ -1,0 +1,1 @@
+"""Are two runs' numbers different? Statistics of comparing, and what follows from them. Pure."""

@@ -1,0 +1,244 @@
+"""Comparing two runs: every point, operation and metric, and one conclusion of all.
+
+The trial is the unit: a percentile is compared as the percentile of each trial, and histograms are never pooled, which
+would hide how far trials differ. All metrics that gate, at all points, are one family for Holm's adjustment, so that
+where nothing changed a comparison says `Regression` in at most 5 % of cases, however many points it has. That nothing
+is worse needs no such adjustment: every single metric must be shown not to be.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import AbortReason, Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.compare.conclusion import Change, Conclusion, Judgement, conclude
+from plimsoll.measure.compare.inference import holm, log_change
+from plimsoll.measure.compare.matching import Matching, Pair
+from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.sides import Case, Side, cases_of
+from plimsoll.measure.summary import counted
+
+MAX_REPLACED = 0.2
+"""Part of a run's trials that may have been repeated before its numbers are those of good moments."""
+
+_NAMED = 6
+
+
+class MetricComparison(Model):
+    """One metric of one operation at one point.
+
+    Attributes:
+        gates: it decides the conclusion of the whole comparison with others; if not, its p-value is not adjusted.
+        ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
+        low: lower end of the 95 % confidence interval of the ratio, on its own and not adjusted.
+        high: upper end of it.
+        p_value: of no change, two-sided; adjusted by Holm if it gates.
+        confirmed: a regression whose whole interval is beyond the threshold.
+        improved: no regression but the opposite, significantly and by more than the threshold.
+        trials_needed: on each side, to decide what is inconclusive.
+
+    """
+
+    operation: Operation
+    metric: Metric
+    gates: bool
+    baseline: Side
+    candidate: Side
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    conclusion: Conclusion
+    confirmed: bool = False
+    improved: bool = False
+    trials_needed: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+class PointComparison(Model):
+    """One point. `notes`: what speaks against either result as a whole."""
+
+    baseline: str
+    candidate: str
+    workload: str
+    label: str
+    clients: int
+    metrics: tuple[MetricComparison, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Comparison(Model):
+    """Two runs, compared. `reasons`: what the conclusion rests on, doubts about the comparison as a whole first."""
+
+    conclusion: Conclusion
+    reasons: tuple[str, ...]
+    rate_threshold: float
+    latency_threshold: float
+    gates: tuple[Metric, ...]
+    points: tuple[PointComparison, ...]
+    baseline_only: tuple[str, ...]
+    candidate_only: tuple[str, ...]
+
+
+def compare(matching: Matching, rule: Rule) -> Comparison:
+    """Compare two runs, point by point as they were matched."""
+    cases = [[*cases_of(pair, rule)] for pair in matching.pairs]
+    changes = _changes([case for of_point in cases for case in of_point], rule)
+    judged = [tuple(_metric(case, next(changes), rule) for case in of_point) for of_point in cases]
+    points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
+    repeated = tuple(_repeated(matching))
+    doubts = (*repeated, *_gaps(matching, points))
+    gating = [metric for point in points for metric in point.metrics if metric.gates]
+    return Comparison(
+        conclusion=Conclusion.INCONCLUSIVE if repeated else _overall(gating, doubts),
+        reasons=(*doubts, *_tally(gating)),
+        rate_threshold=rule.rate,
+        latency_threshold=rule.latency,
+        gates=tuple(metric for metric in Metric if metric in rule.gates),
+        points=points,
+        baseline_only=tuple(result.spec.point for result in matching.baseline_only),
+        candidate_only=tuple(result.spec.point for result in matching.candidate_only),
+    )
+
+
+def _changes(cases: Sequence[Case], rule: Rule) -> Iterator[Change | None]:
+    """Yield the change of each case, None where it cannot be compared, with the gates adjusted for each other."""
+    changes = [_change(case) for case in cases]
+    gating = [change for change in changes if change and change.metric in rule.gates]
+    adjusted = iter(holm([change.p_value for change in gating]))
+    for change in changes:
+        gates = change is not None and change.metric in rule.gates
+        yield replace(change, p_value=next(adjusted), family=len(gating)) if change and gates else change
+
+
+def _change(case: Case) -> Change | None:
+    if case.problem:
+        return None
+    baseline, candidate = case.values
+    log = log_change(baseline, candidate)
+    return Change(metric=case.metric, baseline=baseline, candidate=candidate, log=log, p_value=log.p_value())
+
+
+def _metric(case: Case, change: Change | None, rule: Rule) -> MetricComparison:
+    if change is None:
+        judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE, note=case.problem)
+    else:
+        judgement = conclude(change, rule)
+    low, high = change.log.interval() if change else (None, None)
+    return MetricComparison(
+        operation=case.operation,
+        metric=case.metric,
+        gates=case.metric in rule.gates,
+        baseline=case.sides[0],
+        candidate=case.sides[1],
+        ratio=_exp(change.log.estimate if change else None),
+        low=_exp(low),
+        high=_exp(high),
+        p_value=change.p_value if change else None,
+        conclusion=judgement.conclusion,
+        confirmed=judgement.confirmed,
+        improved=judgement.improved,
+        trials_needed=judgement.trials_needed,
+        notes=(*([judgement.note] if judgement.note else ()), *case.notes),
+    )
+
+
+def _exp(logarithm: float | None) -> float | None:
+    """Return e to that power; None for what has no finite value."""
+    if logarithm is None:
+        return None
+    try:
+        return math.exp(logarithm)
+    except OverflowError:
+        return None
+
+
+def _point(pair: Pair, metrics: tuple[MetricComparison, ...]) -> PointComparison:
+    spec = pair.baseline.spec
+    return PointComparison(
+        baseline=spec.point,
+        candidate=pair.candidate.spec.point,
+        workload=spec.workload,
+        label=spec.label,
+        clients=spec.clients,
+        metrics=metrics,
+        notes=tuple(filter(None, (_mark("baseline", pair.baseline), _mark("candidate", pair.candidate)))),
+    )
+
+
+def _mark(name: str, result: BenchmarkResult) -> str:
+    """Say what speaks against a result."""
+    status = result.status
+    if not status.final:
+        return f"the {name} is not finished"
+    if status.verdict is Verdict.VALID:
+        return ""
+    reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
+    return f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
+
+
+def _repeated(matching: Matching) -> Iterator[str]:
+    """Say which run had to repeat too many trials: what is left of it was selected."""
+    for name, results in (
+        ("baseline", [pair.baseline for pair in matching.pairs]),
+        ("candidate", [pair.candidate for pair in matching.pairs]),
+    ):
+        planned = sum(result.spec.repetitions for result in results)
+        failed = sum(len(_failed_passes(result.status.trials)) for result in results)
+        if failed > MAX_REPLACED * planned:
+            yield (
+                f"{failed} of {planned} trials of the {name} had to be repeated or do not count (limit "
+                f"{100 * MAX_REPLACED:g} %); find out what disturbs it, then measure again"
+            )
+
+
+def _failed_passes(trials: Sequence[Trial]) -> set[int]:
+    """Return the passes with an attempt that gave no numbers, for another reason than that the user interrupted it."""
+    return {
+        trial.pass_number
+        for trial in trials
+        if not counted([trial]) and not (trial.abort and trial.abort.reason is AbortReason.INTERRUPTED)
+    }
+
+
+def _gaps(matching: Matching, points: Sequence[PointComparison]) -> Iterator[str]:
+    """Say what was not compared although it should have been."""
+    if not matching.pairs:
+        yield "the runs have no point in common"
+    if matching.baseline_only:
+        yield f"the candidate has no counterpart of {_names([result.spec.point for result in matching.baseline_only])}"
+    unfinished = [
+        pair.baseline.spec.point
+        for pair in matching.pairs
+        if not (pair.baseline.status.final and pair.candidate.status.final)
+    ]
+    if unfinished:
+        yield f"trials are missing, a run is not finished: {_names(unfinished)}"
+    ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
+    if ungated:
+        yield f"no metric gates, because no trial counts or the tool does not measure any: {_names(ungated)}"
+
+
+def _overall(gating: Sequence[MetricComparison], doubts: Sequence[str]) -> Conclusion:
+    """Return the conclusion: a regression is one whatever else is not known."""
+    found = {metric.conclusion for metric in gating}
+    if Conclusion.REGRESSION in found:
+        return Conclusion.REGRESSION
+    if doubts or Conclusion.INCONCLUSIVE in found:
+        return Conclusion.INCONCLUSIVE
+    return Conclusion.NO_REGRESSION
+
+
+def _tally(gating: Sequence[MetricComparison]) -> Iterator[str]:
+    for conclusion in Conclusion:
+        number = sum(metric.conclusion is conclusion for metric in gating)
+        if number:
+            yield f"{conclusion} in {number} of {len(gating)} gating metrics"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Return the first few of many names."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,167 @@
+"""What there is to compare of two results: every metric of every operation, trial by trial, or why it cannot be.
+
+Only trials that count are looked at: none that is Invalid, and none that a later attempt has replaced.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.result import Trial
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS, log_deviation
+from plimsoll.measure.compare.matching import Pair
+from plimsoll.measure.compare.metrics import Metric, Rule, values_of
+from plimsoll.measure.compare.ranks import falls_into_two
+from plimsoll.measure.latency import MINIMUM_BEYOND
+from plimsoll.measure.summary import counted
+
+UNGATEABLE_MARGIN = 1.5
+"""A metric that scatters by more than its threshold divided by this says yes and no by chance."""
+
+_BIMODAL_FROM = 8
+_KINDS_WITH_PERCENTILES = {LatencyKind.FULL}
+_KINDS_WITH_MEANS = {LatencyKind.FULL, LatencyKind.MEAN_ONLY}
+
+
+class Side(Model):
+    """One quantity on one side: rates per second, latencies in nanoseconds.
+
+    Attributes:
+        trials: how many count.
+        mean: arithmetic mean over them; absent if one has no value.
+        deviation: standard deviation of the logarithms, which for small ones is the coefficient of variation; absent
+            for less than two trials, and if a value is absent or 0.
+
+    """
+
+    trials: int
+    mean: float | None = None
+    deviation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One metric of one operation on both sides.
+
+    Attributes:
+        values: of every trial that counts, baseline and candidate; not to be compared if there is a problem.
+        problem: why they cannot be compared; empty if they can.
+        notes: what to know of them otherwise.
+
+    """
+
+    operation: Operation
+    metric: Metric
+    values: tuple[tuple[float, ...], tuple[float, ...]]
+    sides: tuple[Side, Side]
+    problem: str
+    notes: tuple[str, ...]
+
+
+def cases_of(pair: Pair, rule: Rule) -> Iterator[Case]:
+    """Yield what can be compared, and what should be and cannot.
+
+    Left out is what the tool does not measure, and what no trial has unless it gates.
+    """
+    trials = counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
+    both = [*trials[0], *trials[1]]
+    done = {result.operation for trial in both for result in trial.operations}
+    for operation in (one for one in Operation if one in done):
+        for metric in Metric:
+            known = any(value is not None for value in values_of(both, operation, metric))
+            if known or (metric in rule.gates and _is_measured(both, operation, metric)):
+                yield _case(trials, operation, metric, rule)
+
+
+def side_of(values: Sequence[float | None]) -> Side:
+    """Describe the values of one side's trials."""
+    known = [value for value in values if value is not None]
+    whole = bool(known) and len(known) == len(values)
+    return Side(
+        trials=len(values),
+        mean=math.fsum(known) / len(known) if whole else None,
+        deviation=log_deviation(known) if whole and len(known) > 1 and min(known) > 0 else None,
+    )
+
+
+def noise_note(side: Side, metric: Metric, rule: Rule) -> str:
+    """Say that a metric scatters too much to gate; empty if it does not."""
+    limit = rule.threshold(metric) / UNGATEABLE_MARGIN
+    if side.deviation is None or side.deviation <= limit:
+        return ""
+    return (
+        f"ungateable: it scatters by {_percent(side.deviation)} from trial to trial (limit {_percent(limit)}, which is "
+        f"the threshold / {UNGATEABLE_MARGIN:g}); measure for longer, or find what disturbs it"
+    )
+
+
+def _case(trials: tuple[list[Trial], list[Trial]], operation: Operation, metric: Metric, rule: Rule) -> Case:
+    values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
+    baseline, candidate = side_of(values[0]), side_of(values[1])
+    notes = (noise_note(baseline, metric, rule), *(_two_states(name, side) for name, side in _named(values)))
+    return Case(
+        operation=operation,
+        metric=metric,
+        values=(_known(values[0]), _known(values[1])),
+        sides=(baseline, candidate),
+        problem=_too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), ""),
+        notes=tuple(filter(None, notes)),
+    )
+
+
+def _named(
+    values: tuple[Sequence[float | None], Sequence[float | None]],
+) -> tuple[tuple[str, Sequence[float | None]], ...]:
+    return ("baseline", values[0]), ("candidate", values[1])
+
+
+def _known(values: Sequence[float | None]) -> tuple[float, ...]:
+    return tuple(value for value in values if value is not None)
+
+
+def _too_few(trials: tuple[list[Trial], list[Trial]]) -> str:
+    baseline, candidate = map(len, trials)
+    if min(baseline, candidate) >= MINIMUM_TRIALS:
+        return ""
+    return (
+        f"not enough trials: {MINIMUM_TRIALS} must count on each side, of the baseline {baseline} do and of the "
+        f"candidate {candidate}; measure with more repetitions"
+    )
+
+
+def _gap(name: str, values: Sequence[float | None]) -> str:
+    """Say which values of a side keep it from being compared; leaving them out would make it look better."""
+    absent = sum(value is None for value in values)
+    if absent:
+        return (
+            f"{absent} of {len(values)} trials of the {name} have no such value: they did no such operation, or fewer "
+            f"than {MINIMUM_BEYOND} beyond the percentile; measure for longer"
+        )
+    zeros = sum(value == 0 for value in values)
+    if zeros:
+        return (
+            f"0 in {zeros} of {len(values)} trials of the {name}, and no ratio to 0 can be given; look at these trials"
+        )
+    return ""
+
+
+def _two_states(name: str, values: Sequence[float | None]) -> str:
+    known = _known(values)
+    if len(known) < _BIMODAL_FROM or not falls_into_two(known):
+        return ""
+    return f"the trials of the {name} fall into two groups: look for two states of the system, a mean describes neither"
+
+
+def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) -> bool:
+    """Tell whether the tool can know this metric, as far as any trial shows."""
+    if metric.is_rate:
+        return True
+    kinds = _KINDS_WITH_PERCENTILES if metric.percentile else _KINDS_WITH_MEANS
+    results = (result for trial in trials for result in trial.operations)
+    return any(result.latency.kind in kinds for result in results if result.operation is operation)
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.1f} %"

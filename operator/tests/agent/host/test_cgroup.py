@@ -1,0 +1,121 @@
+"""Control groups as a pod, a session and a plain machine see them, in both versions."""
+
+import pytest
+
+from plimsoll.agent.host.cgroup import CgroupCounters, find_cgroup
+from support.host_tree import AGENT, LEGACY, UNIFIED, HostTree
+
+USED = CgroupCounters(cpu=2_500_000_000, throttled_periods=4, throttled=70_000_000, memory=4_096_000)
+
+
+@pytest.fixture(params=["unified", "legacy"])
+def pod(request: pytest.FixtureRequest, tree: HostTree) -> HostTree:
+    if request.param == "unified":
+        tree.in_unified_pod()
+    else:
+        tree.in_legacy_pod()
+    return tree
+
+
+def test_a_pod_sees_its_limits_and_what_it_used(pod: HostTree) -> None:
+    cgroup = pod.host.cgroup()
+    assert cgroup is not None
+    assert (cgroup.processors(), cgroup.memory_limit()) == (1.5, 2**30)
+    assert cgroup.own(pod.host.proc).read() == USED
+
+
+def test_what_has_no_limit_has_none(tree: HostTree) -> None:
+    tree.in_unified_pod(cpu="max 100000", memory="max")
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert (cgroup.processors(), cgroup.memory_limit()) == (None, None)
+
+
+def test_the_old_version_s_largest_number_is_no_limit(tree: HostTree) -> None:
+    tree.in_legacy_pod(quota=-1, memory=9223372036854771712)
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert (cgroup.processors(), cgroup.memory_limit()) == (None, None)
+
+
+def test_a_tool_and_its_children_belong_to_the_agent(pod: HostTree) -> None:
+    pod.process(20, parent=AGENT)
+    pod.process(21, parent=20)
+    for procs in (pod.directory / "sys").rglob("cgroup.procs"):
+        procs.write_text(f"1\n{AGENT}\n20\n21\n")
+    cgroup = pod.host.cgroup()
+    assert cgroup is not None
+    assert cgroup.own(pod.host.proc).read() == USED
+
+
+@pytest.mark.parametrize("stranger", [0, 9])
+def test_a_group_that_holds_others_tells_its_limits_and_nothing_of_the_client(pod: HostTree, stranger: int) -> None:
+    pod.process(9, parent=1)
+    for procs in (pod.directory / "sys").rglob("cgroup.procs"):
+        procs.write_text(f"1\n{AGENT}\n{stranger}\n")
+    cgroup = pod.host.cgroup()
+    assert cgroup is not None
+    own = cgroup.own(pod.host.proc)
+    assert own.read() == CgroupCounters()
+    assert cgroup.processors() == 1.5
+
+
+def test_a_group_without_a_list_of_its_processes_is_nobody_s_own(pod: HostTree) -> None:
+    for procs in (pod.directory / "sys").rglob("cgroup.procs"):
+        procs.unlink()
+    cgroup = pod.host.cgroup()
+    assert cgroup is not None
+    assert cgroup.own(pod.host.proc).read() == CgroupCounters()
+
+
+def test_the_groups_around_it_limit_it_too(tree: HostTree) -> None:
+    tree.write("proc/self/cgroup", "0::/user.slice/session-1.scope\n")
+    tree.write("proc/self/mountinfo", UNIFIED)
+    tree.write("sys/fs/cgroup/user.slice/session-1.scope/cpu.max", "400000 100000\n")
+    tree.write("sys/fs/cgroup/user.slice/session-1.scope/memory.max", "max\n")
+    tree.write("sys/fs/cgroup/user.slice/cpu.max", "50000 100000\n")
+    tree.write("sys/fs/cgroup/user.slice/memory.max", "4096\n")
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert (cgroup.processors(), cgroup.memory_limit()) == (0.5, 4096)
+
+
+def test_a_group_outside_of_what_is_mounted_is_what_is_mounted(tree: HostTree) -> None:
+    tree.in_unified_pod()
+    tree.write("proc/self/cgroup", "0::/../../elsewhere\n")
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert cgroup.processors() == 1.5
+
+
+def test_with_both_versions_the_old_one_is_in_charge(tree: HostTree) -> None:
+    tree.in_legacy_pod()
+    tree.write("proc/self/mountinfo", f"{LEGACY.format(root='/kubepods/burstable/pod1/abc')}{UNIFIED}/unified\n")
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert not cgroup.unified
+    assert cgroup.read() == USED
+
+
+@pytest.mark.parametrize("lines", [("", UNIFIED), ("0::/\n", ""), ("garbage", "garbage")])
+def test_without_a_group_there_is_none(tree: HostTree, lines: tuple[str, str]) -> None:
+    tree.write("proc/self/cgroup", lines[0])
+    tree.write("proc/self/mountinfo", lines[1])
+    assert tree.host.cgroup() is None
+
+
+def test_without_files_there_is_no_group(tree: HostTree) -> None:
+    assert find_cgroup(tree.host.proc, tree.host.sys) is None
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "nr_throttled x\n", "one two three\n"])
+def test_counters_that_cannot_be_read_are_absent(pod: HostTree, text: str) -> None:
+    for name in ("cpu.stat", "cpuacct.usage", "memory.current", "memory.usage_in_bytes", "cpu.max"):
+        for file in (pod.directory / "sys").rglob(name):
+            file.write_text(text)
+    for file in (pod.directory / "sys").rglob("cpu.cfs_period_us"):
+        file.write_text("0\n")
+    cgroup = pod.host.cgroup()
+    assert cgroup is not None
+    assert cgroup.read() == CgroupCounters()
+    assert cgroup.processors() is None

@@ -1,0 +1,132 @@
+"""What is kept of a trial's host, whose clock the test holds in its hands."""
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.host import observation as module
+from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.open_files import Identity, identify
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import VolumeKind, VolumeTarget
+from support.host_tree import DEVICE_STAT, HostTree
+
+SECOND = 10**9
+NUMBER = "252:16"
+DATA_SET = Identity(path="/dev/plimsoll-volume", file=None, device=252 * 256 + 16)
+
+
+class Running:
+    """A host on which time passes and counters grow."""
+
+    def __init__(self, tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tree = tree
+        self.seconds = 0
+        monkeypatch.setattr("time.time_ns", lambda: self.seconds * SECOND)
+        self.pass_time(0)
+
+    def pass_time(self, seconds: int) -> None:
+        self.seconds += seconds
+        self.tree.write("proc/stat", f"cpu  {100 * self.seconds} 0 0 {300 * self.seconds} 0 0 0 0 0 0\ncpu0\ncpu1\n")
+        if (self.tree.directory / "sys/fs").exists():
+            stat = f"usage_usec {500_000 * self.seconds}\nnr_throttled 0\nthrottled_usec 0\n"
+            self.tree.write("sys/fs/cgroup/cpu.stat", stat)
+
+
+@pytest.fixture
+def running(tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> Running:
+    tree.in_unified_pod()
+    tree.device(NUMBER)
+    return Running(tree, monkeypatch)
+
+
+def observe(running: Running, seconds: int, *, data_set: Identity | None = DATA_SET) -> Observation:
+    observation = Observation(running.tree.host, data_set, work_directory="/nowhere")
+    for _ in range(seconds):
+        running.pass_time(1)
+        observation.look(100)
+    observation.end()
+    return observation
+
+
+def measured(start: float, runtime: float) -> Measurement:
+    return Measurement(
+        tool="fio", tool_version="3.39", started_at=int(start * SECOND), runtime=int(runtime * SECOND), operations=()
+    )
+
+
+def test_the_measured_part_is_observed_with_a_second_on_either_side(running: Running) -> None:
+    host = observe(running, 20).host_use(measured(5.5, 10))
+    assert host is not None
+    assert host.seconds == 16 - 5
+    assert (host.cpu.used, host.cpu.node_busy, host.cpu.limit) == (0.5, 0.25, 1.5)
+    assert host.memory.used == 4_096_000
+    assert host.device is not None
+    assert (host.device.number, host.device.written) == (NUMBER, 0)
+
+
+def test_the_first_snapshot_is_taken_before_the_tool_starts(running: Running) -> None:
+    host = observe(running, 3).host_use(measured(0.2, 2.5))
+    assert host is not None
+    assert host.seconds == 3
+
+
+def test_a_client_in_a_shared_group_has_no_use_of_its_own(running: Running) -> None:
+    running.tree.process(9, parent=1)
+    running.tree.write("sys/fs/cgroup/cgroup.procs", "1\n7\n9\n")
+    host = observe(running, 5).host_use(measured(1, 2))
+    assert host is not None
+    assert (host.cpu.used, host.cpu.throttled_seconds, host.memory.used) == (None, None, None)
+    assert (host.cpu.limit, host.memory.limit) == (1.5, 2**30)
+
+
+def test_a_tool_without_a_data_set_has_no_device_and_no_foreign_target(running: Running) -> None:
+    observation = observe(running, 5, data_set=None)
+    host = observation.host_use(measured(1, 2))
+    assert host is not None
+    assert host.device is None
+    assert observation.foreign_target == ""
+
+
+def test_without_a_measurement_there_is_nothing_to_say(running: Running) -> None:
+    assert observe(running, 5).host_use(None) is None
+
+
+@pytest.mark.parametrize("gone", ["proc/stat", "proc/meminfo", "proc/net/dev"])
+def test_a_host_that_cannot_be_read_is_unknown_and_ends_nothing(running: Running, gone: str) -> None:
+    (running.tree.directory / gone).unlink()
+    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    observation.look(100)
+    observation.end()
+    assert observation.host_use(measured(0, 0)) is None
+
+
+def test_a_device_whose_statistics_vanish_is_unknown(running: Running) -> None:
+    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    running.pass_time(10)
+    running.tree.device(NUMBER, DEVICE_STAT[:10])
+    observation.end()
+    host = observation.host_use(measured(1, 2))
+    assert host is not None
+    assert host.device is None
+
+
+def test_a_long_trial_keeps_a_bounded_number_of_snapshots_and_its_ends(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_SNAPSHOTS", 32)
+    observation = observe(running, 200)
+    assert len(observation._snapshots) <= 32
+    host = observation.host_use(measured(20, 160))
+    assert host is not None
+    assert 160 <= host.seconds <= 200
+    assert host.cpu.used == pytest.approx(0.5)
+
+
+def test_the_tool_s_files_are_looked_at(running: Running, tmp_path: Path) -> None:
+    target, other = tmp_path / "target", tmp_path / "other"
+    for file in (target, other):
+        file.write_text("data")
+    identity = identify(VolumeTarget(kind=VolumeKind.FILE, path=str(target), size=4))
+    running.tree.opened(100, 4, other)
+    assert str(other) in observe(running, 2, data_set=identity).foreign_target

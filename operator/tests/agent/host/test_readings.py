@@ -1,0 +1,108 @@
+import pytest
+
+from plimsoll.agent.host.cgroup import CgroupCounters
+from plimsoll.agent.host.readings import DeviceCounters, Host, Traffic
+from support.host_tree import NET_DEV, STAT, HostTree
+
+MEBIBYTE = 2**20
+
+
+def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
+    tree.in_unified_pod()
+    tree.device("252:16")
+    snapshot = tree.host.snapshot(5, cgroup=tree.host.cgroup(), device="252:16")
+    assert snapshot is not None
+    assert snapshot.at == 5
+    assert snapshot.idle == 5000 + 300, "waiting for I/O is idle"
+    assert snapshot.busy == 1000 + 10 + 200 + 5 + 15 + 40, "stolen time is not; guests' time is in user time"
+    assert (snapshot.memory_total, snapshot.memory_available) == (8000 * 1024, 6000 * 1024)
+    assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}, "without the loopback"
+    assert snapshot.device == DeviceCounters(read_sectors=4096, written_sectors=8192, busy=1500, waiting=2500)
+    assert snapshot.cgroup.cpu == 2_500_000_000
+
+
+def test_a_host_without_group_and_device_is_still_a_host(tree: HostTree) -> None:
+    snapshot = tree.host.snapshot(5, cgroup=None, device=None)
+    assert snapshot is not None
+    assert snapshot.cgroup == CgroupCounters()
+    assert snapshot.device is None
+
+
+@pytest.mark.parametrize("text", [None, "", "1 2 3", "a b c d e f g h i j k"])
+def test_a_device_that_cannot_be_read_is_absent(tree: HostTree, text: str | None) -> None:
+    if text is not None:
+        tree.device("252:16", text)
+    snapshot = tree.host.snapshot(5, cgroup=None, device="252:16")
+    assert snapshot is not None
+    assert snapshot.device is None
+
+
+@pytest.mark.parametrize("path", ["proc/stat", "proc/meminfo", "proc/net/dev"])
+@pytest.mark.parametrize("text", [None, "", "garbage", "cpu x\n"])
+def test_a_host_that_cannot_be_read_gives_no_snapshot(tree: HostTree, path: str, text: str | None) -> None:
+    if text is None:
+        (tree.directory / path).unlink()
+    else:
+        tree.write(path, text)
+    assert tree.host.snapshot(5, cgroup=None, device=None) is None
+
+
+def test_bounds_of_a_pod(tree: HostTree) -> None:
+    tree.in_unified_pod()
+    tree.interface("eth0", speed="10000", physical=False)
+    bounds = tree.host.bounds(tree.host.cgroup())
+    assert bounds is not None
+    assert (bounds.processors, bounds.usable, bounds.memory) == (2, 1.5, 2**30)
+    assert (bounds.physical, bounds.link) == (frozenset(), None), "a veth's speed is made up"
+
+
+def test_bounds_of_a_node(tree: HostTree) -> None:
+    tree.interface("eno1", speed="25000", physical=True)
+    tree.interface("eno2", speed="25000", physical=True)
+    tree.interface("eno3", speed="-1", physical=True)
+    tree.interface("bond0", speed="50000", physical=False)
+    bounds = tree.host.bounds(None)
+    assert bounds is not None
+    assert (bounds.usable, bounds.memory) == (None, None)
+    assert bounds.physical == {"eno1", "eno2", "eno3"}
+    assert bounds.link == 2 * 25000 * 10**6 / 8
+
+
+@pytest.mark.parametrize("speed", ["-1", "0", "", None])
+def test_an_interface_that_does_not_know_its_speed_has_none(tree: HostTree, speed: str | None) -> None:
+    tree.interface("eth0", speed=speed, physical=True)
+    bounds = tree.host.bounds(None)
+    assert bounds is not None
+    assert (bounds.physical, bounds.link) == (frozenset({"eth0"}), None)
+
+
+@pytest.mark.parametrize(("mask", "usable"), [("1", 1), ("3", None), ("00000000,00000002", 1)])
+def test_a_client_pinned_to_processors_can_use_only_those(tree: HostTree, mask: str, usable: int | None) -> None:
+    tree.write("proc/self/status", f"Name:\tx\nCpus_allowed:\t{mask}\n")
+    bounds = tree.host.bounds(None)
+    assert bounds is not None
+    assert bounds.usable == usable
+
+
+def test_bounds_that_cannot_be_read_are_unknown(tree: HostTree) -> None:
+    (tree.directory / "proc/stat").unlink()
+    assert tree.host.bounds(None) is None
+
+
+def test_this_machine_can_be_read() -> None:
+    host = Host()
+    cgroup = host.cgroup()
+    bounds, snapshot = host.bounds(cgroup), host.snapshot(5, cgroup=cgroup, device=None)
+    assert bounds is not None
+    assert snapshot is not None
+    assert bounds.processors >= 1
+    assert snapshot.memory_total >= snapshot.memory_available > MEBIBYTE
+    assert snapshot.busy > 0
+
+
+def test_names_may_stand_close_to_their_counters(tree: HostTree) -> None:
+    tree.write("proc/net/dev", NET_DEV.replace("eth0: 1000", "eth0:1000"))
+    tree.write("proc/stat", STAT)
+    snapshot = tree.host.snapshot(5, cgroup=None, device=None)
+    assert snapshot is not None
+    assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}

@@ -1,0 +1,198 @@
+"""From two snapshots to what a host did: exact where counters grow, silent where they fall."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.agent.host.cgroup import CgroupCounters
+from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot, Traffic
+from plimsoll.agent.host.use import host_use
+from plimsoll.measure.sample import HostUse
+
+SECOND = 10**9
+BOUNDS = Bounds(processors=4, usable=1.5, memory=2**30, physical=frozenset(), link=None)
+BEFORE = Snapshot(
+    at=100 * SECOND,
+    busy=1000,
+    idle=5000,
+    memory_total=8 * 2**30,
+    memory_available=6 * 2**30,
+    interfaces={"eth0": Traffic(received=1000, sent=2000)},
+    cgroup=CgroupCounters(cpu=SECOND, throttled_periods=4, throttled=SECOND // 2, memory=100),
+    device=DeviceCounters(read_sectors=10, written_sectors=20, busy=1000, waiting=5000),
+)
+AFTER = Snapshot(
+    at=110 * SECOND,
+    busy=1300,
+    idle=5100,
+    memory_total=8 * 2**30,
+    memory_available=5 * 2**30,
+    interfaces={"eth0": Traffic(received=11_000, sent=2500)},
+    cgroup=CgroupCounters(cpu=6 * SECOND, throttled_periods=9, throttled=3 * SECOND, memory=200),
+    device=DeviceCounters(read_sectors=30, written_sectors=220, busy=6000, waiting=45_000),
+)
+
+
+def use_of(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
+    return host_use(bounds, snapshots, start=101 * SECOND, end=109 * SECOND, device="252:16")
+
+
+def known(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse:
+    use = use_of(*snapshots, bounds=bounds)
+    assert use is not None
+    return use
+
+
+def test_rates_are_differences_by_time() -> None:
+    use = known(BEFORE, AFTER)
+    assert use.seconds == 10
+    assert (use.cpu.used, use.cpu.limit) == (0.5, 1.5)
+    assert (use.cpu.throttled_periods, use.cpu.throttled_seconds) == (5, 2.5)
+    assert (use.cpu.node_busy, use.cpu.node_processors) == (0.75, 4)
+    assert (use.network.received, use.network.sent, use.network.link) == (1000, 50, None)
+    assert use.device is not None
+    assert (use.device.number, use.device.read, use.device.written) == ("252:16", 20 * 51.2, 200 * 51.2)
+    assert (use.device.busy, use.device.queue) == (0.5, 4)
+
+
+def test_memory_is_at_its_tightest() -> None:
+    between = replace(
+        AFTER, at=105 * SECOND, memory_available=2**30, cgroup=replace(AFTER.cgroup, memory=900), busy=1100
+    )
+    later = replace(AFTER, at=120 * SECOND, memory_available=1, cgroup=replace(AFTER.cgroup, memory=10**6))
+    memory = known(BEFORE, between, AFTER, later).memory
+    assert (memory.used, memory.node_available) == (900, 2**30)
+    assert (memory.limit, memory.node_total) == (2**30, 8 * 2**30)
+
+
+@pytest.mark.parametrize(
+    "snapshots",
+    [
+        (),
+        (BEFORE,),
+        (AFTER,),
+        (replace(BEFORE, at=102 * SECOND), AFTER),
+        (BEFORE, replace(AFTER, at=108 * SECOND)),
+    ],
+)
+def test_what_was_not_seen_from_before_the_start_to_after_the_end_is_unknown(snapshots: tuple[Snapshot, ...]) -> None:
+    assert use_of(*snapshots) is None
+
+
+def test_a_moment_has_no_rates() -> None:
+    at = BEFORE.at
+    assert host_use(BOUNDS, [BEFORE], start=at, end=at, device=None) is None
+
+
+@given(st.lists(st.integers(0, 200), unique=True, max_size=30))
+def test_the_observed_time_is_the_shortest_around_the_measured_part(seconds: list[int]) -> None:
+    snapshots = [replace(BEFORE, at=at * SECOND, busy=1000 + at, idle=5000 + at) for at in sorted(seconds)]
+    starts, ends = [at for at in seconds if at <= 101], [at for at in seconds if at >= 109]
+    use = use_of(*snapshots)
+    if starts and ends:
+        assert use is not None
+        assert use.seconds == min(ends) - max(starts)
+    else:
+        assert use is None
+
+
+counters = st.integers(0, 2**64)
+groups = st.builds(
+    CgroupCounters,
+    cpu=st.none() | counters,
+    throttled_periods=st.none() | counters,
+    throttled=st.none() | counters,
+    memory=st.none() | counters,
+)
+devices = st.none() | st.builds(
+    DeviceCounters, read_sectors=counters, written_sectors=counters, busy=counters, waiting=counters
+)
+traffic = st.builds(Traffic, received=counters, sent=counters)
+snapshots_at_100_and_110 = st.tuples(
+    *(
+        st.builds(
+            Snapshot,
+            at=st.just(second * SECOND),
+            busy=counters,
+            idle=counters,
+            memory_total=counters,
+            memory_available=counters,
+            interfaces=st.dictionaries(st.sampled_from(["eth0", "eth1", "veth1"]), traffic),
+            cgroup=groups,
+            device=devices,
+        )
+        for second in (100, 110)
+    )
+)
+
+
+@given(snapshots_at_100_and_110)
+def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot, Snapshot]) -> None:
+    use = use_of(*pair)
+    if use is None:
+        return
+    numbers = [
+        use.cpu.used,
+        use.cpu.throttled_periods,
+        use.cpu.throttled_seconds,
+        use.network.received,
+        use.network.sent,
+    ]
+    if use.device:
+        numbers += [use.device.read, use.device.written, use.device.queue]
+        assert 0 <= use.device.busy <= 1
+    assert all(number >= 0 for number in numbers if number is not None)
+    assert 0 <= use.cpu.node_busy <= 1
+
+
+@pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "busy", "waiting"])
+def test_a_device_whose_counter_fell_is_absent(name: str) -> None:
+    assert AFTER.device is not None
+    assert known(BEFORE, replace(AFTER, device=replace(AFTER.device, **{name: 0}))).device is None
+
+
+def test_a_device_that_was_not_there_all_the_time_is_absent() -> None:
+    assert known(replace(BEFORE, device=None), AFTER).device is None
+    assert known(BEFORE, replace(AFTER, device=None)).device is None
+
+
+def test_a_group_whose_counters_fell_is_absent() -> None:
+    use = known(BEFORE, replace(AFTER, cgroup=CgroupCounters(cpu=0, throttled_periods=0, throttled=0)))
+    assert (use.cpu.used, use.cpu.throttled_periods, use.cpu.throttled_seconds) == (None, None, None)
+
+
+def test_a_device_is_never_busier_than_all_the_time() -> None:
+    assert AFTER.device is not None
+    device = known(BEFORE, replace(AFTER, device=replace(AFTER.device, busy=11_004))).device
+    assert device is not None
+    assert device.busy == 1
+
+
+def test_idle_time_that_went_back_a_little_means_no_idle_time() -> None:
+    assert known(BEFORE, replace(AFTER, idle=4999)).cpu.node_busy == 1
+
+
+@pytest.mark.parametrize("after", [replace(AFTER, busy=999), replace(AFTER, busy=1000, idle=5000)])
+def test_a_host_whose_processors_count_backwards_or_not_at_all_is_unknown(after: Snapshot) -> None:
+    assert use_of(BEFORE, after) is None
+
+
+def test_an_interface_whose_counter_fell_makes_the_traffic_unknown() -> None:
+    assert use_of(BEFORE, replace(AFTER, interfaces={"eth0": Traffic(received=1, sent=2500)})) is None
+
+
+def test_interfaces_that_come_and_go_do_not_count() -> None:
+    before = replace(BEFORE, interfaces={**BEFORE.interfaces, "veth1": Traffic(received=9, sent=9)})
+    after = replace(AFTER, interfaces={**AFTER.interfaces, "veth2": Traffic(received=10**9, sent=10**9)})
+    network = known(before, after).network
+    assert (network.received, network.sent) == (1000, 50)
+
+
+def test_on_a_node_only_physical_interfaces_count() -> None:
+    everything = {name: Traffic(received=0, sent=0) for name in ("eno1", "eno2", "bond0", "veth1")}
+    grown = {name: Traffic(received=10_000, sent=100) for name in everything}
+    bounds = replace(BOUNDS, physical=frozenset({"eno1", "eno2"}), link=125e6)
+    network = known(replace(BEFORE, interfaces=everything), replace(AFTER, interfaces=grown), bounds=bounds).network
+    assert (network.received, network.sent, network.link) == (2000, 20, 125e6)

@@ -1,0 +1,68 @@
+from plimsoll.api.names import AbortReason, Outcome, Verdict
+from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
+from plimsoll.measure.checking.reasons import main_reasons, reasons_of
+
+STALLED = Finding(reason="Stalled", verdict=Verdict.SUSPECT, message="")
+LATE = Finding(reason="LateClient", verdict=Verdict.SUSPECT, message="")
+FAILED = Finding(reason="ToolFailed", verdict=Verdict.INVALID, message="")
+NOTHING_COUNTS = Finding(reason="NoTrialCounts", verdict=Verdict.INVALID, message="")
+
+
+def trial(*findings: Finding, abort: AbortReason | None = None) -> Trial:
+    return Trial(
+        pass_number=0,
+        attempt=0,
+        epoch="e",
+        clients=(0,),
+        outcome=Outcome.ABORTED if abort else Outcome.MEASURED,
+        started_at="2026-01-31T12:00:00Z",
+        finished_at="2026-01-31T12:01:00Z",
+        abort=Abort(reason=abort, message="m") if abort else None,
+        verdict=Verdict.SUSPECT,
+        findings=findings,
+    )
+
+
+def final(*findings: Finding, trials: tuple[Trial, ...] = ()) -> ResultStatus:
+    return ResultStatus(trials=trials, findings=findings, final=True)
+
+
+def test_a_good_point_has_no_reasons() -> None:
+    assert reasons_of(final(trials=(trial(),))) == ()
+
+
+def test_the_worst_come_first_and_else_their_order_stays() -> None:
+    assert reasons_of(final(STALLED, FAILED, LATE)) == ("ToolFailed", "Stalled", "LateClient")
+
+
+def test_before_the_verdict_they_are_those_of_the_last_attempt() -> None:
+    assert reasons_of(ResultStatus()) == ()
+    assert reasons_of(ResultStatus(trials=(trial(FAILED), trial(LATE)))) == ("LateClient",)
+    assert reasons_of(ResultStatus(trials=(trial(FAILED), trial()))) == ()
+    aborted = trial(abort=AbortReason.CLIENT_LOST)
+    assert reasons_of(ResultStatus(trials=(trial(FAILED), aborted))) == ("ClientLost",)
+
+
+def test_after_the_verdict_the_attempts_do_not_matter() -> None:
+    assert reasons_of(final(LATE, trials=(trial(FAILED),))) == ("LateClient",)
+    assert reasons_of(final(trials=(trial(FAILED),))) == ()
+
+
+def test_that_nothing_counts_is_named_only_without_a_cause() -> None:
+    assert reasons_of(final(NOTHING_COUNTS, LATE)) == ("LateClient",)
+    assert reasons_of(final(NOTHING_COUNTS)) == ("NoTrialCounts",)
+    assert reasons_of(final(NOTHING_COUNTS, trials=(trial(),))) == ("NoTrialCounts",)
+    aborted = trial(abort=AbortReason.TOOL_OVERRAN)
+    assert reasons_of(final(NOTHING_COUNTS, trials=(trial(FAILED), aborted))) == ("ToolOverran",)
+
+
+def test_main_reasons_count_the_first_of_each_point() -> None:
+    assert main_reasons([]) == ""
+    assert main_reasons([final(), final()]) == ""
+    points = [final(LATE), final(STALLED, FAILED), final(STALLED, LATE), final(), final(STALLED)]
+    assert main_reasons(points) == "Stalled (2 points), LateClient, ToolFailed"
+
+
+def test_of_many_main_reasons_the_rest_is_counted() -> None:
+    reasons = [Finding(reason=f"R{number}", verdict=Verdict.SUSPECT, message="") for number in range(5)]
+    assert main_reasons([final(reason) for reason in reasons]) == "R0, R1, R2 and 2 more"

@@ -1,0 +1,54 @@
+from typing import Any
+
+import pytest
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.compare.matching import Matching, match_points
+from support.repeated import result
+
+
+def point(name: str, depth: int = 1, **spec: Any) -> BenchmarkResult:
+    found = result([], point=name, parameters={"ioDepth": depth})
+    return found.model_copy(update={"spec": found.spec.model_copy(update=spec)})
+
+
+def names(matching: Matching) -> tuple[list[tuple[str, str]], list[str], list[str]]:
+    return (
+        [(pair.baseline.spec.point, pair.candidate.spec.point) for pair in matching.pairs],
+        [one.spec.point for one in matching.baseline_only],
+        [one.spec.point for one in matching.candidate_only],
+    )
+
+
+def test_points_are_matched_by_what_they_ask_for_and_not_by_number() -> None:
+    baseline = [point("w-000", 1), point("w-001", 16)]
+    candidate = [point("w-000", 1), point("w-001", 4), point("w-002", 16)]
+    assert names(match_points(baseline, candidate)) == (
+        [("w-000", "w-000"), ("w-001", "w-002")],
+        [],
+        ["w-001"],
+    )
+
+
+@pytest.mark.parametrize("change", [{"clients": 3}, {"tool": "other"}, {"workload": "v"}, {"parameters": {}}])
+def test_whatever_differs_is_another_point(change: dict[str, Any]) -> None:
+    assert names(match_points([point("w-000")], [point("w-000", 1, **change)])) == ([], ["w-000"], ["w-000"])
+
+
+def test_an_absent_parameter_is_the_same_as_a_null() -> None:
+    baseline, candidate = point("w-000"), point("w-000", parameters={"ioDepth": 1, "readPercent": None})
+    assert names(match_points([baseline], [candidate]))[0] == [("w-000", "w-000")]
+
+
+def test_what_is_left_over_is_matched_by_name_on_request() -> None:
+    baseline = [point("w-000", 1), point("w-001", 16), point("v-000", 1)]
+    candidate = [point("w-001", 32), point("w-000", 1), point("u-000", 1)]
+    assert names(match_points(baseline, candidate, also_by_name=True)) == (
+        [("w-000", "w-000"), ("w-001", "w-001")],
+        ["v-000"],
+        ["u-000"],
+    )
+
+
+def test_nothing_matches_nothing() -> None:
+    assert names(match_points([], [])) == ([], [], [])

@@ -1,0 +1,77 @@
+from collections.abc import Sequence
+
+import pytest
+
+from plimsoll.measure.compare.inference import detectable_change
+from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.noise import MetricNoise, noise_of
+from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
+from support.repeated import BLOCK, aborted, result, trials_of
+
+RULE = Rule()
+QUIET, NOISY = [990, 1000, 1010], [950, 1000, 1050]
+
+
+def noise(*rates: Sequence[float], trials: int = 5) -> dict[Metric, MetricNoise]:
+    runs = [result(trials_of(one), run=str(number)) for number, one in enumerate(rates)]
+    return {found.metric: found for found in noise_of(runs, RULE, trials)}
+
+
+def test_noise_of_one_run() -> None:
+    found = noise(QUIET)[Metric.IOPS]
+    assert found.gates
+    assert found.side.trials == 3
+    assert found.side.mean == 1000
+    assert found.side.deviation == pytest.approx(0.01, rel=0.01)
+    assert found.detectable == pytest.approx(detectable_change(0.01, 5), rel=0.02)
+    assert found.note == ""
+
+
+def test_a_metric_gates_up_to_two_thirds_of_its_threshold() -> None:
+    assert noise(NOISY)[Metric.IOPS].note.startswith("ungateable: it scatters by 5.0 %")
+    limit = RULE.rate / UNGATEABLE_MARGIN
+    inside = [1000 * (1 - 0.95 * limit), 1000, 1000 * (1 + 0.95 * limit)]
+    assert noise(inside)[Metric.IOPS].note == ""
+
+
+def test_what_never_changes_is_no_noise() -> None:
+    assert noise(NOISY)[Metric.P50].detectable == 0
+
+
+def test_what_differs_between_runs_of_the_same_is_noise() -> None:
+    shifted = [value * 1.1 for value in QUIET]
+    alone, together = noise(QUIET)[Metric.IOPS], noise(QUIET, shifted)[Metric.IOPS]
+    assert together.side.trials == 6
+    assert alone.side.deviation is not None
+    assert together.side.deviation is not None
+    assert together.side.deviation > 4 * alone.side.deviation
+    assert alone.note == ""
+    assert together.note != ""
+
+
+def test_more_trials_find_smaller_changes() -> None:
+    few, many = noise(QUIET, trials=3)[Metric.IOPS], noise(QUIET, trials=10)[Metric.IOPS]
+    assert few.detectable is not None
+    assert many.detectable is not None
+    assert many.detectable < few.detectable / 2
+
+
+def test_a_rate_cannot_fall_by_more_than_all_of_it_and_a_latency_can_rise_by_more() -> None:
+    wild = noise([1, 1000, 10**6])
+    assert wild[Metric.IOPS].detectable == pytest.approx(1, abs=0.01)
+    assert wild[Metric.BYTES].side.mean == pytest.approx(333_667 * BLOCK)
+
+
+@pytest.mark.parametrize("rates", [[1000], [0, 1000, 1000]])
+def test_what_trials_do_not_tell_is_left_out(rates: list[float]) -> None:
+    found = noise(rates)[Metric.IOPS]
+    assert (found.side.deviation, found.detectable, found.note) == (None, None, "")
+
+
+def test_without_trials_that_count_there_is_nothing() -> None:
+    assert noise_of([result([aborted(0)])], RULE, 5) == ()
+
+
+def test_one_trial_a_side_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2 trials on each side, not 1"):
+        noise_of([result(trials_of(QUIET))], RULE, 1)
