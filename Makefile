@@ -8,6 +8,7 @@ VENV := $(abspath $(or $(PLIMSOLL_VENV),.venv))
 BIN := $(VENV)/bin
 CLUSTER := e2e/cluster/cluster
 SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
+    e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 QUICKSTART_DIR := build/quickstart

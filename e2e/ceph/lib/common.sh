@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# Saying what happens, giving up in time, and the Kubernetes cluster underneath.
+
+# Only results go to standard output.
+say() { printf 'ceph: [%3ds] %s\n' "$SECONDS" "$*" >&2; }
+die() { printf 'ceph: %s\n' "$*" >&2; exit 1; }
+trap 'say "failed: $BASH_COMMAND"' ERR
+
+use_cluster() {
+    local settings
+    settings=$("$CLUSTER" env)
+    eval "$settings"
+}
+
+kube() { timeout 60 kubectl --namespace "$NAMESPACE" "$@"; }
+apply() { kube apply --server-side --force-conflicts --field-manager plimsoll-ceph --filename - > /dev/null; }
+# Prints one worker a line, always in the same order.
+workers() { kube get nodes --selector '!node-role.kubernetes.io/control-plane' --output name | sed 's,^node/,,' | sort; }
+
+# One command at a time changes things.
+lock() {
+    exec 8> "${TMPDIR:-/tmp}/plimsoll-ceph.lock"
+    flock --nonblock 8 || { say "waiting for another ceph command to end"; flock --timeout 600 8 || die "it did not in 600 s"; }
+}
+
+# LIMIT_SECONDS WHAT WHY COMMAND...: wait until a command succeeds; WHY, a command too, tells what it still waits for.
+wait_until() {
+    local limit=$1 what=$2 why=$3 deadline=$((SECONDS + $1)) reason='' last=''
+    shift 3
+    until "$@" > /dev/null 2>&1; do
+        reason=$("$why" 2>&1 | paste -sd ' ' || true)
+        ((SECONDS < deadline)) || die "waited $limit s in vain for $what; ${reason:-no reason is known}"
+        [[ $reason == "$last" ]] || say "waiting for $what: $reason"
+        last=$reason
+        sleep 1
+    done
+}
+
+image_ensure() {
+    local base
+    base=$("$CLUSTER" base-image)
+    say "building and loading $IMAGE"
+    DOCKER_BUILDKIT=1 "$CLUSTER" docker build --quiet --network host --build-arg "BASE_IMAGE=$base" \
+        --tag "$IMAGE" "$HERE" > /dev/null
+    "$CLUSTER" load "$IMAGE" 8>&-
+}

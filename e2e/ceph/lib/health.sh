@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Waiting for pods and for Ceph.
+
+# LIMIT_SECONDS
+pods_wait() { wait_until "$1" "the pods" pods_missing pods_ready; }
+pods_ready() { kube rollout status deployment --timeout 1s; }
+# Prints each pod that is not ready, with the last words of those that failed.
+pods_missing() {
+    local pod state
+    kube get pods --no-headers | awk '{ split($2, ready, "/") } ready[1] != ready[2] { print $1, $3 }' |
+        while read -r pod state; do
+            printf '%s %s' "$pod" "$state"
+            [[ $state != Error && $state != CrashLoopBackOff ]] || printf ' (%s)' "$(last_words "$pod")"
+            printf '; '
+        done
+}
+
+last_words() { kube logs "$1" --tail 5 < /dev/null 2> /dev/null | grep . | tail -n 1; }
+
+# LIMIT_SECONDS: wait until Ceph is healthy with all its OSDs and placement groups. Healthy alone is too little: it says so
+# before the first OSD has come up.
+health_wait() { wait_until "$1" HEALTH_OK health_summary healthy; }
+healthy() {
+    toolbox_command ceph status | awk -v osds="$OSDS" '
+        /^ *health: HEALTH_OK$/ { good++ }
+        /^ *osd:/ && $2 == osds && $4 == osds { good++ }
+        /^ *pools:/ { groups = $4 }
+        / active\+clean(\+scrubbing(\+deep)?)?$/ { clean += $(NF - 1) }
+        END { exit !(good == 2 && groups > 0 && clean == groups) }'
+}
+# How long something has been as it is stays out: it would make every answer a new one.
+health_summary() {
+    toolbox_command sh -c 'ceph health; ceph osd stat; ceph pg stat' |
+        sed 's/ (since [^)]*)//g; s/; .*//' | paste -sd ';' | cut -c -200
+}
+toolbox_command() { kube exec deployment/rook-ceph-tools -- timeout 20 "$@"; }

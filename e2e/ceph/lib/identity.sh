@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# The namespace, who the cluster is (fsid, keys, address of its monitor), and the objects in which Rook publishes that.
+
+# Prints "ceph" if the namespace is one of ours, "foreign" if it is not, nothing if there is none.
+namespace_owner() {
+    kube get namespace "$NAMESPACE" --ignore-not-found --output jsonpath='{.metadata.labels.plimsoll\.dev/e2e}{" "}{.kind}' |
+        awk '$1 == "ceph" { print "ceph"; next } NF { print "foreign" }'
+}
+
+refuse_foreign() {
+    [[ $(namespace_owner) != foreign ]] ||
+        die "namespace $NAMESPACE was not made by this script and is left alone: set PLIMSOLL_CEPH_NAMESPACE to another"
+}
+
+namespace_ensure() {
+    refuse_foreign
+    [[ $(kube get namespace "$NAMESPACE" --ignore-not-found --output 'jsonpath={.status.phase}') != Terminating ]] ||
+        die "namespace $NAMESPACE is still being deleted: run 'ceph down', then 'ceph up'"
+    apply << EOF
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: $NAMESPACE
+  labels: {plimsoll.dev/e2e: ceph, pod-security.kubernetes.io/enforce: privileged}
+EOF
+}
+
+namespace_delete() {
+    refuse_foreign
+    say "deleting namespace $NAMESPACE"
+    timeout 60 kubectl delete namespace "$NAMESPACE" --ignore-not-found --wait=false > /dev/null
+    wait_until 120 "namespace $NAMESPACE to go" namespace_remains namespace_gone
+}
+namespace_gone() { [[ -z $(namespace_owner) ]]; }
+namespace_remains() {
+    kube get pods --output 'jsonpath={range .items[*]}{.metadata.name} {end}'
+    kube get namespace "$NAMESPACE" --output 'jsonpath={.status.conditions[?(@.status=="True")].message}'
+}
+
+data_delete() {
+    local node
+    for node in $(workers); do
+        # shellcheck disable=SC2016 # for the node's shell
+        timeout 60 "$CLUSTER" docker exec "$node" sh -ec \
+            'rm -rf "$1/$2"; if [ -d "$1" ]; then rmdir --ignore-fail-on-non-empty "$1"; fi' - "$DATA" "$NAMESPACE"
+    done
+}
+
+new_key() { timeout 60 "$CLUSTER" docker run --rm --network none "$IMAGE" ceph-authtool --gen-print-key; }
+
+# Made once and as one object, so that no second start can mix two identities.
+identity_ensure() {
+    [[ -z $(kube get secret rook-ceph-mon --ignore-not-found --output name) ]] || return 0
+    local admin monitor
+    admin=$(new_key)
+    monitor=$(new_key)
+    kube create --filename - > /dev/null << EOF
+apiVersion: v1
+kind: Secret
+metadata: {name: rook-ceph-mon}
+type: kubernetes.io/rook
+stringData:
+  ceph-username: client.admin
+  ceph-secret: $admin
+  mon-secret: $monitor
+  fsid: $(< /proc/sys/kernel/random/uuid)
+EOF
+}
+
+secret_value() { kube get secret rook-ceph-mon --output "jsonpath={.data.$1}" | base64 --decode; }
+
+# Sets FSID, MONITOR_ADDRESS, MONITOR_NODE and CEPH_VERSION.
+identity_read() {
+    FSID=$(secret_value fsid)
+    MONITOR_ADDRESS=$(kube get service rook-ceph-mon-a --output 'jsonpath={.spec.clusterIP}')
+    MONITOR_NODE=$(workers | tail -n 1)
+    CEPH_VERSION=$(timeout 60 "$CLUSTER" docker run --rm --network none "$IMAGE" ceph-mon --version | awk '{ print $3 }')
+    readonly FSID MONITOR_ADDRESS MONITOR_NODE CEPH_VERSION
+}
+
+# What a consumer of Rook reads: the monitors' addresses, and the Secrets that hold the administrator's key.
+consumer_objects() {
+    local admin node_address
+    admin=$(secret_value ceph-secret)
+    node_address=$(kube get node "$MONITOR_NODE" --output 'jsonpath={.status.addresses[?(@.type=="InternalIP")].address}')
+    cat << EOF
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rook-ceph-mon-endpoints}
+data:
+  csi-cluster-config-json: '[{"clusterID":"$NAMESPACE","monitors":["$MONITOR_ADDRESS:6789"],"namespace":""}]'
+  data: a=$MONITOR_ADDRESS:6789
+  externalMons: ''
+  mapping: '{"node":{"a":{"Name":"$MONITOR_NODE","Hostname":"$MONITOR_NODE","Address":"$node_address"}}}'
+  maxMonId: '0'
+  outOfQuorum: ''
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rook-config-override}
+data: {config: ''}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: rook-ceph-config}
+type: kubernetes.io/rook
+stringData:
+  mon_host: '[v2:$MONITOR_ADDRESS:3300,v1:$MONITOR_ADDRESS:6789]'
+  mon_initial_members: a
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: rook-ceph-admin-keyring}
+type: kubernetes.io/rook
+stringData:
+  keyring: |
+    [client.admin]
+    key = $admin
+    caps mds = "allow *"
+    caps mon = "allow *"
+    caps osd = "allow *"
+    caps mgr = "allow *"
+EOF
+}
