@@ -14,6 +14,7 @@ from plimsoll.handlers import run as handlers
 from plimsoll.handlers.context import Context
 from plimsoll.kube import retry
 from plimsoll.kube.errors import ForbiddenError, TransientError
+from plimsoll.lifecycle.admission import entry_of
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
@@ -191,7 +192,7 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
     await child_changed(labels={LABEL_RUN_UID: daemon.uid}, memo=daemon.memo)
     assert wake.is_set()
     wake.clear()
-    await queue_changed(memo=daemon.memo)
+    await queue_changed(body=daemon.body, uid=daemon.uid, type="MODIFIED", memo=daemon.memo)
     assert wake.is_set()
 
 
@@ -280,3 +281,36 @@ async def test_a_deletion_goes_on_after_refusals(made: Daemon, working: list[asy
     work(made, working)
     await remove(**made.arguments)
     assert not made.cluster.kube.objects("Job")
+
+
+async def test_a_deletion_does_not_need_the_results_whose_kind_is_gone(
+    made: Daemon, working: list[asyncio.Task[None]]
+) -> None:
+    kinds = made.cluster.kube.kinds
+    kinds.pop(next(kind for kind in kinds if kind.kind == "BenchmarkResult"))
+    work(made, working)
+    await remove(**made.arguments)
+    assert not made.cluster.kube.objects("Job")
+
+
+async def test_a_deletion_that_may_not_look_says_so(made: Daemon) -> None:
+    def interfere(asked: str) -> None:
+        if asked.startswith("list Job"):
+            raise ForbiddenError(asked, "jobs are none of your business")
+
+    made.cluster.kube.interfere = interfere
+    with pytest.raises(kopf.TemporaryError):
+        await remove(**made.arguments)
+    assert made.reasons["CleanedUp"] == "ApiRefused"
+
+
+async def test_a_deleted_run_that_another_finalizer_keeps_says_that_it_is_cleaned_up(
+    made: Daemon, working: list[asyncio.Task[None]]
+) -> None:
+    run = made.cluster.find("BenchmarkRun", "a") or {}
+    made.cluster.edit(run, lambda new: new["metadata"].update(finalizers=["example.com/mine"]))
+    made.cluster.delete(run)
+    work(made, working)
+    await remove(**made.arguments)
+    assert made.reasons["CleanedUp"] == "Removed"
+    assert entry_of(made.cluster.find("BenchmarkRun", "a") or {}).over

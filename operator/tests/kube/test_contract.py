@@ -130,22 +130,6 @@ async def test_a_list_over_all_namespaces(kube: Kube, namespace: str) -> None:
     assert {obj["metadata"]["namespace"] for obj in found} == {namespace, other}
 
 
-async def test_an_apply_creates_changes_and_takes_back(kube: Kube, namespace: str) -> None:
-    await kube.apply(config_map("a", namespace, x="1", y="1"))
-    await kube.patch(CONFIG_MAP, "a", namespace, {"metadata": {"annotations": {"others": "stay"}}})
-    applied = await kube.apply(config_map("a", namespace, x="2"))
-    assert applied["data"] == {"x": "2"}
-    found = await fetch(kube, CONFIG_MAP, "a", namespace)
-    assert found["data"] == {"x": "2"}
-    assert found["metadata"]["annotations"] == {"others": "stay"}
-
-
-async def test_an_apply_of_the_same_changes_nothing(kube: Kube, namespace: str) -> None:
-    first = await kube.apply(config_map("a", namespace, x="1"))
-    again = await kube.apply(config_map("a", namespace, x="1"))
-    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-
-
 async def test_a_patch_merges(kube: Kube, namespace: str) -> None:
     await kube.create(config_map("a", namespace, x="1", y="1"))
     patched = await kube.patch(CONFIG_MAP, "a", namespace, {"data": {"x": None, "z": "3"}})

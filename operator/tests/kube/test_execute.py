@@ -10,11 +10,12 @@ import pytest
 
 from plimsoll.kube import retry
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.errors import ConflictError, InvalidError, TransientError
+from plimsoll.kube.errors import ConflictError, InvalidError, TakenError, TransientError, refusal_of
 from plimsoll.kube.execute import CONCURRENCY, execute
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.kube.retry import persist
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from support.fake_kube import FakeKube, failing
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -63,6 +64,40 @@ async def test_another_object_of_that_name_is_left_alone(kube: Kube, namespace: 
     await kube.create(config_map("a", namespace))
     await execute([delete("a", "of an earlier one", namespace)], kube, make_secret=make_secret)
     assert await kube.get(CONFIG_MAP, "a", namespace)
+
+
+def of_run(uid: str) -> dict[str, Any]:
+    owner = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "r", "uid": uid}
+    obj = config_map("a")
+    obj["metadata"] |= {"labels": {LABEL_RUN_UID: uid}, "ownerReferences": [owner]}
+    return obj
+
+
+@pytest.mark.parametrize(("there", "departing"), [(config_map("a"), False), (of_run("earlier"), True)])
+async def test_an_object_of_somebody_else_is_not_taken_for_the_runs(there: dict[str, Any], *, departing: bool) -> None:
+    kube = FakeKube()
+    await kube.create(there)
+    with pytest.raises(TakenError, match="create ConfigMap default/a: ConfigMap a is there already and is not") as told:
+        await execute([Create(obj=of_run("u"))], kube, make_secret=make_secret)
+    assert told.value.departing == departing
+    assert refusal_of(told.value).reason == ("WaitingForEarlierRun" if departing else "NameTaken")
+
+
+async def test_the_runs_own_object_is_kept() -> None:
+    kube = FakeKube()
+    await kube.create(of_run("u"))
+    await execute([Create(obj=of_run("u"))], kube, make_secret=make_secret)
+    assert len(kube.objects("ConfigMap")) == 1
+
+
+async def test_a_name_that_becomes_free_meanwhile_is_taken_at_the_next_attempt() -> None:
+    class Passing(FakeKube):
+        async def create(self, obj: Any) -> bool:
+            return self.requests.count("get ConfigMap default/a") > 0 and await super().create(obj)
+
+    kube = Passing()
+    await execute([Create(obj=of_run("u"))], kube, make_secret=make_secret)
+    assert len(kube.objects("ConfigMap")) == 1
 
 
 async def test_what_passes_is_tried_again() -> None:

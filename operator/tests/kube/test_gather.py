@@ -18,11 +18,19 @@ from plimsoll.lifecycle import naming
 from support.fake_kube import FakeKube
 
 OWN = {naming.LABEL_RUN_UID: "u"}
+OWNERS = [{"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "r", "uid": "u"}]
 CREATED = "2026-01-01T12:00:00Z"
 
 
 def job(*, status: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
-    named = {"name": "j", "namespace": "default", "uid": "job", "labels": OWN, "creationTimestamp": CREATED}
+    named = {
+        "name": "j",
+        "namespace": "default",
+        "uid": "job",
+        "labels": OWN,
+        "ownerReferences": OWNERS,
+        "creationTimestamp": CREATED,
+    }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": named | metadata, "status": status or {}}
 
 
@@ -33,7 +41,7 @@ def pod(phase: str) -> dict[str, Any]:
 
 
 def claim(phase: str) -> dict[str, Any]:
-    metadata = {"name": "c", "namespace": "default", "uid": "claim", "labels": OWN}
+    metadata = {"name": "c", "namespace": "default", "uid": "claim", "labels": OWN, "ownerReferences": OWNERS}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "status": {"phase": phase}}
 
 

@@ -56,20 +56,11 @@ async def test_a_refusal_says_why(real: AioKube, namespace: str) -> None:
     run = {"apiVersion": RUN.api_version, "kind": RUN.kind, "metadata": {"name": "r", "namespace": namespace}}
     with pytest.raises(InvalidError, match=rf"create BenchmarkRun {namespace}/r: .*spec: Required value"):
         await real.create(run)
-    with pytest.raises(InvalidError, match=rf"apply ConfigMap {namespace}/a: .*metadata.labels: Invalid value"):
-        await real.apply(
+    with pytest.raises(InvalidError, match=rf"create ConfigMap {namespace}/a: .*metadata.labels: Invalid value"):
+        await real.create(
             config_map("a", namespace)
             | {"metadata": {"name": "a", "namespace": namespace, "labels": {"x": "not a label!"}}}
         )
-
-
-async def test_an_apply_takes_over_what_another_manages(real: AioKube, apiserver: ApiServer, namespace: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/configmaps/a?fieldManager=other"
-    apiserver.request("PATCH", path, config_map("a", namespace, x="1"), content="application/apply-patch+yaml")
-    applied = await real.apply(config_map("a", namespace, x="2"))
-    assert applied["data"] == {"x": "2"}
-    managers = {entry["manager"]: entry["operation"] for entry in applied["metadata"]["managedFields"]}
-    assert managers[client.FIELD_MANAGER] == "Apply"
 
 
 async def test_without_rights(real: AioKube, apiserver: ApiServer, namespace: str, tmp_path: Path) -> None:

@@ -93,3 +93,10 @@ def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expir
     assert not needs_attention(body(conditions=(terminal, clean)))
     assert not needs_attention(body(conditions=(terminal, ("CleanedUp", "True", "NothingMade"))))
     assert needs_attention(body(conditions=(terminal, clean), ttlSecondsAfterFinished=0))
+
+
+def test_a_run_that_waits_for_its_name_or_cannot_be_read_holds_up_nobody_before_it_is_admitted() -> None:
+    for reason in ("WaitingForEarlierRun", "SpecUnreadable"):
+        waits = ("Succeeded", "Unknown", reason)
+        assert entry_of(body(conditions=(waits,))).over
+        assert not entry_of(body(conditions=(waits, ("Admitted", "True", "Admitted")))).over

@@ -145,3 +145,30 @@ def test_the_conductors_job_knows_the_conductors_exit_codes() -> None:
     rules = conductor.job(run, plan, SETTINGS)["spec"]["podFailurePolicy"]["rules"]
     codes = {rule["action"]: rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule}
     assert codes == {"FailJob": sorted(EXIT_OF_FAILURE.values()), "Ignore": [EXIT_INTERRUPTED]}
+
+
+def test_the_conductor_may_run_where_clients_may_but_not_only_there() -> None:
+    both = pods("block")
+    assert {"key": "bench", "operator": "Exists"} in both["conductor"]["tolerations"]
+    assert both["conductor"]["priorityClassName"] == "low"
+    assert both["conductor"]["imagePullSecrets"] == [{"name": "registry"}]
+    assert both["client"]["nodeSelector"] == {"storage": "ceph"}
+    assert "nodeSelector" not in both["conductor"]
+
+
+def test_no_autoscaler_empties_the_node_of_a_pod() -> None:
+    jobs = [obj for obj in rendered("filesystem") if obj["kind"] == "Job"]
+    annotations = [job["spec"]["template"]["metadata"]["annotations"] for job in jobs]
+    assert annotations == [{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}] * 2
+
+
+def test_the_conductor_has_memory_for_the_longest_trial() -> None:
+    def limit(clients: int, runtime: int) -> str:
+        run, plan = run_named("filesystem")
+        point = plan.points[0].model_copy(update={"clients": clients, "runtime_seconds": runtime})
+        job = conductor.job(run, plan.model_copy(update={"points": (point,)}), SETTINGS)
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        return str(container["resources"]["limits"]["memory"])
+
+    assert limit(3, 60) == "1024Mi"
+    assert limit(100, 24 * 3600) == "5967Mi"

@@ -19,9 +19,17 @@ async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noq
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
-async def queue_changed(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Wake the run itself, and whoever may wait for it."""
-    memo.context.wake_all()
+async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
+    """Wake the run itself; and whoever may wait for it, if its place in the queue is another or it is gone.
+
+    Most changes are of its status, several a minute, and looking at a run asks the API for all of its objects.
+    """
+    memo.context.wake(uid)
+    # kopf hands every object a memo of its own, which lives as long as the object.
+    entry = entry_of(body)
+    if type == "DELETED" or memo.get("entry") != entry:
+        memo.context.wake_all()
+    memo.entry = entry
 
 
 @kopf.on.event("batch", "v1", "jobs", labels=_OURS)

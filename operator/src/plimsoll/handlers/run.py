@@ -22,7 +22,7 @@ from plimsoll.lifecycle.decision import Decision, Fact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.run import Run, run_of
-from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_unseen
+from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
 
 Queue = kopf.Index[str, Entry]
 
@@ -110,13 +110,24 @@ async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
 
 
 async def _look_at_removal(context: Context, body: kopf.Body) -> Fact:
-    """Observe a run that is being deleted, decide, say, act; return whether it may go."""
+    """Observe a run that is being deleted, decide, say, act; return whether it may go.
+
+    Raises:
+        ApiError: if something of that failed. If the run may not be observed, that is said first.
+
+    """
     run = run_of(_with_last_said(context, body))
-    seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
-    removal = step_deletion(run, replace(seen, refusal=context.refused.get(run.uid)), context.now())
-    if not removal.cleaned_up.holds:
+    try:
+        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid, for_removal=True)
+    except (ForbiddenError, UnknownKindError) as error:
         with suppress(NotFoundError):
-            await _write(context, run, removal.status)
+            await _write(context, run, step_deletion_unseen(run, refusal_of(error), context.now()))
+        raise
+    removal = step_deletion(run, replace(seen, refusal=context.refused.get(run.uid)), context.now())
+    # Also when all is gone: another finalizer may keep the run, and the queue must not wait for it.
+    with suppress(NotFoundError):
+        await _write(context, run, removal.status)
+    if not removal.cleaned_up.holds:
         await _act(context, run, removal.actions)
     return removal.cleaned_up
 

@@ -30,7 +30,7 @@ from plimsoll.kube.errors import (
 from plimsoll.kube.port import Kind, Object
 
 FIELD_MANAGER = "plimsoll"
-"""Whose fields are whose: what an apply of this manager no longer names goes away."""
+"""By this name the API server says who set a field."""
 
 PAGE_SIZE = 500
 
@@ -111,20 +111,6 @@ class AioKube:
         except _AlreadyExistsError:
             return False
         return True
-
-    async def apply(self, obj: Object) -> Object:
-        """Make an object what it says here; fields that others own and this names are taken over."""
-        kind, name, namespace = _identity(obj)
-        resource = await self._discovery.resource(kind)
-        return await self._ask(
-            "patch",
-            resource.single(name, namespace),
-            kind,
-            _asked("apply", kind, name, namespace),
-            body=obj,
-            content_type="application/apply-patch+yaml",
-            query=[_FIELD_MANAGER, ("force", "true")],
-        )
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         """Merge a patch (RFC 7386) into an object."""

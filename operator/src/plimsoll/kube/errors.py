@@ -3,6 +3,7 @@
     ApiError
     ├── NotFoundError         404  there is no such object, or no such namespace to put it into
     ├── ConflictError         409  somebody else changed it meanwhile, or its quota: asking anew may help
+    ├── TakenError            another object of that name exists, which is not of the run that it was to be made for
     ├── ForbiddenError        401, 403
     │   └── TerminatingError  403  the namespace is being deleted and takes nothing new
     ├── InvalidError          400, 413, 422  in the API server's own words
@@ -42,6 +43,15 @@ class ConflictError(ApiError):
     """Somebody else changed what was to be changed."""
 
 
+class TakenError(ApiError):
+    """A stranger's object stands where one was to be created. `departing`: it goes by itself."""
+
+    def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
+        """Keep whether waiting helps."""
+        self.departing = departing
+        super().__init__(asked, reason)
+
+
 class ForbiddenError(ApiError):
     """The API server does not let these credentials do that."""
 
@@ -73,6 +83,9 @@ class TransientError(ApiError):
 
 def refusal_of(error: ApiError) -> Refusal:
     """Return what a status says of an error."""
+    if isinstance(error, TakenError):
+        reason = "WaitingForEarlierRun" if error.departing else "NameTaken"
+        return Refusal(asked=error.asked, reason=reason, words=error.reason)
     passing = isinstance(error, TransientError | ConflictError)
     reason = reason_of_words(error.reason, passing=passing)
     return Refusal(asked=error.asked, reason=reason, words=error.reason)

@@ -1,4 +1,7 @@
-"""Doing what was decided. Every action may be repeated: a later pass finds done what an earlier one did."""
+"""Doing what was decided. Every action may be repeated: a later pass finds done what an earlier one did.
+
+What stands under the name of an object to be created has to be the run's own: strangers' objects are never adopted.
+"""
 
 import asyncio
 from base64 import b64encode
@@ -6,9 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
-from plimsoll.kube.port import Kind, Kube
+from plimsoll.kube.errors import ConflictError, TakenError
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
+from plimsoll.lifecycle.children import label
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.ownership import is_departing, is_of_run
 
 CONCURRENCY = 8
 """Requests at a time: a run of 500 clients is made in seconds, and the API server serves others meanwhile."""
@@ -50,11 +57,32 @@ async def _work(waiting: Iterator[Action], kube: Kube, make_secret: MakeSecret, 
         await persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
 
 
+async def _create(obj: Object, kube: Kube) -> None:
+    """Create an object; one that is there is kept if it is of the same run, and refused if it is not.
+
+    Raises:
+        TakenError: naming the stranger's object.
+
+    """
+    if await kube.create(obj):
+        return
+    kind, metadata = Kind.of(obj), obj["metadata"]
+    name, namespace, uid = metadata["name"], metadata.get("namespace"), label(obj, LABEL_RUN_UID)
+    found = await kube.get(kind, name, namespace)
+    asked = f"create {kind.kind} {namespace}/{name}"
+    if found is None:
+        raise ConflictError(asked, "one of that name was there and is gone")
+    if uid and not is_of_run(found, uid):
+        words = f"{kind.kind} {name} is there already and is not this run's"
+        raise TakenError(asked, words, departing=is_departing(found))
+
+
 async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
     match action:
         case Create(obj=obj):
-            await kube.create(obj)
+            await _create(obj, kube)
         case CreateSecret(obj=obj):
+            # One that is there cannot be looked at. Its name, of which the UID is a part, says whose it is.
             data = {key: b64encode(content).decode() for key, content in make_secret().items()}
             await kube.create({**obj, "data": data})
         case Delete():

@@ -13,6 +13,7 @@ from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.platform import Platform, platform_of
+from plimsoll.plan.document import RunIdentity
 
 _JOB = Kind(api_version="batch/v1", kind="Job")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -31,21 +32,25 @@ _RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 _EVENT = Kind(api_version="v1", kind="Event")
 
 
-async def gather(kube: Kube, *, namespace: str, name: str, uid: str) -> Observed:
-    """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment."""
+async def gather(kube: Kube, *, namespace: str, name: str, uid: str, for_removal: bool = False) -> Observed:
+    """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment.
+
+    `for_removal`: only what has to be taken away, so that nothing else, such as results whose CRD is gone, hinders it.
+    """
     own = {naming.LABEL_RUN_UID: uid}
+    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
-    lists = await asyncio.gather(
-        *(kube.list(kind, namespace=namespace, labels=own) for kind in _CHILDREN),
-        # By name: results of an earlier run of this name are in the way of this one's.
-        kube.list(_RESULT, namespace=namespace, labels={naming.LABEL_RUN: naming.label_value(name)}),
-    )
-    objects = [*jobs, *chain.from_iterable(lists)]
+    lists = [kube.list(kind, namespace=namespace, labels=own) for kind in _CHILDREN]
+    if for_removal:
+        return observe([*jobs, *chain.from_iterable(await asyncio.gather(*lists))], run=identity)
+    # By name: results of an earlier run of this name are in the way of this one's.
+    results = kube.list(_RESULT, namespace=namespace, labels={naming.LABEL_RUN: naming.label_value(name)})
+    objects = [*jobs, *chain.from_iterable(await asyncio.gather(*lists, results))]
     objects += await _in_the_plans_place(kube, namespace, name, objects)
-    lists = await asyncio.gather(
+    events = await asyncio.gather(
         *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in _waiting(objects))
     )
-    return observe(objects, run_uid=uid, events=[*chain.from_iterable(lists)])
+    return observe(objects, run=identity, events=[*chain.from_iterable(events)])
 
 
 async def gather_platform(kube: Kube) -> Platform:
@@ -55,10 +60,11 @@ async def gather_platform(kube: Kube) -> Platform:
 
 
 async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:
-    """Return the ConfigMap that stands where the plan has to, if the run has no ConfigMap yet."""
-    if any(obj["kind"] == _CONFIG_MAP.kind for obj in objects):
+    """Return the ConfigMap that stands where the plan has to, if it is not among the run's."""
+    place = naming.plan_config_map(name)
+    if any(obj["kind"] == _CONFIG_MAP.kind and obj["metadata"]["name"] == place for obj in objects):
         return ()
-    found = await kube.get(_CONFIG_MAP, naming.plan_config_map(name), namespace)
+    found = await kube.get(_CONFIG_MAP, place, namespace)
     return () if found is None else (found,)
 
 

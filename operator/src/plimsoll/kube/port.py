@@ -1,4 +1,4 @@
-"""What Plimsoll asks of a Kubernetes API: seven verbs on plain dictionaries, and its version.
+"""What Plimsoll asks of a Kubernetes API: six verbs on plain dictionaries, and its version.
 
 Dictionaries rather than typed models: a model of an older version drops the fields it does not know when an object is
 written back.
@@ -48,10 +48,6 @@ class Kube(Protocol):
 
     async def create(self, obj: Object) -> bool:
         """Create an object; false if one of that name exists, which is left as it is. Of a status nothing is kept."""
-        ...
-
-    async def apply(self, obj: Object) -> Object:
-        """Make an object what it says here, by server-side apply as the operator's field manager."""
         ...
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:

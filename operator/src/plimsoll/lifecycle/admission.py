@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll.api.run import BenchmarkRun, Storage
-
 LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone"})
 """Reasons of the condition CleanedUp with which nothing of a run loads its target any more."""
+
+HELD_UP = frozenset({"WaitingForEarlierRun", "SpecUnreadable"})
+"""Reasons for which a run that was not admitted yet makes nothing, and so is passed by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +19,7 @@ class Entry:
         target: what it loads; runs of different targets do not wait for each other. Empty: waits for nobody.
         created: creation time as the API server writes it, which sorts by time.
         admitted: it may run; once given, that stays.
-        over: it has ended and what it loaded the target with is gone.
+        over: it has ended and what it loaded the target with is gone, or it makes nothing for now.
 
     """
 
@@ -37,6 +38,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     admitted = conditions.get("Admitted", {}).get("status") == "True"
     suspended_unmade = body.get("spec", {}).get("suspend", False) and not admitted
+    held_up = not admitted and conditions.get("Succeeded", {}).get("reason") in HELD_UP
     load_is_gone = conditions.get("CleanedUp", {}).get("reason") in LOAD_IS_GONE
     return Entry(
         uid=metadata["uid"],
@@ -45,7 +47,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
         target=_target_of_document(body.get("spec", {}).get("storage") or {}),
         created=metadata["creationTimestamp"],
         admitted=admitted,
-        over=suspended_unmade or load_is_gone,
+        over=suspended_unmade or held_up or load_is_gone,
     )
 
 
@@ -58,12 +60,6 @@ def ahead_of(uid: str, entries: Iterable[Entry]) -> tuple[str, ...]:
     rivals = [entry for entry in known.values() if entry.target == this.target and not entry.over]
     before = [entry for entry in rivals if _turn(entry) < _turn(this)]
     return tuple(f"{entry.namespace}/{entry.name}" for entry in sorted(before, key=_turn))
-
-
-def target_of(document: BenchmarkRun) -> str:
-    """Return what a run loads."""
-    storage: Storage | None = document.spec.storage
-    return _target_of_document(storage.model_dump(mode="json") if storage else {})
 
 
 def _target_of_document(storage: Mapping[str, Any]) -> str:

@@ -21,7 +21,6 @@ class Child:
     namespace: str
     name: str
     uid: str
-    component: str
     deleting: bool
 
 
@@ -94,7 +93,6 @@ def child_of(obj: Object) -> Child:
         namespace=metadata["namespace"],
         name=metadata["name"],
         uid=metadata["uid"],
-        component=label(obj, naming.LABEL_COMPONENT),
         deleting="deletionTimestamp" in metadata,
     )
 

@@ -47,6 +47,7 @@ class Situation:
         reason: why it is there or what it waits for, CamelCase.
         message: the same for people, with what to do next.
         actions: what is to be done now.
+        plan_sha256: of the plan that is frozen now; empty if none is.
         ending: how it ended; None while it goes on.
         facts: conditions by type.
         requeue_seconds: when to look again even if nothing happens; None if nothing can come of that.
@@ -57,6 +58,7 @@ class Situation:
     reason: str
     message: str
     actions: tuple[Action, ...] = ()
+    plan_sha256: str = ""
     ending: Ending | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict)
     requeue_seconds: float | None = None

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.lifecycle import provisioning, readiness
-from plimsoll.lifecycle.decision import Ending
+from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import Refusal, remedy_of
@@ -32,13 +32,27 @@ _FINDINGS = "the findings of kubectl get bres say more"
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
     """Return how a run ended; None while it goes on. A run that is suspended misses nothing, and no deadline."""
     ending = _failed_by_conductor(seen) or _measured(plan, seen)
-    if ending is not None or run.is_suspended:
+    if ending is not None or run.is_suspended or hindrance(run, seen):
         return ending
     return (
         _conductor_gave_up(run, plan, seen, now)
         or _clients_gave_up(plan, seen, settings)
         or _not_provisioned(run, plan, seen, now)
     )
+
+
+def hindrance(run: Run, seen: Observed) -> Fact | None:
+    """Return what this version cannot read of a run that another one began; None if it can. That does not end a run."""
+    remedy = "use the version of the operator that wrote it, or a later one"
+    if run.document is None:
+        message = f"{run.spec_problem}. The run was begun, so what runs goes on, but nothing more is made; {remedy}"
+        return Fact(holds=True, reason="SpecUnreadable", message=message)
+    job = seen.conductor_job
+    if seen.unreadable_results and job is not None and job.complete:
+        names = ", ".join(seen.unreadable_results[:_NAMED])
+        message = f"the status of {len(seen.unreadable_results)} results cannot be read: {names}; {remedy}"
+        return Fact(holds=True, reason="ResultsUnreadable", message=message)
+    return None
 
 
 def said_before(run: Run) -> Ending | None:
@@ -68,6 +82,8 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
         return None
     results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
     final = sum(result.final for result in seen.results.values())
+    if final < len(plan.points) and seen.unreadable_results:
+        return None
     if final < len(plan.points):
         message = (
             f"the conductor is done, but only {final} of {len(plan.points)} results are final; was one deleted or "
@@ -128,7 +144,8 @@ def _not_provisioned(run: Run, plan: Plan, seen: Observed, now: datetime) -> End
 
 def refused_too_long(refusal: Refusal, limit: int) -> Ending:
     """Return the end of a run for which something could not be made."""
-    return Ending(succeeded=False, reason=refusal.reason, message=f"{_not_ready(limit)}: {refusal.message}")
+    reason = "NameTaken" if refusal.reason == "WaitingForEarlierRun" else refusal.reason
+    return Ending(succeeded=False, reason=reason, message=f"{_not_ready(limit)}: {refusal.message}")
 
 
 def _not_ready(limit: int) -> str:

@@ -18,6 +18,10 @@ _USUAL = frozenset(
 """Reasons for which a condition does not hold though nothing is wrong."""
 
 
+_CONSEQUENCES = frozenset({"Ended", "Suspended"})
+"""Reasons for which a condition does not hold any more because of what another condition tells."""
+
+
 def events_of(run: Run, said: Mapping[str, Any]) -> tuple[Event, ...]:
     """Return an event for every condition that changes with this status; nothing for what is merely repeated."""
     return tuple(_events(run, said))
@@ -34,6 +38,8 @@ def _events(run: Run, said: Mapping[str, Any]) -> Iterator[Event]:
 
 def _is_news(condition: Condition, before: Condition | None) -> bool:
     """Tell whether a change is worth an event, and not told by that of another condition."""
+    if condition.status is ConditionStatus.FALSE and condition.reason in _CONSEQUENCES:
+        return False
     match condition.type:
         case ConditionType.RECONCILING:
             return condition.reason in REFUSALS

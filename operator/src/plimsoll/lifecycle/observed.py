@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import RESULT_KIND, RUN_KIND, RunPhase
+from plimsoll.api.names import RESULT_KIND, RunPhase
 from plimsoll.api.result import ResultStatus
 from plimsoll.api.state import RunState
 from plimsoll.lifecycle import naming
@@ -20,14 +21,14 @@ from plimsoll.lifecycle.children import (
     child_of,
     claim_fact,
     job_fact,
-    label,
     pod_fact,
     warnings_on,
 )
+from plimsoll.lifecycle.ownership import is_departing, is_of_run, jobs_of
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
-from plimsoll.plan.document import Plan, load_plan
+from plimsoll.plan.document import Plan, RunIdentity, load_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,9 @@ class Observed:
     Attributes:
         plan: the frozen plan; None before it is made.
         plan_problem: why the plan that is there cannot be used; empty if it can.
+        plan_sha256: of the frozen plan, as it stands there; empty before it is made.
         results: status of each point whose result exists.
+        unreadable_results: names of results of which this version cannot read what is measured.
         foreign_results: names of results that an earlier run of the same name left for good.
         departing: objects of an earlier run of the same name that go with it, but are still there.
         name_taken: an object of somebody else's that stands where the plan has to; empty if there is none.
@@ -51,8 +54,10 @@ class Observed:
 
     plan: Plan | None = None
     plan_problem: str = ""
+    plan_sha256: str = ""
     state: RunState | None = None
     results: Mapping[str, ResultStatus]
+    unreadable_results: tuple[str, ...] = ()
     foreign_results: tuple[str, ...] = ()
     departing: tuple[str, ...] = ()
     name_taken: str = ""
@@ -108,31 +113,37 @@ class Observed:
         return pods[-1] if pods else None
 
 
-def observe(objects: Iterable[Object], *, run_uid: str, events: Sequence[Object] = ()) -> Observed:
+def observe(objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Object] = ()) -> Observed:
     """Read the facts out of a run's objects, and of what others have under the same names.
 
-    `events` are those on the run's claims and Jobs.
+    What carries the run's labels only is nobody's business here. `events` are those on the run's claims and Jobs.
     """
     by_kind: dict[str, list[Object]] = {}
     others: list[Object] = []
     for obj in objects:
-        if _is_of(obj, run_uid):
+        if is_of_run(obj, run.uid):
             by_kind.setdefault(obj["kind"], []).append(obj)
         else:
             others.append(obj)
-    maps = {label(obj, naming.LABEL_COMPONENT): obj for obj in by_kind.get("ConfigMap", [])}
-    plan, problem = _plan(maps.get("plan"))
-    results = by_kind.pop("BenchmarkResult", [])
-    staying = [obj for obj in others if not _is_departing(obj)]
-    jobs, pods = by_kind.pop("Job", []), by_kind.pop("Pod", [])
-    claims = by_kind.pop("PersistentVolumeClaim", [])
+    maps = {obj["metadata"]["name"]: obj for obj in by_kind.get("ConfigMap", [])}
+    plan_map = maps.get(naming.plan_config_map(run.name))
+    plan, problem = _plan(plan_map, run)
+    results = by_kind.pop(RESULT_KIND, [])
+    in_the_way = [obj for obj in others if _is_in_the_way(obj, run)]
+    staying = [obj for obj in in_the_way if not is_departing(obj)]
+    jobs, claims = by_kind.pop("Job", []), by_kind.pop("PersistentVolumeClaim", [])
+    foreign_jobs = {obj["metadata"]["uid"] for obj in others if obj["kind"] == "Job"}
+    pods = [pod for pod in by_kind.pop("Pod", []) if not jobs_of(pod) & foreign_jobs]
+    measured = {obj["spec"]["point"]: _result(obj) for obj in results}
     return Observed(
         plan=plan,
         plan_problem=problem,
-        state=_state(maps.get("state")),
-        results={obj["spec"]["point"]: _result(obj) for obj in results},
+        plan_sha256=sha256(_text(plan_map, PLAN_FILE).encode()).hexdigest() if plan_map else "",
+        state=_state(maps.get(naming.state_config_map(run.name))),
+        results={point: status or ResultStatus() for point, status in measured.items()},
+        unreadable_results=tuple(obj["metadata"]["name"] for obj in results if measured[obj["spec"]["point"]] is None),
         foreign_results=tuple(obj["metadata"]["name"] for obj in staying if obj["kind"] == RESULT_KIND),
-        departing=tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in others if _is_departing(obj)),
+        departing=tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in in_the_way if is_departing(obj)),
         name_taken=next((f"{o['kind']} {o['metadata']['name']}" for o in staying if o["kind"] != RESULT_KIND), ""),
         jobs=tuple(map(job_fact, jobs)),
         pods=tuple(map(pod_fact, pods)),
@@ -142,27 +153,29 @@ def observe(objects: Iterable[Object], *, run_uid: str, events: Sequence[Object]
     )
 
 
-def _is_of(obj: Object, run_uid: str) -> bool:
-    """Tell whether an object is the run's; of results their specification says it, labels may be changed."""
-    if obj["kind"] == RESULT_KIND:
-        return bool(obj["spec"]["runUid"] == run_uid)
-    return label(obj, naming.LABEL_RUN_UID) == run_uid
+def _is_in_the_way(obj: Object, run: RunIdentity) -> bool:
+    """Tell whether a stranger's object stands where a result or the plan of the run has to."""
+    place = naming.plan_config_map(run.name)
+    return bool(obj["kind"] == RESULT_KIND or (obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == place))
 
 
-def _is_departing(obj: Object) -> bool:
-    """Tell whether another run's object goes by itself: it belongs to a run that is no more, or is going already."""
-    metadata = obj["metadata"]
-    owned = any(owner["kind"] == RUN_KIND for owner in metadata.get("ownerReferences", ()))
-    return owned or "deletionTimestamp" in metadata
-
-
-def _plan(config_map: Object | None) -> tuple[Plan | None, str]:
+def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:
+    """Return the plan, or why it cannot be used."""
     if config_map is None:
         return None, ""
+    if config_map.get("immutable") is not True:
+        return None, f"ConfigMap {config_map['metadata']['name']} is not immutable, as the operator makes it"
     try:
-        return load_plan(config_map.get("data", {}).get(PLAN_FILE, "")), ""
+        plan = load_plan(_text(config_map, PLAN_FILE))
     except SpecError as error:
         return None, str(error)
+    if plan.run != run:
+        return None, f"it is of the run {plan.run.namespace}/{plan.run.name} with the UID {plan.run.uid}"
+    return plan, ""
+
+
+def _text(config_map: Object, file: str) -> str:
+    return str((config_map.get("data") or {}).get(file, ""))
 
 
 def _state(config_map: Object | None) -> RunState | None:
@@ -170,21 +183,18 @@ def _state(config_map: Object | None) -> RunState | None:
     if config_map is None:
         return None
     try:
-        return RunState.model_validate_json(config_map.get("data", {}).get(STATE_FILE, ""))
+        return RunState.model_validate_json(_text(config_map, STATE_FILE))
     except ValidationError:
         return None
 
 
-def _result(obj: Object) -> ResultStatus:
-    """Return what is measured of a point; `display` is for people and not read back.
-
-    One that cannot be read counts as one without numbers: it must not keep a run from being taken away.
-    """
+def _result(obj: Object) -> ResultStatus | None:
+    """Return what is measured of a point, None if it cannot be read; `display` is for people and not read back."""
     status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
     try:
         return ResultStatus.model_validate(status)
     except ValidationError:
-        return ResultStatus()
+        return None
 
 
 def age_seconds(since: datetime | None, now: datetime) -> float:

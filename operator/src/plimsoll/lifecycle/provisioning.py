@@ -20,6 +20,24 @@ _CONDUCTED = {RunPhase.COMPLETE, RunPhase.FAILED}
 
 def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
     """Yield what is to be created now, in order: documents and rights, volumes, clients, conductor."""
+    first = [*_first_objects(run, plan, seen, settings)]
+    yield from first
+    # The API server refuses to bind a Role that it does not know yet.
+    if naming.conductor(run.name) in seen.names("Role"):
+        yield from _absent(seen, [render_conductor.role_binding(run)])
+    # A Job uses what has its names: nothing of that may be a stranger's, so all of it has to be seen as the run's own.
+    if first:
+        return
+    # The operator may not list Secrets. This one is made before the first Job, so a Job proves that it is there.
+    if not seen.jobs:
+        yield CreateSecret(obj=documents.session_secret(run))
+    yield from _clients(run, plan, seen, settings)
+    if all_clients_run(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
+        yield from _conductor(run, plan, seen, settings)
+
+
+def _first_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Create]:
+    """Yield what is missing of documents, rights, addresses and volumes."""
     yield from _absent(
         seen,
         [
@@ -32,15 +50,6 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) ->
             *_claims(run, plan),
         ],
     )
-    # The operator may not list Secrets. This one is made before the first Job, so a Job proves that it is there.
-    if not seen.jobs:
-        yield CreateSecret(obj=documents.session_secret(run))
-    # The API server refuses to bind a Role that it does not know yet.
-    if naming.conductor(run.name) in seen.names("Role"):
-        yield from _absent(seen, [render_conductor.role_binding(run)])
-    yield from _clients(run, plan, seen, settings)
-    if all_clients_run(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
-        yield from _conductor(run, plan, seen, settings)
 
 
 def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> Iterator[Create]:

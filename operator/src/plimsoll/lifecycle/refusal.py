@@ -7,6 +7,8 @@ _REMEDIES = {
     "ApiRefused": (
         "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's ClusterRole"
     ),
+    "NameTaken": "delete that object and the run, or rename the run",
+    "WaitingForEarlierRun": "nothing has to be done; if it lasts, look at that object's finalizers",
     "ApiUnavailable": "look at the API server and at the admission webhooks that it asks",
 }
 

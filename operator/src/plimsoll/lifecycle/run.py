@@ -21,6 +21,7 @@ class Run:
     Attributes:
         spec_problem: why the specification cannot be used; empty if it can.
         document: the specification; None if it cannot be used.
+        written: the specification as it stands there, of which this version may understand but a part.
         status: what was said of it, as it stands there.
         conditions: those of the status, by type.
 
@@ -31,8 +32,8 @@ class Run:
     uid: str
     generation: int
     created: datetime
-    deleting: bool
     document: BenchmarkRun | None
+    written: Mapping[str, Any]
     spec_problem: str
     status: Mapping[str, Any]
     conditions: Mapping[ConditionType, Condition]
@@ -40,7 +41,7 @@ class Run:
     @property
     def is_suspended(self) -> bool:
         """Tell whether the run is to rest."""
-        return self.document is not None and self.document.spec.suspend
+        return self.written.get("suspend") is True
 
     @property
     def start_time(self) -> datetime | None:
@@ -75,8 +76,8 @@ def run_of(body: Mapping[str, Any]) -> Run:
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
-        deleting="deletionTimestamp" in metadata,
         document=document,
+        written=body.get("spec") or {},
         spec_problem=problem,
         status=body.get("status") or {},
         conditions={condition.type: condition for condition in _conditions(body.get("status") or {})},

@@ -54,6 +54,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         start_time=run.status.get("startTime") or (format_time(now) if admitted and admitted.holds else None),
         completion_time=ended,
         estimated_completion_time=None if ended else _estimated_end(run, seen, now),
+        plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
         points=_points(seen),
         headline=headline[:MAX_HEADLINES],
         environment=dict(_environment(seen)),
@@ -191,7 +192,7 @@ def _display(seen: Observed, situation: Situation, headline: Sequence[Headline])
         iops=f"{max(entry.iops for entry in headline):,}" if headline else "",
         p99=_p99_of_best(headline),
         message=situation.message[:_MAX_DISPLAY],
-        verdict=_verdict(situation, [entry.verdict for entry in headline]),
+        verdict=_verdict(situation, seen),
     )
 
 
@@ -217,9 +218,9 @@ def _p99_of_best(headline: Sequence[Headline]) -> str:
     return format_duration(latency.p99) if latency and latency.p99 else ""
 
 
-def _verdict(situation: Situation, verdicts: Sequence[Verdict]) -> str:
+def _verdict(situation: Situation, seen: Observed) -> str:
+    """Return the worst verdict on what is measured, however the run ended; empty while it goes on."""
     if situation.ending is None:
         return ""
-    if situation.ending.reason == "InvalidResults":
-        return Verdict.INVALID
-    return Verdict.SUSPECT if Verdict.SUSPECT in verdicts else (verdicts[0] if verdicts else "")
+    verdicts = {result.verdict for result in seen.results.values() if result.final}
+    return next((one for one in (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID) if one in verdicts), "")

@@ -1,20 +1,24 @@
 """One look at a run: what is there, what follows from it. Level-triggered: nothing is remembered between looks."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, ConditionStatus, ConditionType
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle import provisioning, readiness, status, teardown
 from plimsoll.lifecycle.actions import Action, Create, Delete
 from plimsoll.lifecycle.decision import Decision, Ending, Fact, Removal, Situation, Stage
-from plimsoll.lifecycle.endings import ending_of, refused_too_long, said_before
+from plimsoll.lifecycle.endings import ending_of, hindrance, refused_too_long, said_before
 from plimsoll.lifecycle.events import events_of
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.platform import Platform, environment_of, names_in
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.render import documents
+from plimsoll.lifecycle.render.common import PLAN_FILE
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
@@ -56,6 +60,12 @@ def step_deletion(run: Run, seen: Observed, now: datetime) -> Removal:
     return Removal(actions=progress.actions, status=said, cleaned_up=progress.fact)
 
 
+def step_deletion_unseen(run: Run, refusal: Refusal, now: datetime) -> Mapping[str, Any]:
+    """Return the status of a deleted run that cannot be observed, and therefore not be taken away."""
+    fact = Fact(holds=False, reason=refusal.reason, message=refusal.message)
+    return status.status_of_removal(run, fact, now)
+
+
 def needs_platform(run: Run, seen: Observed) -> bool:
     """Tell whether a plan is about to be frozen, for which the cluster has to be looked at."""
     return seen.plan is None and not run.is_suspended and said_before(run) is None
@@ -65,7 +75,8 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     said = said_before(run)
     if said is not None:
         return _finish(run, seen, said, now, plan=seen.plan)
-    refusal = _refusal(run) or _obstacle(run, seen)
+    # What was begun is not given up because another version of the operator understands less of its specification.
+    refusal = (_refusal(run) if seen.plan is None else None) or _obstacle(run, seen)
     if refusal is not None:
         return _finish(run, seen, refusal, now, stage=Stage.REFUSED)
     if seen.plan is None:
@@ -80,6 +91,8 @@ def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situa
     """Rest, wait, or go on, as the user and the queue say."""
     if run.is_suspended:
         return _suspend(run, seen, plan)
+    if hindered := hindrance(run, seen):
+        return _hold(seen, plan, hindered)
     if seen.ahead and not seen.jobs:
         return _wait_for_turn(seen)
     return _go_on(run, seen, plan, settings)
@@ -89,10 +102,11 @@ def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) ->
     """Freeze the plan, unless the run was created suspended: then nothing is made."""
     if run.document is None or run.is_suspended:
         return _suspended_unmade()
-    if seen.departing:
-        return _wait_for_departure(seen)
     limit = run.document.spec.timeouts.provision_seconds
-    if seen.refusal is not None and readiness.waited_seconds(run, now) > limit:
+    late = readiness.waited_seconds(run, now) > limit
+    if seen.departing:
+        return _finish(run, seen, _stays(seen, limit), now, stage=Stage.REFUSED) if late else _wait_for_departure(seen)
+    if seen.refusal is not None and late:
         return _finish(run, seen, refused_too_long(seen.refusal, limit), now, stage=Stage.REFUSED)
     if seen.platform is None:
         return _refused(_planning("the cluster is being looked at"), seen)
@@ -100,7 +114,9 @@ def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) ->
     if isinstance(plan, Ending):
         return _finish(run, seen, plan, now, stage=Stage.REFUSED)
     message = f"{len(plan.points)} points, {plan.repetitions} passes"
-    return _refused(_planning(message, Create(obj=documents.plan_config_map(run, plan))), seen)
+    config_map = documents.plan_config_map(run, plan)
+    digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
+    return replace(_refused(_planning(message, Create(obj=config_map)), seen), plan_sha256=digest)
 
 
 def _refusal(run: Run) -> Ending | None:
@@ -122,9 +138,11 @@ def _refusal(run: Run) -> Ending | None:
 
 def _obstacle(run: Run, seen: Observed) -> Ending | None:
     """Return what of the objects that are there makes a run impossible."""
-    if seen.plan_problem:
-        message = f"the frozen plan cannot be used: {seen.plan_problem}; delete the run and create it anew"
-        return Ending(succeeded=False, reason="PlanDamaged", message=message)
+    damage = _damage(run, seen)
+    if damage:
+        return Ending(succeeded=False, reason="PlanDamaged", message=f"the frozen plan cannot be used: {damage}")
+    if seen.refusal is not None and seen.refusal.reason == "NameTaken":
+        return Ending(succeeded=False, reason="NameTaken", message=seen.refusal.message)
     if seen.foreign_results:
         names = ", ".join(seen.foreign_results[:3])
         message = f"results of an earlier run of this name exist ({names}); delete them and the run, or rename the run"
@@ -138,6 +156,34 @@ def _obstacle(run: Run, seen: Observed) -> Ending | None:
         message = "the frozen plan is gone; delete the run and create it anew"
         return Ending(succeeded=False, reason="PlanMissing", message=message)
     return None
+
+
+def _damage(run: Run, seen: Observed) -> str:
+    """Return why the plan that is there cannot be used, and the remedy; empty if it can."""
+    if seen.plan_problem:
+        return f"{seen.plan_problem}; delete the run and create it anew"
+    if seen.plan is None or _is_own_plan(run, seen):
+        return ""
+    return (
+        "it is not the one that the operator made (status.planSha256); delete it and the run, and create the run anew"
+    )
+
+
+def _is_own_plan(run: Run, seen: Observed) -> bool:
+    """Tell whether the operator made the plan: it says so first. Of a run that an older one admitted it did not."""
+    said = run.status.get("planSha256")
+    return said == seen.plan_sha256 if said else run.start_time is not None
+
+
+def _stays(seen: Observed, limit: int) -> Ending:
+    """Return the end of a run whose name an earlier one does not give up."""
+    first = seen.departing[0]
+    message = (
+        f"{first} of an earlier run of this name is still there after timeouts.provisionSeconds ({limit} s); look at "
+        "its finalizers, and run again when it is gone, or rename the run"
+    )
+    reason = "ResultsExist" if first.startswith(RESULT_KIND) else "NameTaken"
+    return Ending(succeeded=False, reason=reason, message=message)
 
 
 def _freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Ending:
@@ -187,7 +233,7 @@ def _wait_for_departure(seen: Observed) -> Situation:
         reason="WaitingForEarlierRun",
         message=f"an earlier run of this name is being removed; still there: {seen.departing[0]}{more}",
         facts={"Suspended": _NOT_SUSPENDED},
-        requeue_seconds=_SOON_SECONDS,
+        requeue_seconds=_LOOK_AGAIN_SECONDS,
     )
 
 
@@ -202,6 +248,21 @@ def _wait_for_turn(seen: Observed) -> Situation:
     )
 
 
+def _hold(seen: Observed, plan: Plan, hindered: Fact) -> Situation:
+    """Leave everything as it is."""
+    return Situation(
+        stage=Stage.MEASURING if seen.jobs else Stage.WAITING,
+        reason=hindered.reason,
+        message=hindered.message,
+        facts={
+            "Suspended": _NOT_SUSPENDED,
+            "StorageReady": readiness.storage_fact(plan, seen),
+            "ClientsReady": readiness.clients_fact(plan, seen),
+        },
+        requeue_seconds=_LOOK_AGAIN_SECONDS,
+    )
+
+
 def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
     actions = teardown.stop_load(seen)
     stopping = bool(seen.jobs or seen.pods)
@@ -210,15 +271,19 @@ def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
         message = teardown.stopping_message(seen)
     elif run.start_time is None:
         message = "it had not begun; resuming puts it back into the queue"
+    facts = {
+        "Suspended": Fact(holds=True, reason="Suspended", message=message),
+        "StorageReady": readiness.storage_fact(plan, seen),
+        "ClientsReady": Fact(holds=False, reason="Suspended", message=message),
+    }
+    if stopping:
+        facts["Reconciling"] = Fact(holds=True, reason="Stopping", message=message)
     return Situation(
         stage=Stage.SUSPENDED,
         reason="Suspended",
         message=message,
         actions=actions,
-        facts={
-            "Suspended": Fact(holds=True, reason="Suspended", message=message),
-            "StorageReady": readiness.storage_fact(plan, seen),
-        },
+        facts=facts,
         requeue_seconds=_SOON_SECONDS if stopping else None,
     )
 
@@ -270,10 +335,11 @@ def _finish(
     stage: Stage = Stage.CLEANING_UP,
 ) -> Situation:
     """Say how it ended, take away what is to go, and at its time the run itself."""
-    progress = teardown.teardown(run, seen, keep_volumes=teardown.keeps_volumes(run, ending), now=now)
+    keeps = teardown.keeps_volumes(run, ending)
+    progress = teardown.teardown(run, seen, keep_volumes=keeps, now=now)
     settled = progress.fact.holds or progress.fact.reason == "StorageKept"
     expiry = _expiry(run, now) if settled else None
-    facts = {"CleanedUp": progress.fact}
+    facts = {**_past(run, keeps_volumes=keeps), "CleanedUp": progress.fact}
     if plan is not None:
         facts["Measured"] = _measured_fact(plan, seen)
     actions = progress.actions
@@ -288,6 +354,15 @@ def _finish(
         facts=facts,
         requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact),
     )
+
+
+def _past(run: Run, *, keeps_volumes: bool) -> dict[str, Fact]:
+    """Return what held while the run went on, and holds no more; volumes that are kept stay ready."""
+    kinds = [ConditionType.SUSPENDED, ConditionType.CLIENTS_READY]
+    if not keeps_volumes:
+        kinds.append(ConditionType.STORAGE_READY)
+    held = [kind for kind in kinds if kind in run.conditions and run.conditions[kind].status is ConditionStatus.TRUE]
+    return {kind: Fact(holds=False, reason="Ended", message="the run has ended") for kind in held}
 
 
 def _measured_fact(plan: Plan, seen: Observed) -> Fact:

@@ -21,7 +21,7 @@ Where a kubelet still answers it has killed the pod. Elsewhere a conductor on th
 write its state for a minute, and agents kill their tool and exit when they have heard of no conductor for a minute.
 """
 
-_KEPT_COMPONENTS = {"plan", "state", "result"}
+_KEPT_KIND = "ConfigMap"
 _NAMED = 3
 
 
@@ -73,7 +73,7 @@ def stopping_message(seen: Observed) -> str:
 
 def keeps_volumes(run: Run, ending: Ending) -> bool:
     """Tell whether a run's volumes stay after its end."""
-    cleanup = run.document.spec.cleanup if run.document else "Always"
+    cleanup = run.document.spec.cleanup if run.document else run.written.get("cleanup", "Always")
     return cleanup == "Never" or (cleanup == "OnSuccess" and not ending.succeeded)
 
 
@@ -118,7 +118,7 @@ def _is_to_go(child: Child) -> bool:
 
 
 def _counts(child: Child) -> bool:
-    return child.component not in _KEPT_COMPONENTS
+    return child.kind != _KEPT_KIND
 
 
 def _delete(child: Child) -> Delete:

@@ -4,6 +4,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients, Storage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import (
+    NOT_EVICTED,
     RUN_AS_USER,
     SCRATCH_MOUNT,
     SECRET_MOUNT,
@@ -58,7 +59,7 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
         "spec": {
             "backoffLimit": 0,
             "template": {
-                "metadata": {"labels": labels},
+                "metadata": {"labels": labels, "annotations": dict(NOT_EVICTED)},
                 "spec": _pod(run, plan, settings, client=client, attempt=attempt),
             },
         },

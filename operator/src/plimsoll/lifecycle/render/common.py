@@ -12,6 +12,8 @@ PLAN_MOUNT = "/etc/plimsoll/plan"
 SECRET_MOUNT = "/etc/plimsoll/session"  # noqa: S105 - a path
 SCRATCH_MOUNT = "/var/lib/plimsoll"
 RUN_AS_USER = 65532
+NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""Annotation of a pod whose node no autoscaler may empty: that would abort the trial."""
 
 Json = dict[str, Any]
 

@@ -1,8 +1,10 @@
 """The conductor: its rights, its address and its Job."""
 
 from plimsoll.api.names import GROUP
+from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import (
+    NOT_EVICTED,
     PLAN_FILE,
     PLAN_MOUNT,
     SECRET_MOUNT,
@@ -20,6 +22,12 @@ from plimsoll.plan.document import Plan
 _DEADLINE_SLACK_SECONDS = 3600
 _PERMANENT_EXIT_CODES = [10, 11, 12]
 _INTERRUPTED_EXIT_CODE = 3
+
+_OPERATIONS = 3
+"""Of a client in one trial, at most."""
+
+_BYTES_PER_ROW = 200
+"""What one second of one operation of one client takes in the conductor until the trial is judged, with a margin."""
 
 
 def service_account(run: Run) -> Json:
@@ -106,7 +114,10 @@ def job(run: Run, plan: Plan, settings: Settings) -> Json:
                     _on_exit("Ignore", [_INTERRUPTED_EXIT_CODE]),
                 ]
             },
-            "template": {"metadata": {"labels": labels}, "spec": _pod(run, plan, settings)},
+            "template": {
+                "metadata": {"labels": labels, "annotations": dict(NOT_EVICTED)},
+                "spec": _pod(run, plan, settings),
+            },
         },
     }
 
@@ -119,15 +130,20 @@ def _on_exit(action: str, codes: list[int]) -> Json:
 
 
 def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
-    clients = run.document.spec.clients if run.document else None
-    return {
+    """Return the conductor's pod: it may run where clients may, but not only there.
+
+    `clients.nodeSelector` names the machines that are to produce load: whatever else runs there takes from it.
+    """
+    clients = run.document.spec.clients if run.document else Clients()
+    spec: Json = {
         "restartPolicy": "Never",
         "serviceAccountName": naming.conductor(run.name),
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
         "securityContext": pod_security(),
-        "imagePullSecrets": [{"name": secret.name} for secret in clients.image_pull_secrets] if clients else [],
+        "tolerations": [dict(toleration) for toleration in clients.tolerations],
+        "imagePullSecrets": [{"name": secret.name} for secret in clients.image_pull_secrets],
         "containers": [
             {
                 "name": naming.CONDUCTOR,
@@ -144,7 +160,10 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                 ],
                 "env": environment({}, {"PLIMSOLL_EPOCH": "metadata.uid"}),
                 "ports": [{"name": "rendezvous", "containerPort": settings.port}],
-                "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
+                "resources": {
+                    "requests": {"cpu": "100m", "memory": "128Mi"},
+                    "limits": {"memory": _memory_limit(plan)},
+                },
                 "securityContext": container_security(),
                 "volumeMounts": [
                     {"name": "plan", "mountPath": PLAN_MOUNT, "readOnly": True},
@@ -162,3 +181,12 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             {"name": "tmp", "emptyDir": {}},
         ],
     }
+    if clients.priority_class_name:
+        spec["priorityClassName"] = clients.priority_class_name
+    return spec
+
+
+def _memory_limit(plan: Plan) -> str:
+    """Return what the documents of the largest trial may take: a gibibyte, and more for very long trials."""
+    rows = max((point.clients * point.runtime_seconds for point in plan.points), default=0) * _OPERATIONS
+    return f"{2**10 + rows * _BYTES_PER_ROW // 2**20}Mi"
