@@ -49,7 +49,7 @@ def any_parameters(draw: st.DrawFn) -> FioParameters:
         block_size=512 * draw(st.integers(1, 2**11)),
         io_depth=1 if engine.is_synchronous else draw(st.integers(1, 1024)),
         jobs=draw(st.integers(1, 16)),
-        read_percent=draw(st.integers(0, 100)) if pattern.is_mixed else None,
+        read_percent=draw(st.integers(1, 99)) if pattern.is_mixed else None,
         fsync_every=draw(st.integers(0, 100)) if pattern.writes else 0,
         rate_iops=draw(st.none() | st.integers(2000, 10**6)),
         direct_io=draw(st.booleans()),
@@ -79,7 +79,8 @@ def test_what_makes_a_measurement_honest_is_always_set(
     assert always.items() <= given_options.items()
     assert given_options["direct"] == str(int(parameters.direct_io))
     assert given_options["numjobs"] == str(parameters.jobs)
-    assert ("refill_buffers" in given_options) == parameters.pattern.writes
+    assert ("refill_buffers" in given_options) == (parameters.pattern.writes and parameters.block_size < 64 * 2**10)
+    assert ("scramble_buffers" in given_options) == (parameters.pattern.writes and parameters.block_size >= 64 * 2**10)
     assert 1 <= int(given_options["randseed"]) < 2**63
 
 

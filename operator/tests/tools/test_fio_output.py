@@ -152,6 +152,27 @@ def test_jobs_that_start_far_apart_have_no_series() -> None:
     )
 
 
+def test_jobs_without_series_have_the_sum_of_their_rates() -> None:
+    """Sixteen jobs of slow operations, each of which ends with its last one: 60 to 75 s."""
+    two = load("3.39", "numjobs2")
+    document = decoded(two)
+    job, runtimes = document["jobs"][0], [60_000 + 1000 * number for number in range(16)]
+    document["jobs"] = [with_runtime(job, runtime) for runtime in runtimes]
+    parameters = FioParameters.model_validate({**two.parameters.model_dump(mode="json", by_alias=False), "jobs": 16})
+    files = {**two.output.files, "fio.json": json.dumps(document)}
+    measurement = parse(parameters, two.with_files(files).output)
+    (sample,) = measurement.operations
+    each = sample.ios // 16
+    assert sample.cells is None
+    rate = sample.ios / measurement.runtime * 10**9
+    assert rate == pytest.approx(sum(each / runtime * 1000 for runtime in runtimes), rel=1e-6)
+
+
+def with_runtime(job: dict[str, Any], milliseconds: int) -> dict[str, Any]:
+    read = {**job["read"], "runtime": milliseconds}
+    return {**job, "job_runtime": milliseconds, "read": read}
+
+
 def test_missing_target_is_an_error_in_fios_words(golden: Goldens) -> None:
     measurement = golden("missing-file").parse()
     assert measurement.errors == ("fio: file creation disallowed by allow_file_create=0",)
@@ -358,6 +379,7 @@ def test_what_was_kept_in_flight_is_told_of_closed_loops_only(golden: Goldens) -
     measurement = golden("randrw-jobs2-ramp").parse()
     assert (measurement.submitters, measurement.in_flight, measurement.bypasses_cache) == (2, 8, True)
     assert golden("write-fsync").parse().in_flight is None
+    assert golden("trim").parse().in_flight is None
     limited = FioParameters.model_validate({"rateIops": 100, "ioDepth": 16, "directIo": False})
     measurement = parse(limited, golden("randread-4k-qd16").output)
     assert (measurement.in_flight, measurement.bypasses_cache) == (None, False)

@@ -63,6 +63,7 @@ class AbortReason(StrEnum):
     CLIENT_NOT_ARMED = "ClientNotArmed"
     LATE_CLIENT = "LateClient"
     TOOL_OVERRAN = "ToolOverran"
+    RESULT_REFUSED = "ResultRefused"
     CONDUCTOR_RESTARTED = "ConductorRestarted"
     INTERRUPTED = "Interrupted"
     DEADLINE_EXCEEDED = "DeadlineExceeded"

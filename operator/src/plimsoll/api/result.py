@@ -1,6 +1,6 @@
 """`BenchmarkResult`: the numbers of one point. Spec is identity, status is what was measured.
 
-Rates are whole operations or bytes per second, latencies whole nanoseconds; ratios, deviations and intervals are
+Bytes per second are whole, latencies whole nanoseconds; operations per second, ratios, deviations and intervals are
 numbers. Everything here is bounded, so that an object stays far below what the API server stores.
 """
 
@@ -42,7 +42,8 @@ class Latency(Model):
         count: number of operations that were timed.
         mean_nanoseconds: exact mean, not derived from the histogram.
         standard_deviation_nanoseconds: exact, n-1.
-        percentiles: `"99.9"` -> nanoseconds; a percentile with fewer than 10 operations beyond it is absent.
+        percentiles: `"99.9"` -> nanoseconds; absent with fewer than 10 operations beyond it, and beyond 17.05 s,
+            where the histogram ends: see the maximum.
         histogram: `plimsoll.measure.histogram.Histogram.encode`.
 
     """
@@ -58,9 +59,9 @@ class Latency(Model):
 
 
 class Rates(Model):
-    """Operations and bytes per second."""
+    """Operations and bytes per second; slow operations have decimals that matter."""
 
-    iops: int
+    iops: float
     bytes_per_second: int
 
 
@@ -75,7 +76,7 @@ class Series(Model):
     """
 
     interval_seconds: int
-    iops: tuple[int, ...]
+    iops: tuple[float, ...]
     bytes_per_second: tuple[int, ...]
 
 
@@ -157,7 +158,9 @@ class Window(Model):
     Attributes:
         start_nanoseconds: the last client's start.
         end_nanoseconds: the first client's end; not after start if the clients never ran together.
+        last_end_nanoseconds: the last client's end.
         seconds: length of the common window, 0 if there is none.
+        whole_seconds: from the first client's start to the last client's end: what `whole_run` is divided by.
         spread_seconds: last start minus first start.
         overlap: common window divided by the mean runtime of the clients, 0 to 1.
 
@@ -165,7 +168,9 @@ class Window(Model):
 
     start_nanoseconds: int
     end_nanoseconds: int
+    last_end_nanoseconds: int
     seconds: float
+    whole_seconds: float
     spread_seconds: float
     overlap: float
 
@@ -220,6 +225,32 @@ class HostSummary(Model):
     device_queue: float | None = None
 
 
+class Spread(Model):
+    """One quantity over the clients of which it is known."""
+
+    min: float
+    median: float
+    max: float
+
+
+class Hosts(Model):
+    """What the hosts of all clients did, in the terms of `HostSummary`; absent is what none of them told.
+
+    Attributes:
+        clients: whose host could be observed.
+
+    """
+
+    clients: int
+    cpu: Spread | None = None
+    throttled_seconds: Spread | None = None
+    node_cpu_busy: Spread | None = None
+    memory_bytes: Spread | None = None
+    received_bytes_per_second: Spread | None = None
+    sent_bytes_per_second: Spread | None = None
+    device_busy: Spread | None = None
+
+
 class ClientSummary(Model):
     """One client's part of a trial.
 
@@ -236,7 +267,7 @@ class ClientSummary(Model):
     node: str
     start_offset_seconds: float
     runtime_seconds: float
-    iops: int
+    iops: float
     clock_offset_seconds: float | None = None
     clock_error_seconds: float | None = None
     stall_seconds: float | None = None
@@ -252,6 +283,7 @@ class Trial(Model):
         epoch: identity of the conductor process that ran it.
         clients: the clients that took part.
         stalls: absent if a client has no series.
+        hosts: of all clients; absent if no host could be observed.
         slowest: the clients with the lowest rates, at most 8.
 
     """
@@ -269,6 +301,7 @@ class Trial(Model):
     window: Window | None = None
     stalls: Stalls | None = None
     operations: tuple[OperationResult, ...] = ()
+    hosts: Hosts | None = None
     slowest: tuple[ClientSummary, ...] = ()
     warnings: tuple[str, ...] = ()
 

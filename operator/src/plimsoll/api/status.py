@@ -111,6 +111,7 @@ class BenchmarkRunStatus(Model):
         start_time: when the run was admitted, RFC 3339.
         completion_time: when it ended, whatever the end, RFC 3339.
         estimated_completion_time: when the last trial should be over if nothing has to be repeated, RFC 3339.
+        plan_sha256: digest of the frozen plan; a plan with another one is not the operator's.
         headline: the first 32 of the numbers, in the order of the plan.
         environment: versions and settings that the numbers depend on.
 
@@ -121,6 +122,7 @@ class BenchmarkRunStatus(Model):
     start_time: _Time | None = None
     completion_time: _Time | None = None
     estimated_completion_time: _Time | None = None
+    plan_sha256: Annotated[str, Field(max_length=64)] | None = None
     points: Points | None = None
     headline: Annotated[tuple[Headline, ...], Field(max_length=MAX_HEADLINES)] = ()
     environment: Annotated[dict[str, Annotated[str, Field(max_length=1024)]], Field(max_length=64)] = Field(

@@ -1,6 +1,6 @@
 """The frozen plan: everything that operator, conductor and agents need of a run, fixed before it starts."""
 
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
@@ -8,7 +8,6 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
 
-SCHEMA_VERSION: Final = 1
 MAX_POINTS = 512
 
 _SCHEMA_VERSION = 1

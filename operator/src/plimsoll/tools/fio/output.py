@@ -73,13 +73,14 @@ def parse_measurement(parameters: FioParameters, output: Output, slice_seconds: 
         slice_seconds=slice_seconds,
     )
     logged = [reader.add(sample) for sample in samples]
+    has_series = any(sample.cells for sample, _ in logged)
     warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
         tool="fio",
         tool_version=found.root.text("fio version").removeprefix("fio-"),
         started_at=window.start * _NANOSECONDS,
         start_is_estimated=window.is_estimated,
-        runtime=window.milliseconds * _NANOSECONDS,
+        runtime=window.milliseconds * _NANOSECONDS if has_series else _own_nanoseconds(jobs, window),
         operations=tuple(sample for sample, _ in logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
@@ -211,6 +212,20 @@ def _window(spans: Sequence[_Span]) -> _Window:
         spread=start - min(span.start for span in spans),
         is_estimated=any(span.is_estimated for span in spans),
     )
+
+
+def _own_nanoseconds(jobs: Sequence[Node], window: _Window) -> int:
+    """Return the runtime by which the I/O of all jobs has to be divided for their rates to add up.
+
+    A job measures until its last operation completes, and the time that all jobs have in common ends with the first of
+    them. Where nothing tells when the I/O was done, none of it can be left out: of slow operations every job would
+    count one too many. A series is reconciled with that time.
+    """
+    done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
+    rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
+    if not rate or not window.milliseconds:
+        return window.milliseconds * _NANOSECONDS
+    return round(sum(ios for ios, runtime in done if runtime) / rate * _NANOSECONDS)
 
 
 def _operations(parameters: FioParameters, jobs: Sequence[Node]) -> Iterator[Operation]:

@@ -89,7 +89,8 @@ class FioParameters(ToolParameters):
             depth has no effect although fio reports it.
         jobs: threads of one client. Jobs of a random pattern share the target; jobs of a sequential pattern each have
             their own slice of it.
-        read_percent: share of reads in a mixed pattern, 50 if absent.
+        read_percent: share of reads in a mixed pattern, 50 if absent. 0 and 100 are refused: an operation that is never
+            done has no rate.
         fsync_every: writes after which each job calls fsync; 0 for never.
         rate_iops: at most so many operations per second per client, over all its jobs and directions together. It is
             divided evenly over jobs, and by `read_percent` over directions, and rounded down, because fio's own limit
@@ -105,7 +106,7 @@ class FioParameters(ToolParameters):
     engine: Engine = Engine.LIBAIO
     io_depth: Annotated[Integer, Field(ge=1, le=1024)] = 1
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
-    read_percent: Annotated[Integer, Field(ge=0, le=100)] | None = None
+    read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct_io: Flag = True
@@ -118,6 +119,15 @@ class FioParameters(ToolParameters):
             raise ValueError(
                 f"has no effect with the synchronous engine {engine}; use 1 and raise jobs, or use libaio or io_uring"
             )
+        return value
+
+    @field_validator("read_percent", mode="before")
+    @classmethod
+    def _a_mixture_has_both(cls, value: object, info: ValidationInfo) -> object:
+        pattern = info.data.get("pattern")
+        if type(value) is int and value in {0, 100} and pattern is not None and pattern.is_mixed:
+            alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
+            raise ValueError(f"leaves only one operation; use 1 to 99, or pattern {alone} without readPercent")
         return value
 
     @field_validator("read_percent")
@@ -143,7 +153,7 @@ class FioParameters(ToolParameters):
             return value
         jobs, shares = info.data["jobs"], _shares(info.data["pattern"], info.data["read_percent"])
         # fio takes a rate of 0 for no limit at all.
-        needed = max(-(-100 * jobs // share) for share in shares.values() if share)
+        needed = max(-(-100 * jobs // share) for share in shares.values())
         if value < needed:
             raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
         return value
@@ -167,8 +177,12 @@ class FioParameters(ToolParameters):
 
     @property
     def in_flight(self) -> int | None:
-        """Operations that all jobs together keep in flight all the time, None if they wait for something besides."""
-        return None if self.rate_iops or self.fsync_every else self.io_depth * self.jobs
+        """Operations that all jobs together keep in flight all the time, None if they wait for something besides.
+
+        Also None for trims: fio does them one by one inside the submission, whatever the engine and the depth.
+        """
+        waits = self.rate_iops or self.fsync_every or Operation.TRIM in self.pattern.operations
+        return None if waits else self.io_depth * self.jobs
 
     def label(self) -> str:
         """Return the parameters as people say them: `randrw 70/30 8Ki qd4 x2 jobs`."""
