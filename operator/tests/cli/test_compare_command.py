@@ -204,13 +204,56 @@ def test_json_has_everything() -> None:
     assert iops["pValue"] < 1e-6
 
 
+# Noise between runs
+
+
+def test_without_runs_of_the_same_nothing_is_known_of_the_noise_between_runs() -> None:
+    assert "Noise between runs: not known and not counted" in compare("baseline", "slower", code=3)
+    document = json.loads(compare("baseline", "slower", "-o", "json", code=3))
+    assert (document["noiseRuns"], document["points"][0]["metrics"][0]["between"]) == (0, None)
+
+
+def test_what_differs_between_runs_of_the_same_keeps_a_difference_from_being_a_regression() -> None:
+    for number, rate in enumerate((900, 1000, 1100)):
+        save(f"same-{number}", [run(f"same-{number}", rate)])
+    same = [word for number in range(3) for word in ("--noise", f"same-{number}")]
+    text = compare("baseline", "slower", *same, code=4)
+    assert "Noise between runs: from 3 runs of the same, so at most 2 degrees of freedom." in text
+    assert "too near the noise between the 3 --noise runs" in text
+    document = json.loads(compare("baseline", "slower", *same, "-o", "json", code=4))
+    assert document["noiseRuns"] == 3
+    assert document["points"][0]["metrics"][0]["between"] == pytest.approx(0.1, abs=0.01)
+
+
+def test_runs_that_hardly_differ_leave_a_large_regression_one() -> None:
+    save("again", [run("again", 1005)])
+    compare("baseline", "slower", "--noise", "baseline", "--noise", "same", "--noise", "again", code=3)
+
+
+def test_noise_runs_that_cannot_serve_are_refused() -> None:
+    save("other", [run("other", 1000, identity={"clients": 9})])
+    for sources, words in (
+        (["same"], "--noise same alone shows no noise between runs; name at least 2 runs"),
+        (["same", "same"], "name a run more than once"),
+        (["same", "slower"], "--noise slower is the candidate"),
+        (["same", "other"], "--noise other is not of the same thing as baseline"),
+    ):
+        assert words in compare("baseline", "slower", *(w for one in sources for w in ("--noise", one)), code=1)
+
+
+def test_a_point_that_the_noise_runs_do_not_tell_of_is_inconclusive() -> None:
+    save("short", [result(trials_of([1000, 1001]), run="short")])
+    text = compare("baseline", "slower", "--noise", "same", "--noise", "short", code=4)
+    assert "its noise between runs is not known: fewer than 2 of the --noise runs have this point" in text
+
+
 # Noise
 
 
 def test_noise_of_a_run() -> None:
     text = invoke("noise", "baseline", code=0)
     (iops,) = [line for line in text.splitlines() if " iops " in line]
-    assert iops.split()[-9:] == ["998", "5", "0.8", "%", "1.7", "%", "5.0", "%", "gates"]
+    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.7", "%", "5.0", "%", "gates"]
 
 
 def test_noise_beyond_the_threshold_is_ungateable() -> None:
@@ -226,6 +269,24 @@ def test_noise_of_two_runs_of_the_same() -> None:
     assert (iops["point"], iops["metric"]) == ("w-000", Metric.IOPS)
     assert iops["side"]["trials"] == 10
     assert iops["side"]["deviation"] > 0.04
+    assert iops["within"] < 0.01
+    assert iops["between"] == pytest.approx(0.067, abs=0.001)
+    assert iops["runs"] == 2
+    assert "6.7 %" in invoke("noise", "baseline", "drifted", code=0)
+
+
+def test_noise_of_several_runs_of_the_same() -> None:
+    save("third", [run("third", 1010)])
+    document = json.loads(invoke("noise", "baseline", "same", "third", "-o", "json", code=0))
+    assert (document[0]["runs"], document[0]["side"]["trials"]) == (3, 15)
+    assert "same and same are the same run" in invoke("noise", "baseline", "same", "same", code=1)
+
+
+def test_noise_needs_a_point_that_all_runs_have() -> None:
+    save("ab", [run("ab", 1000, point="a-000"), run("ab", 1000, point="b-000")])
+    for name in ("a", "b"):
+        save(name, [run(name, 1000, point=f"{name}-000")])
+    assert "ab, a, b have no point in common" in invoke("noise", "ab", "a", "b", code=1)
 
 
 def test_more_trials_detect_less() -> None:

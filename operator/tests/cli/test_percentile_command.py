@@ -93,3 +93,11 @@ def test_damaged_histogram_is_said() -> None:
     documents[0]["status"]["summary"]["operations"][0]["latency"]["histogram"] = "fio-plat-6-29:!"
     Path("run").write_text(json.dumps(documents))
     assert "absent: its histogram cannot be read: " in percentile("50", "--point", "w-000")
+
+
+def test_percentile_beyond_the_histogram_names_the_maximum() -> None:
+    beyond = Histogram(counts={bin_index(FAST): 900, bin_index(20 * 10**9): 100}).encode()
+    found = result([trial(0, measured(100, histogram=beyond))])
+    Path("run").write_text(json.dumps([found.model_dump(mode="json")]))
+    expected = "absent: beyond 17.05 s, where the histogram ends; the maximum is 50.0 ms (1000 operations)"
+    assert percentile("95") == f"w-000 read p95 {expected}\n"

@@ -177,7 +177,7 @@ def test_reason_of_several_points_is_explained_at_its_worst() -> None:
     verdicts = {"w-000": Verdict.SUSPECT, "w-001": Verdict.INVALID, "w-002": Verdict.SUSPECT}
     points = [
         repeated.result(
-            [repeated.trial(0, repeated.measured(1000))],
+            [repeated.trial(number, repeated.measured(1000)) for number in range(2)],
             point=name,
             findings=(Finding(reason="ClockOffset", verdict=verdict, message=f"that of {name}"),),
         )

@@ -12,7 +12,8 @@ from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.likeness import Likeness, likeness_of
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
-from plimsoll.measure.compare.comparison import Comparison, compare
+from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor
+from plimsoll.measure.compare.comparison import NO_FLOOR, Comparison, compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import Matching, match_points
 
@@ -23,6 +24,14 @@ EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INC
 @click.argument("baseline")
 @click.argument("candidate")
 @rule_options
+@click.option(
+    "--noise",
+    "same",
+    multiple=True,
+    metavar="RUN",
+    help="Run of the same as BASELINE, nothing changed; give it at least twice. What differs between these runs widens "
+    "every interval. BASELINE may be one of them.",
+)
 @click.option("--unlike", is_flag=True, help="Compare runs of different things, and points of one name that differ.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -32,6 +41,7 @@ def command(
     threshold_rate: float,
     threshold_latency: float,
     gates: tuple[str, ...],
+    same: tuple[str, ...],
     unlike: bool,
     output: str,
 ) -> None:
@@ -51,7 +61,7 @@ def command(
     matching = match_points(ours, theirs, also_by_name=unlike)
     likeness = likeness_of(matching.pairs)
     _refuse(matching, likeness, baseline, candidate, unlike=unlike)
-    comparison = compare(matching, rule)
+    comparison = compare(matching, rule, _floor(same, ours, theirs, baseline))
     if output == "json":
         click.echo(json.dumps(_document(comparison, likeness), indent=1))
     else:
@@ -66,6 +76,29 @@ def _one_run(source: str) -> list[BenchmarkResult]:
         message = f"{source} holds results of {len(runs_of(found))} runs ({names}); name one with those of a single run"
         raise click.ClickException(message)
     return found
+
+
+def _floor(same: tuple[str, ...], ours: list[BenchmarkResult], theirs: list[BenchmarkResult], baseline: str) -> Floor:
+    """Read the runs that tell the noise between runs; refuses too few, the same twice, and what is not the same."""
+    if not same:
+        return NO_FLOOR
+    runs = [_one_run(source) for source in same]
+    if len(runs) < MINIMUM_RUNS:
+        message = f"--noise {same[0]} alone shows no noise between runs; name at least {MINIMUM_RUNS} runs of the same"
+        raise click.ClickException(message)
+    named = [runs_of(run) for run in runs]
+    if any(named.count(run) > 1 for run in named):
+        message = f"--noise {' '.join(same)} name a run more than once; name every run once"
+        raise click.ClickException(message)
+    for source, run in zip(same, runs, strict=True):
+        if runs_of(run) == runs_of(theirs):
+            message = f"--noise {source} is the candidate, which is not known to be the same; name other runs"
+            raise click.ClickException(message)
+        pairs = match_points(ours, run).pairs
+        if not pairs or not likeness_of(pairs).is_given:
+            message = f"--noise {source} is not of the same thing as {baseline}: compare them to see what differs"
+            raise click.ClickException(message)
+    return Floor(runs=runs)
 
 
 def _refuse(matching: Matching, likeness: Likeness, baseline: str, candidate: str, *, unlike: bool) -> None:

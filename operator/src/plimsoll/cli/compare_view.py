@@ -156,9 +156,20 @@ def _conclusion(comparison: Comparison) -> Iterator[Text]:
         yield Text(f"Only the candidate has {_first(comparison.candidate_only)}.")
     limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield Text(f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", style="dim")
+    yield Text(_noise(comparison.noise_runs), style="dim" if comparison.noise_runs else "yellow")
     for reason in comparison.reasons:
         yield Text(f"- {reason}")
     yield Text(comparison.conclusion.value, style=f"bold {_COLOUR[comparison.conclusion]}")
+
+
+def _noise(runs: int) -> str:
+    """Say what is known of the noise between runs."""
+    if runs:
+        return f"Noise between runs: from {runs} runs of the same, so at most {runs - 1} degrees of freedom."
+    return (
+        "Noise between runs: not known and not counted, so what differs between any two runs may pass for a change; "
+        "measure the baseline several times and name those runs with --noise."
+    )
 
 
 def _first(places: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""`plimsoll noise RESULT`: how small a change could be found at all."""
+"""`plimsoll noise RESULT [SAME...]`: how small a change could be found at all."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class _Line:
 
 @click.command()
 @click.argument("result")
-@click.argument("same", required=False)
+@click.argument("same", nargs=-1)
 @rule_options
 @click.option(
     "--trials",
@@ -43,7 +43,7 @@ class _Line:
 def command(
     *,
     result: str,
-    same: str | None,
+    same: tuple[str, ...],
     threshold_rate: float,
     threshold_latency: float,
     gates: tuple[str, ...],
@@ -52,11 +52,12 @@ def command(
 ) -> None:
     """Show how far the trials of RESULT scatter, and the smallest change that a comparison with it would find.
 
-    SAME is a second run of the same thing, nothing changed: what differs between the two is noise as well, and only
-    such a pair shows it. Both are given as for `plimsoll compare`.
+    SAME are further runs of the same thing, nothing changed: what differs between them is noise as well, and only such
+    runs show it. Little follows from two; with five it is known well enough to find changes about five times as large.
+    All are given as for `plimsoll compare`.
     """
     found = load_results(result)
-    groups = _with_same(found, load_results(same), result, same) if same is not None else [[one] for one in found]
+    groups = _with_same(found, result, [(source, load_results(source)) for source in same])
     lines = [*_lines(groups, rule_of(threshold_rate, threshold_latency, gates), trials)]
     if output == "json":
         documents = [{"point": line.result.spec.point, **line.noise.model_dump(mode="json")} for line in lines]
@@ -71,17 +72,29 @@ def command(
 
 
 def _with_same(
-    one: Sequence[BenchmarkResult], other: Sequence[BenchmarkResult], result: str, same: str
+    found: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
 ) -> list[list[BenchmarkResult]]:
-    """Return the results of each point of both runs; refuses what is not the same, or is the very same."""
-    matching = match_points(one, other)
-    if not matching.pairs or not likeness_of(matching.pairs).is_given:
-        message = f"{same} is not of the same thing as {result}: `plimsoll compare {result} {same}` says what differs"
+    """Return the results of each point of all runs; refuses what is not the same, or is the very same."""
+    groups, seen = [[result] for result in found], {name: runs_of(found)}
+    for source, run in same:
+        matching = match_points(found, run)
+        if not matching.pairs or not likeness_of(matching.pairs).is_given:
+            message = (
+                f"{source} is not of the same thing as {name}: `plimsoll compare {name} {source}` says what differs"
+            )
+            raise click.ClickException(message)
+        twin = next((known for known, runs in seen.items() if runs == runs_of(run)), None)
+        if twin is not None:
+            message = f"{twin} and {source} are the same run; name different runs, or only one"
+            raise click.ClickException(message)
+        seen[source] = runs_of(run)
+        others = {pair.baseline.spec.point: pair.candidate for pair in matching.pairs}
+        groups = [[*group, *([others[point]] if (point := group[0].spec.point) in others else [])] for group in groups]
+    shared = [group for group in groups if len(group) == len(seen)]
+    if not shared:
+        message = f"{', '.join(seen)} have no point in common; name runs of the same workloads"
         raise click.ClickException(message)
-    if runs_of(one) == runs_of(other):
-        message = f"{result} and {same} are the same run; name two runs, or only one"
-        raise click.ClickException(message)
-    return [[pair.baseline, pair.candidate] for pair in matching.pairs]
+    return shared
 
 
 def _lines(groups: Sequence[Sequence[BenchmarkResult]], rule: Rule, trials: int | None) -> Iterator[_Line]:
@@ -115,9 +128,10 @@ _NOISE = (
     ),
     Column[_Line](heading="Trials", cell=text_of(lambda line: str(line.noise.side.trials)), right=True),
     Column[_Line](heading="Scatter", cell=text_of(lambda line: _percent(line.noise.side.deviation)), right=True),
+    Column[_Line](heading="Between runs", cell=text_of(lambda line: _percent(line.noise.between)), right=True),
     Column[_Line](heading="Detectable", cell=text_of(lambda line: _percent(line.noise.detectable)), right=True),
     Column[_Line](heading="Threshold", cell=text_of(lambda line: _percent(line.noise.threshold)), right=True),
     Column[_Line](heading="", cell=_verdict),
 )
 _LAYOUT = (_POINT, *_NOISE)
-_NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[5], _NOISE[7])
+_NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[6], _NOISE[8])

@@ -11,7 +11,7 @@ from plimsoll.api.duration import format_duration
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import BenchmarkResult, Latency, Trial
 from plimsoll.cli.source import load_results
-from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.latency import MINIMUM_BEYOND
 
 _TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
@@ -129,12 +129,12 @@ def _answer(point: str, operation: Operation, latency: Latency, percentile: floa
     except HistogramError as error:
         return absent(f"its histogram cannot be read: {error}")
     beyond = histogram.samples_beyond(percentile)
+    highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if beyond < MINIMUM_BEYOND:
-        highest = (
-            "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
-        )
         return absent(f"fewer than {MINIMUM_BEYOND} operations beyond{highest}", beyond)
     value = histogram.percentile(percentile)
+    if value is None:
+        return absent(f"beyond {bin_bounds(OPEN_BIN)[0] / 10**9:.2f} s, where the histogram ends{highest}", beyond)
     return Answer(
         point=point,
         operation=operation.value,

@@ -9,6 +9,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.fitted import NONE, Column, FittedTable, text_of
 from plimsoll.cli.rows import UNFINISHED, Row, rows
+from plimsoll.measure.rates import rate_text
 
 _COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
 
@@ -16,7 +17,7 @@ _COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "
 def _iops(row: Row) -> str:
     if row.iops is None:
         return NONE
-    return f"{row.iops:,.0f}" + ("" if row.iops_half_width is None else f" ± {row.iops_half_width:,.0f}")
+    return rate_text(row.iops, row.iops_half_width)
 
 
 def _verdict(row: Row) -> Text:

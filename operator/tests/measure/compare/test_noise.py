@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -45,8 +46,23 @@ def test_what_differs_between_runs_of_the_same_is_noise() -> None:
     assert alone.side.deviation is not None
     assert together.side.deviation is not None
     assert together.side.deviation > 4 * alone.side.deviation
+    assert together.within == pytest.approx(alone.side.deviation)
+    assert together.between == pytest.approx(math.log(1.1) / math.sqrt(2), rel=0.02)
+    assert (alone.between, alone.runs, together.runs) == (None, 0, 2)
     assert alone.note == ""
     assert together.note != ""
+
+
+def test_more_trials_do_not_lessen_what_differs_between_runs() -> None:
+    runs: list[list[float]] = [[value * level for value in QUIET] for level in (1, 1.05, 0.95)]
+    few, many = noise(*runs, trials=5)[Metric.IOPS], noise(*runs, trials=100)[Metric.IOPS]
+    assert few.detectable is not None
+    assert many.detectable == pytest.approx(few.detectable, rel=0.02)
+
+
+def test_runs_of_which_too_few_tell_have_no_detectable_change() -> None:
+    found = noise(QUIET, [1100, 1101])[Metric.IOPS]
+    assert (found.within, found.between, found.detectable) == (None, None, None)
 
 
 def test_more_trials_find_smaller_changes() -> None:

@@ -1,4 +1,3 @@
-import math
 import random
 from itertools import combinations
 
@@ -41,7 +40,7 @@ def test_only_order_matters_and_the_sides_are_alike(one: list[float], other: lis
     p = mann_whitney(one, other)
     assert 0 < p <= 1
     assert mann_whitney(other, one) == pytest.approx(p)
-    assert mann_whitney([math.log(value) for value in one], [math.log(value) for value in other]) == pytest.approx(p)
+    assert mann_whitney([2 * value for value in one], [2 * value for value in other]) == pytest.approx(p)
 
 
 @pytest.mark.parametrize("size", [0, EXACT_UP_TO + 1])

@@ -4,6 +4,9 @@ The trial is the unit: a percentile is compared as the percentile of each trial,
 would hide how far trials differ. All metrics that gate, at all points, are one family for Holm's adjustment, so that
 where nothing changed a comparison says `Regression` in at most 5 % of cases, however many points it has. That nothing
 is worse needs no such adjustment: every single metric must be shown not to be.
+
+All this is about the scatter of trials. What differs between runs of the same is known only from such runs, the floor;
+without it those 5 % hold for two runs that share everything but the change.
 """
 
 import math
@@ -13,6 +16,7 @@ from dataclasses import replace
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.compare.between import Floor
 from plimsoll.measure.compare.conclusion import Change, Conclusion, Judgement, conclude
 from plimsoll.measure.compare.inference import holm, log_change
 from plimsoll.measure.compare.matching import Matching, Pair
@@ -26,6 +30,9 @@ MAX_REPLACED = 0.2
 _NAMED = 6
 
 
+NO_FLOOR = Floor()
+
+
 class MetricComparison(Model):
     """One metric of one operation at one point.
 
@@ -34,6 +41,7 @@ class MetricComparison(Model):
         ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
         low: lower end of the 95 % confidence interval of the ratio, on its own and not adjusted.
         high: upper end of it.
+        between: standard deviation between runs of the same, by which the interval is wider; absent if not known.
         p_value: of no change, two-sided; adjusted by Holm if it gates.
         confirmed: a regression whose whole interval is beyond the threshold.
         improved: no regression but the opposite, significantly and by more than the threshold.
@@ -49,6 +57,7 @@ class MetricComparison(Model):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    between: float | None = None
     p_value: float | None = None
     conclusion: Conclusion
     confirmed: bool = False
@@ -70,7 +79,13 @@ class PointComparison(Model):
 
 
 class Comparison(Model):
-    """Two runs, compared. `reasons`: what the conclusion rests on, doubts about the comparison as a whole first."""
+    """Two runs, compared.
+
+    Attributes:
+        reasons: what the conclusion rests on, doubts about the comparison as a whole first.
+        noise_runs: how many runs of the same tell the noise between runs; without any it is taken to be none.
+
+    """
 
     conclusion: Conclusion
     reasons: tuple[str, ...]
@@ -80,11 +95,12 @@ class Comparison(Model):
     points: tuple[PointComparison, ...]
     baseline_only: tuple[str, ...]
     candidate_only: tuple[str, ...]
+    noise_runs: int
 
 
-def compare(matching: Matching, rule: Rule) -> Comparison:
+def compare(matching: Matching, rule: Rule, floor: Floor = NO_FLOOR) -> Comparison:
     """Compare two runs, point by point as they were matched."""
-    cases = [[*cases_of(pair, rule)] for pair in matching.pairs]
+    cases = [[*cases_of(pair, rule, floor)] for pair in matching.pairs]
     changes = _changes([case for of_point in cases for case in of_point], rule)
     judged = [tuple(_metric(case, next(changes), rule) for case in of_point) for of_point in cases]
     points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
@@ -100,6 +116,7 @@ def compare(matching: Matching, rule: Rule) -> Comparison:
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),
         candidate_only=tuple(result.spec.point for result in matching.candidate_only),
+        noise_runs=len(floor.runs),
     )
 
 
@@ -117,7 +134,7 @@ def _change(case: Case) -> Change | None:
     if case.problem:
         return None
     baseline, candidate = case.values
-    log = log_change(baseline, candidate)
+    log = log_change(baseline, candidate, case.between)
     return Change(metric=case.metric, baseline=baseline, candidate=candidate, log=log, p_value=log.p_value())
 
 
@@ -136,6 +153,7 @@ def _metric(case: Case, change: Change | None, rule: Rule) -> MetricComparison:
         ratio=_exp(change.log.estimate if change else None),
         low=_exp(low),
         high=_exp(high),
+        between=math.sqrt(case.between.variance) if case.between else None,
         p_value=change.p_value if change else None,
         conclusion=judgement.conclusion,
         confirmed=judgement.confirmed,

@@ -96,11 +96,18 @@ def _unclear(change: Change, worse: float, threshold: float) -> Judgement:
     else:
         needed = change.log.trials_needed(threshold - worse)
     return Judgement(
-        conclusion=Conclusion.INCONCLUSIVE, trials_needed=needed, note="" if needed else _hopeless(worse, threshold)
+        conclusion=Conclusion.INCONCLUSIVE,
+        trials_needed=needed,
+        note="" if needed else _hopeless(change, worse, threshold),
     )
 
 
-def _hopeless(worse: float, threshold: float) -> str:
+def _hopeless(change: Change, worse: float, threshold: float) -> str:
+    if change.log.between is not None:
+        return (
+            f"too near the noise between the {change.log.between.runs} --noise runs, which more trials do not lessen: "
+            "name more runs of the same, or find what differs between them"
+        )
     if worse > threshold:
         return "too noisy for any reasonable number of trials: measure for longer, or find what disturbs it"
     return (

@@ -22,19 +22,32 @@ _POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """What differs from run to run: variance of the logarithms, and of how many runs it was found."""
+
+    variance: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogChange:
     """The change of the mean logarithm of a quantity.
+
+    With `between`, a side is one run that may lie as far from the truth as runs of the same do, however many trials it
+    has. There are then no more degrees of freedom than that part has, whatever Welch's are: it is what is known worst.
 
     Attributes:
         estimate: mean of the candidate's logarithms minus that of the baseline's.
         variances: sample variance (n-1) of the logarithms of baseline and candidate.
         trials: of baseline and candidate.
+        between: None if nothing is known of the noise between runs, which is then taken to be none.
 
     """
 
     estimate: float
     variances: tuple[float, float]
     trials: tuple[int, int]
+    between: Between | None = None
 
     def p_value(self, change: float = 0.0) -> float:
         """Return how probable an estimate at least this far from `change`, on either side, is if that is the truth.
@@ -72,25 +85,31 @@ class LogChange:
         return two_sided_tail(distance / error, self._degrees_of_freedom(trials))
 
     def _error(self, trials: tuple[int, int]) -> float:
-        return math.sqrt(self.variances[0] / trials[0] + self.variances[1] / trials[1])
+        between = 2 * self.between.variance if self.between else 0.0
+        return math.sqrt(between + self.variances[0] / trials[0] + self.variances[1] / trials[1])
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        """Return those of Welch and Satterthwaite."""
+        """Return those of Welch and Satterthwaite, and no more than the part between runs has."""
+        welch = self._welch(trials)
+        return min(welch, self.between.runs - 1) if self.between else welch
+
+    def _welch(self, trials: tuple[int, int]) -> float:
         parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
         whole = math.fsum(parts)
+        if not whole:
+            return sum(trials) - 2
         return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
-def log_change(baseline: Sequence[float], candidate: Sequence[float]) -> LogChange:
-    """Compare two samples.
+def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
+    """Compare two samples, each of one run.
 
     Raises:
         ValueError: a side has fewer than two values, or a value is not positive.
 
     """
-    samples = [[_logarithm(value) for value in side] for side in (baseline, candidate)]
-    (ours, theirs), trials = (_moments(sample) for sample in samples), (len(baseline), len(candidate))
-    return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials)
+    (ours, theirs), trials = map(moments_of_logarithms, (baseline, candidate)), (len(baseline), len(candidate))
+    return LogChange(estimate=theirs[0] - ours[0], variances=(ours[1], theirs[1]), trials=trials, between=between)
 
 
 def log_deviation(values: Sequence[float]) -> float:
@@ -100,7 +119,7 @@ def log_deviation(values: Sequence[float]) -> float:
         ValueError: there are fewer than two values, or one is not positive.
 
     """
-    return math.sqrt(_moments([_logarithm(value) for value in values])[1])
+    return math.sqrt(moments_of_logarithms(values)[1])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -117,27 +136,38 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def detectable_change(deviation: float, trials: int, confidence: float = CONFIDENCE) -> float:
+def detectable_change(
+    deviation: float, trials: int, between: Between | None = None, confidence: float = CONFIDENCE
+) -> float:
     """Return the change of a logarithm that is found significant in about 80 % of comparisons.
 
-    Both sides have that many trials, which scatter with that deviation. The usual approximation, the sum of the two
-    quantiles of t instead of a non-central t: with three trials the true power is about 70 %, from five on 80 %.
+    Both sides have that many trials, which scatter with that deviation within a run. The usual approximation, the sum
+    of the two quantiles of t instead of a non-central t: with three trials the true power is about 70 %, from five on
+    80 %.
     """
-    degrees = 2 * (trials - 1)
+    degrees, apart = 2 * (trials - 1), 0.0
+    if between is not None:
+        degrees, apart = min(degrees, between.runs - 1), between.variance
     quantiles = t_quantile((1 + confidence) / 2, degrees) + t_quantile(_POWER, degrees)
-    return quantiles * deviation * math.sqrt(2 / trials)
+    return quantiles * math.sqrt(2 * (apart + deviation**2 / trials))
+
+
+def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and variance (n-1) of the logarithms.
+
+    Raises:
+        ValueError: there are fewer than two values, or one is not positive.
+
+    """
+    sample = [_logarithm(value) for value in values]
+    n = len(sample)
+    if n < 2:  # noqa: PLR2004 - of one value there is no deviation
+        raise ValueError(f"at least two values are needed for a deviation, not {n}")
+    mean = math.fsum(sample) / n
+    return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
 
 
 def _logarithm(value: float) -> float:
     if value <= 0:
         raise ValueError(f"{value} has no logarithm: only positive quantities can be compared as a ratio")
     return math.log(value)
-
-
-def _moments(sample: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1)."""
-    n = len(sample)
-    if n < 2:  # noqa: PLR2004 - of one value there is no deviation
-        raise ValueError(f"at least two values are needed for a deviation, not {n}")
-    mean = math.fsum(sample) / n
-    return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)

@@ -1,7 +1,7 @@
 """The noise floor of a measurement: how small a change could be found at all.
 
-From the trials of one run, or of several runs of the same (A/A), whose trials then count as one sample: what differs
-between the runs is noise as well, and often the larger part of it.
+From the trials of one run, or of several runs of the same (A/A): what differs between the runs is noise as well, and
+often the larger part of it. It is kept apart from the scatter within a run, because more trials do not lessen it.
 """
 
 import math
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.inference import detectable_change
+from plimsoll.measure.compare.between import components_of
+from plimsoll.measure.compare.inference import Between, detectable_change
 from plimsoll.measure.compare.metrics import Metric, Rule, values_of
 from plimsoll.measure.compare.sides import Side, noise_note, side_of
 from plimsoll.measure.summary import counted
@@ -20,7 +21,10 @@ class MetricNoise(Model):
     """The noise of one metric of one operation.
 
     Attributes:
-        side: over all trials that count.
+        side: over all trials that count; of several runs, its deviation is that of trials of different runs.
+        within: standard deviation of the logarithms within a run; absent if it is not known.
+        between: the same between the means of runs, without what the scatter within them explains; absent for one run.
+        runs: how many runs tell what differs between them; 0 for one run.
         detectable: the smallest change for the worse that would be found significant in about 80 % of comparisons, as
             a part of the baseline; absent if the trials do not tell.
         threshold: the change that matters, likewise.
@@ -32,6 +36,9 @@ class MetricNoise(Model):
     metric: Metric
     gates: bool
     side: Side
+    within: float | None = None
+    between: float | None = None
+    runs: int = 0
     detectable: float | None = None
     threshold: float
     note: str = ""
@@ -46,32 +53,45 @@ def noise_of(results: Sequence[BenchmarkResult], rule: Rule, trials: int) -> tup
     """
     if trials < 2:  # noqa: PLR2004 - of one trial there is no deviation
         raise ValueError(f"a comparison needs at least 2 trials on each side, not {trials}")
-    good = [trial for result in results for trial in counted(result.status.trials)]
+    runs = [counted(result.status.trials) for result in results]
+    good = [trial for run in runs for trial in run]
     done = {result.operation for trial in good for result in trial.operations}
     found = []
     for operation in (one for one in Operation if one in done):
         for metric in Metric:
-            values = values_of(good, operation, metric)
-            if any(value is not None for value in values):
-                found.append(_noise(operation, metric, side_of(values), rule, trials))
+            values = [values_of(run, operation, metric) for run in runs]
+            if any(value is not None for run in values for value in run):
+                found.append(_noise(operation, metric, values, rule, trials))
     return tuple(found)
 
 
-def _noise(operation: Operation, metric: Metric, side: Side, rule: Rule, trials: int) -> MetricNoise:
+def _noise(
+    operation: Operation, metric: Metric, values: Sequence[Sequence[float | None]], rule: Rule, trials: int
+) -> MetricNoise:
+    side, components = side_of([value for run in values for value in run]), components_of(values)
+    between = components.between if components else None
+    # Of runs that were not told apart, the scatter is not that of one run.
+    alone = side.deviation if len(values) == 1 else None
+    within = components.within if components else alone
+    if components:
+        side = side.model_copy(update={"deviation": components.whole})
     return MetricNoise(
         operation=operation,
         metric=metric,
         gates=metric in rule.gates,
         side=side,
-        detectable=None if side.deviation is None else _for_the_worse(metric, side.deviation, trials),
+        within=within,
+        between=math.sqrt(between.variance) if between else None,
+        runs=between.runs if between else 0,
+        detectable=None if within is None else _for_the_worse(metric, within, trials, between),
         threshold=rule.threshold(metric),
         note=noise_note(side, metric, rule),
     )
 
 
-def _for_the_worse(metric: Metric, deviation: float, trials: int) -> float:
+def _for_the_worse(metric: Metric, deviation: float, trials: int, between: Between | None) -> float:
     """Return the detectable change as a part of the baseline."""
-    change = detectable_change(deviation, trials)
+    change = detectable_change(deviation, trials, between)
     return -math.expm1(-change) if metric.is_rate else math.expm1(min(change, _MOST))
 
 

@@ -5,12 +5,13 @@ Only trials that count are looked at: none that is Invalid, and none that a late
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Trial
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS, log_deviation
+from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor, components_of
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, log_deviation
 from plimsoll.measure.compare.matching import Pair
 from plimsoll.measure.compare.metrics import Metric, Rule, values_of
 from plimsoll.measure.compare.ranks import falls_into_two
@@ -47,6 +48,7 @@ class Case:
 
     Attributes:
         values: of every trial that counts, baseline and candidate; not to be compared if there is a problem.
+        between: what differs between runs of the same; None if no such runs were given.
         problem: why they cannot be compared; empty if they can.
         notes: what to know of them otherwise.
 
@@ -56,23 +58,26 @@ class Case:
     metric: Metric
     values: tuple[tuple[float, ...], tuple[float, ...]]
     sides: tuple[Side, Side]
+    between: Between | None
     problem: str
     notes: tuple[str, ...]
 
 
-def cases_of(pair: Pair, rule: Rule) -> Iterator[Case]:
+def cases_of(pair: Pair, rule: Rule, floor: Floor) -> Iterator[Case]:
     """Yield what can be compared, and what should be and cannot.
 
     Left out is what the tool does not measure, and what no trial has unless it gates.
     """
     trials = counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
     both = [*trials[0], *trials[1]]
+    same = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
     done = {result.operation for trial in both for result in trial.operations}
     for operation in (one for one in Operation if one in done):
         for metric in Metric:
             known = any(value is not None for value in values_of(both, operation, metric))
             if known or (metric in rule.gates and _is_measured(both, operation, metric)):
-                yield _case(trials, operation, metric, rule)
+                case = _case(trials, operation, metric, rule)
+                yield case if same is None else _with_noise(case, same)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
@@ -106,9 +111,22 @@ def _case(trials: tuple[list[Trial], list[Trial]], operation: Operation, metric:
         metric=metric,
         values=(_known(values[0]), _known(values[1])),
         sides=(baseline, candidate),
+        between=None,
         problem=_too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), ""),
         notes=tuple(filter(None, notes)),
     )
+
+
+def _with_noise(case: Case, same: Sequence[Sequence[Trial]]) -> Case:
+    """Add what differs between runs of the same; a case of which they do not tell it cannot be compared."""
+    components = components_of([values_of(trials, case.operation, case.metric) for trials in same])
+    if components is not None:
+        return replace(case, between=components.between)
+    unknown = (
+        f"its noise between runs is not known: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
+        f"{MINIMUM_TRIALS} trials that count and a value in each; name others, or none"
+    )
+    return replace(case, problem=case.problem or unknown)
 
 
 def _named(

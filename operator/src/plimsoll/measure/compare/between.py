@@ -1,0 +1,62 @@
+"""What differs between runs of the same, beyond the scatter of their trials.
+
+Nodes, volumes and the age of a cluster change from run to run, and every trial of a run shares what it got. So this
+part of the noise is not divided by the number of trials, and it is known only as well as there are runs to know it
+from: two runs of the same give a single difference, which is one degree of freedom.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, moments_of_logarithms
+from plimsoll.measure.compare.matching import Pair, match_points
+
+MINIMUM_RUNS = 2
+"""Of the same. One run differs from nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Components:
+    """The noise of a quantity, by where it comes from; `within` is the standard deviation of a run's trials."""
+
+    within: float
+    between: Between
+
+    @property
+    def whole(self) -> float:
+        """Return the standard deviation of trials of different runs."""
+        return math.hypot(self.within, math.sqrt(self.between.variance))
+
+
+def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
+    """Return the components of the logarithms' variance, from the trials of each run; None if they do not tell.
+
+    The part between runs is the variance of the runs' means, less what the scatter of their trials explains, and never
+    below 0. A run with fewer than `MINIMUM_TRIALS` trials, or one without a positive value, is left out.
+    """
+    known = [[value for value in run if value is not None and value > 0] for run in runs]
+    whole = [values for values, run in zip(known, runs, strict=True) if len(values) == len(run) >= MINIMUM_TRIALS]
+    if len(whole) < MINIMUM_RUNS:
+        return None
+    moments = [moments_of_logarithms(values) for values in whole]
+    middle = math.fsum(mean for mean, _ in moments) / len(moments)
+    spread = math.fsum((mean - middle) ** 2 for mean, _ in moments) / (len(moments) - 1)
+    explained = math.fsum(variance / len(run) for (_, variance), run in zip(moments, whole, strict=True)) / len(whole)
+    freedom = sum(len(run) - 1 for run in whole)
+    within = math.fsum(variance * (len(run) - 1) for (_, variance), run in zip(moments, whole, strict=True)) / freedom
+    between = Between(variance=max(0.0, spread - explained), runs=len(whole))
+    return Components(within=math.sqrt(within), between=between)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """Runs of the same, nothing changed, from which a comparison learns the noise between runs."""
+
+    runs: Sequence[Sequence[BenchmarkResult]] = ()
+
+    def results_of(self, pair: Pair) -> list[BenchmarkResult]:
+        """Return the results of the baseline's point, one of each run that has it."""
+        found = (match_points([pair.baseline], run).pairs for run in self.runs)
+        return [pairs[0].candidate for pairs in found if pairs]

@@ -1,0 +1,104 @@
+"""The noise between runs of the same: its size, and what it does to rates of error."""
+
+import math
+import random
+
+import pytest
+
+from plimsoll.measure.compare.between import components_of
+from plimsoll.measure.compare.conclusion import Change, Conclusion, conclude
+from plimsoll.measure.compare.inference import Between, LogChange, log_change
+from plimsoll.measure.compare.metrics import Metric, Rule
+
+RULE = Rule()
+TRIALS = 5
+WITHIN = 0.01
+SIMULATED = 1000
+QUIET = [0.99, 1.0, 1.01]
+
+
+def test_the_part_between_runs_is_what_the_scatter_within_does_not_explain() -> None:
+    found = components_of([QUIET, [1.1 * value for value in QUIET]])
+    assert found is not None
+    assert found.within == pytest.approx(0.01, rel=0.01)
+    explained = found.within**2 / 3
+    assert found.between.variance == pytest.approx(math.log(1.1) ** 2 / 2 - explained)
+    assert found.between.runs == 2
+    assert found.whole == pytest.approx(math.hypot(found.within, math.sqrt(found.between.variance)))
+
+
+def test_runs_that_differ_less_than_their_trials_differ_by_nothing() -> None:
+    found = components_of([QUIET, QUIET, QUIET])
+    assert found is not None
+    assert found.between == Between(variance=0, runs=3)
+
+
+@pytest.mark.parametrize("other", [[], [1.0, 1.0], [1.0, 1.0, None], [1.0, 1.0, 0.0]])
+def test_a_run_that_tells_nothing_does_not_count(other: list[float | None]) -> None:
+    assert components_of([QUIET, other]) is None
+    assert components_of([QUIET]) is None
+
+
+def test_more_trials_do_not_lessen_the_part_between_runs() -> None:
+    change = LogChange(estimate=0.1, variances=(0, 0), trials=(5, 5), between=Between(variance=0.01, runs=5))
+    low, high = change.interval()
+    assert (high - low) / 2 == pytest.approx(2.776 * math.sqrt(2) * 0.1, rel=0.001)
+    assert change.trials_needed(0.1) is None
+
+
+def test_few_runs_are_few_degrees_of_freedom() -> None:
+    halves = []
+    for runs in (2, 3, 5, 100):
+        change = LogChange(estimate=0, variances=(1, 1), trials=(5, 5), between=Between(variance=0, runs=runs))
+        halves.append(change.interval()[1])
+    alone = LogChange(estimate=0, variances=(1, 1), trials=(5, 5)).interval()[1]
+    assert halves == sorted(halves, reverse=True)
+    assert halves[-1] == alone
+    assert halves[0] == pytest.approx(12.706 * math.sqrt(2 / 5), rel=0.001)
+
+
+def run_of(chance: random.Random, between: float, change: float = 0) -> list[float]:
+    level = (1 + change) * math.exp(chance.gauss(0, between))
+    return [level * math.exp(chance.gauss(0, WITHIN)) for _ in range(TRIALS)]
+
+
+def regressions(between: float, runs: int, change: float) -> float:
+    """Return how often a comparison finds a regression, with a floor of that many runs of the same."""
+    chance = random.Random(f"{between} {runs} {change}")  # noqa: S311 - numbers, not secrets
+    found = 0
+    for _ in range(SIMULATED):
+        floor = components_of([run_of(chance, between) for _ in range(runs)])
+        baseline, candidate = run_of(chance, between), run_of(chance, between, change)
+        log = log_change(baseline, candidate, floor.between if floor else None)
+        judged = conclude(
+            Change(metric=Metric.IOPS, baseline=baseline, candidate=candidate, log=log, p_value=log.p_value()), RULE
+        )
+        found += judged.conclusion is Conclusion.REGRESSION
+    return found / SIMULATED
+
+
+@pytest.mark.parametrize(
+    ("between", "runs", "expected"),
+    [
+        (0.02, 0, (0.036, 0.97, 1.00)),
+        (0.02, 2, (0.002, 0.19, 0.46)),
+        (0.02, 3, (0.009, 0.49, 0.95)),
+        (0.02, 5, (0.013, 0.78, 1.00)),
+        (0.03, 0, (0.112, 0.90, 1.00)),
+        (0.03, 2, (0.005, 0.14, 0.32)),
+        (0.03, 3, (0.017, 0.28, 0.74)),
+        (0.03, 5, (0.021, 0.48, 0.97)),
+        (0.05, 0, (0.226, 0.77, 0.995)),
+        (0.05, 2, (0.014, 0.09, 0.18)),
+        (0.05, 3, (0.024, 0.15, 0.41)),
+        (0.05, 5, (0.025, 0.20, 0.66)),
+    ],
+)
+def test_with_a_floor_runs_that_differ_are_seldom_a_regression(
+    between: float, runs: int, expected: tuple[float, ...]
+) -> None:
+    found = [regressions(between, runs, change) for change in (0, -0.10, -0.20)]
+    assert found == pytest.approx(expected, abs=0.05)
+    if runs:
+        # One-sided 2.5 %, and three standard errors of the simulation.
+        assert found[0] <= 0.04
