@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.volume import FileVolume, VolumeError
+from plimsoll.agent.volume import DeviceVolume, FileVolume, VolumeError, discard_is_unsupported
+from plimsoll.tools.base import VolumeKind, VolumeTarget
 
 ROOT = "22 1 0:30 / / rw - overlay overlay rw\n"
 
@@ -58,3 +59,37 @@ def test_a_table_that_cannot_be_read_is_no_permission_to_write(directory: Path) 
 
 def test_locally_a_directory_need_not_be_a_mount_point(directory: Path) -> None:
     assert FileVolume(path=directory / "data" / "plimsoll.data", capacity=2**20).target(100).size == 2**20
+
+
+# Discarding
+
+
+def test_a_file_is_discarded_by_removing_it(directory: Path) -> None:
+    file = FileVolume(path=directory / "data" / "plimsoll.data", capacity=2**20)
+    assert file.discard_command(file.target(100)) is None
+
+
+@pytest.mark.parametrize(("size", "force"), [(None, ()), (2**20, ("--force",))])
+def test_only_a_part_of_a_device_is_discarded_while_others_have_it_open(size: int | None, force: tuple[str]) -> None:
+    device = Path("/dev/x")
+    target = VolumeTarget(kind=VolumeKind.DEVICE, path=str(device), size=2**20, offset=4096)
+    assert DeviceVolume(path=device, offset=4096, size=size).discard_command(target) == (
+        *("blkdiscard", *force),
+        *("--offset", "4096", "--length", "1048576", "/dev/x"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "stderr", "unsupported"),
+    [
+        (2, "", True),
+        (1, "blkdiscard: /dev/x: BLKDISCARD ioctl failed: Operation not supported\n", True),
+        (1, "blkdiscard: /dev/x: BLKDISCARD ioctl failed: Remote I/O error\n", False),
+        (1, "blkdiscard: cannot open /dev/x: Device or resource busy\n", False),
+        (127, "setpriv: failed to execute blkdiscard: No such file or directory\n", False),
+        (-9, "", False),
+        (0, "", False),
+    ],
+)
+def test_only_storage_that_knows_no_discard_is_let_off(exit_code: int, stderr: str, *, unsupported: bool) -> None:
+    assert discard_is_unsupported(exit_code, stderr) is unsupported

@@ -7,13 +7,13 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.run import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import Arm, Prepare
-from plimsoll.tools.base import Command, TargetKind
+from plimsoll.tools.base import Command, TargetKind, VolumeTarget
 from plimsoll.tools.fio.tool import Fio
 
 MEBIBYTE = 2**20
@@ -66,6 +66,46 @@ async def test_a_failed_prefill_ends_in_the_tool_s_own_words(tmp_path: Path) -> 
         PreparationError, match=r"prefill of .*plimsoll.data ended with exit code 28: fio: no space left"
     ):
         await worker.prepare(PREPARE, Told())
+
+
+class Device(FileVolume):
+    """A file that is discarded as a device is, without being one."""
+
+    def discard_command(self, target: VolumeTarget) -> tuple[str, ...]:
+        return DeviceVolume(path=Path(target.path)).discard_command(target) or ()
+
+
+def discarding(directory: Path, text: str) -> Worker:
+    fio, blkdiscard = script(directory, "echo fio: not reached >&2; exit 3"), directory / "discard.sh"
+    blkdiscard.write_text(f"#!/bin/sh\n{text}\n")
+    blkdiscard.chmod(0o755)
+    volume = Device(path=directory / "plimsoll.data", capacity=8 * MEBIBYTE)
+    binaries = {"fio": fio, "blkdiscard": str(blkdiscard)}
+    return Worker(client=0, node="here", volume=volume, directory=directory / "work", binaries=binaries, host=Host())
+
+
+async def test_a_failed_discard_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+    worker = discarding(tmp_path, "echo blkdiscard: BLKDISCARD ioctl failed: Remote I/O error >&2; exit 1")
+    with pytest.raises(
+        PreparationError,
+        match=r"discard of .*plimsoll.data ended with exit code 1: .*Remote I/O error; prepare.discard: false",
+    ):
+        await worker.prepare(PREPARE, Told())
+
+
+@pytest.mark.parametrize("text", ["exit 2", "echo blkdiscard: x: Operation not supported >&2; exit 1"])
+async def test_storage_that_cannot_discard_is_told_of_and_prepared(tmp_path: Path, text: str) -> None:
+    worker, told = discarding(tmp_path, text), Told()
+    with pytest.raises(PreparationError, match="not reached"):
+        await worker.prepare(PREPARE, told)
+    assert told.words == [f"{tmp_path}/plimsoll.data cannot discard, and is overwritten as it is"]
+
+
+async def test_what_was_discarded_is_not_worth_a_word(tmp_path: Path) -> None:
+    worker, told = discarding(tmp_path, '[ "$LC_ALL" = C ]'), Told()
+    with pytest.raises(PreparationError, match="not reached"):
+        await worker.prepare(PREPARE, told)
+    assert told.words == []
 
 
 async def test_a_failed_overwrite_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:

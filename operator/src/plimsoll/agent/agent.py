@@ -259,10 +259,24 @@ class Agent:
             document = await self._work.measure(armed, clock)
         finally:
             running.cancel()
-        await self._deliver(order, document)
+        await self._deliver(order, released, await self._with_clock_again(document))
 
-    async def _deliver(self, order: Arm, document: ClientDocument) -> None:
-        """Post until acknowledged."""
+    async def _with_clock_again(self, document: ClientDocument) -> ClientDocument:
+        """Return the document with the comparison, before or after the trial, that shows the more certain difference.
+
+        A clock that was right before may have been stepped meanwhile. A comparison over a busy network tells little.
+        """
+        try:
+            readings = [await self._connection.clock(_CLOCK_PROBES)]
+        except (UnreachableError, RefusedError):
+            return document
+        if document.clock is not None:
+            readings.append(document.clock)
+        worst = max(readings, key=lambda clock: abs(clock.offset) - clock.error)
+        return document.model_copy(update={"clock": worst})
+
+    async def _deliver(self, order: Arm, sequence: int, document: ClientDocument) -> None:
+        """Post until acknowledged; a document that is refused is refused for good, which is said."""
         post = ResultPost(
             epoch=self._epoch,
             client=self._identity.client,
@@ -274,6 +288,8 @@ class Agent:
             kept = await _insist(lambda: self._connection.post(post))
         except RefusedError as refused:
             _log.warning("result of %s refused: %s", order.trial, refused)
+            message = f"its result was refused ({refused.code}): {refused}"
+            await self._say(self._report(AgentState.FAILED, sequence, message=message))
         else:
             _log.info("result of %s %s", order.trial, "delivered" if kept else "was not needed any more")
 

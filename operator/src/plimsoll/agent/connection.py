@@ -1,5 +1,6 @@
 """The agent's way to its conductor: HTTPS with the run's own certificate, and the run's token."""
 
+import io
 import ssl
 import time
 from pathlib import Path
@@ -25,7 +26,11 @@ from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0
+_POST_SECONDS = 30.0
+"""Hundreds of clients post at once, and a day's document has several MiB."""
+
 _HTTP_ERROR = 400
+_HTTP_SERVER_ERROR = 500
 _NANOSECONDS = 10**9
 
 M = TypeVar("M", bound=Model)
@@ -77,7 +82,7 @@ class Connection:
 
     async def post(self, post: ResultPost) -> bool:
         """Deliver a document; false if the conductor has no use for it."""
-        return (await self._ask("POST", "/v1/results", Acknowledged, body=post)).kept
+        return (await self._ask("POST", "/v1/results", Acknowledged, body=post, seconds=_POST_SECONDS)).kept
 
     async def clock(self, probes: int) -> Clock:
         """Compare clocks, as NTP does (RFC 5905 section 8): of several probes the one with the shortest trip counts."""
@@ -120,7 +125,9 @@ class Connection:
     ) -> str:
         options: dict[str, Any] = {"params": query} if query else {}
         if body is not None:
-            options["data"] = body.model_dump_json()
+            # As a stream: aiohttp does not like to send large bodies in one piece.
+            options["data"] = io.BytesIO(body.model_dump_json().encode())
+            options["headers"] = {"Content-Type": "application/json"}
         timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
         try:
             async with self._session.request(
@@ -137,7 +144,11 @@ class Connection:
 
 
 def _refused(path: str, status: int, text: str) -> Exception:
+    """Return what an error means. The certificate was checked: it is the conductor that says so, in whatever form."""
+    message = f"{path} answered with status {status}"
     try:
         return RefusedError(Refusal.model_validate_json(text))
     except ValidationError:
-        return UnreachableError(f"{path} answered with status {status}")
+        if status < _HTTP_SERVER_ERROR:
+            return RefusedError(Refusal(code="BadRequest", message=message))
+        return UnreachableError(message)

@@ -1,5 +1,6 @@
 """The client's volume: a directory with a data file, or a (part of a) block device."""
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ ALIGNMENT = 2**20
 """Data sets are whole mebibytes."""
 
 _BLOCK_BYTES = 512
+_UNSUPPORTED = 2
 _WRITTEN_SHARE = 0.99
 """Allocated blocks below this share of a file's size mean holes; file systems round a little."""
 
@@ -127,10 +129,18 @@ class DeviceVolume:
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
         """Return the command that discards the data set."""
-        return ("blkdiscard", "--offset", str(target.offset), "--length", str(target.size), str(self.path))
+        # It wants the device to itself unless forced, which clients that share one cannot all have.
+        force = () if self.size is None else ("--force",)
+        return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
 
 
 Volume = FileVolume | DeviceVolume
+
+
+def discard_is_unsupported(exit_code: int, stderr: str) -> bool:
+    """Tell whether `discard_command` ended so because the storage knows no discard (`blkdiscard(8)`)."""
+    # Before util-linux 2.39 the exit code is that of any other error.
+    return exit_code == _UNSUPPORTED or (exit_code != 0 and os.strerror(errno.EOPNOTSUPP) in stderr)
 
 
 def device_size(path: Path) -> int:

@@ -13,9 +13,9 @@ from pydantic import JsonValue
 from plimsoll.agent import process
 from plimsoll.agent.host.facts import host_facts, volume_facts
 from plimsoll.agent.host.observation import Observation
-from plimsoll.agent.host.open_files import Identity, identify
+from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.volume import Volume, VolumeError
+from plimsoll.agent.volume import Volume, VolumeError, discard_is_unsupported
 from plimsoll.api.run import Precondition
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import Arm, Prepare
@@ -56,7 +56,7 @@ class DataSet:
     """What has been prepared; `prefilled` is whether every byte was written."""
 
     target: VolumeTarget
-    identity: Identity
+    identity: DataSetIdentity
     prefilled: bool
 
 
@@ -100,13 +100,13 @@ class Worker:
 
         """
         if self._volume is None:
-            message = "this agent was started without a volume"
+            message = "this agent was started without a volume; give it --directory, --file or --device"
             raise PreparationError(message)
         self._data_set = None
         try:
             target = self._volume.target(order.fill_percent)
             if order.discard:
-                await self._discard(self._volume, target)
+                await self._discard(self._volume, target, progress)
             if order.prefill:
                 await self._prefill(self._volume, target, order.seed, progress)
             else:
@@ -128,11 +128,11 @@ class Worker:
         """
         tool = TOOLS.get(order.tool)
         if tool is None:
-            message = f"tool {order.tool} is not known"
+            message = f"tool {order.tool} is not known; known are {', '.join(sorted(TOOLS))}"
             raise PreparationError(message)
         data_set = self._data_set if tool.target is TargetKind.VOLUME else None
         if data_set is None and tool.target is TargetKind.VOLUME:
-            message = "the volume is not prepared"
+            message = f"the volume is not prepared, and {order.tool} uses it; prepare it first"
             raise PreparationError(message)
         context = StepContext(
             step=StepKind.MEASURE,
@@ -192,12 +192,22 @@ class Worker:
         except OutputError as error:
             return None, str(error)
 
-    async def _discard(self, volume: Volume, target: VolumeTarget) -> None:
-        """Give the storage back what the volume holds. Not all storage can; the prefill covers that."""
+    async def _discard(self, volume: Volume, target: VolumeTarget, progress: Progress) -> None:
+        """Give the storage back what the volume holds.
+
+        Not all storage can: that is told and no error, and the fact `volumeDiscards` of this client says so.
+        """
         volume.clear()
-        command = volume.discard_command(target)
-        if command is not None:
-            await process.run(command, directory=self._fresh_directory("discard"))
+        argv = volume.discard_command(target)
+        if argv is None:
+            return
+        directory = self._fresh_directory("discard")
+        # Its words are read, so they must not be translated.
+        finished = await process.run(self._resolved(argv), directory=directory, environment={"LC_ALL": "C"})
+        if discard_is_unsupported(finished.exit_code, finished.stderr):
+            progress(0, target.size, f"{target.path} cannot discard, and is overwritten as it is")
+        else:
+            _check(finished, directory.name, target, remedy="; prepare.discard: false leaves it out")
 
     async def _prefill(self, volume: Volume, target: VolumeTarget, seed: int, progress: Progress) -> None:
         progress(0, target.size)
@@ -237,10 +247,7 @@ class Worker:
         finished = await process.run(
             self._resolved(command.argv), directory=directory, environment=command.environment, watch=watch
         )
-        if finished.exit_code != 0:
-            words = (finished.stderr or finished.stdout).strip()[-_STDERR_TAIL:]
-            message = f"{directory.name} of {target.path} ended with exit code {finished.exit_code}: {words}"
-            raise PreparationError(message)
+        _check(finished, directory.name, target)
         return _output(finished)
 
     async def _version(self, name: str) -> str:
@@ -260,6 +267,19 @@ class Worker:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         return directory
+
+
+def _check(finished: process.Finished, step: str, target: VolumeTarget, *, remedy: str = "") -> None:
+    """Check that a step of the preparation succeeded.
+
+    Raises:
+        PreparationError: it failed; in the tool's own words.
+
+    """
+    if finished.exit_code != 0:
+        words = (finished.stderr or finished.stdout).strip()[-_STDERR_TAIL:]
+        message = f"{step} of {target.path} ended with exit code {finished.exit_code}: {words}{remedy}"
+        raise PreparationError(message)
 
 
 def _output(finished: process.Finished) -> Output:

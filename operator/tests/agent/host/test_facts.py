@@ -1,5 +1,7 @@
+import os
 import platform
-from pathlib import Path
+import stat
+from pathlib import Path, PosixPath
 
 import pytest
 
@@ -40,6 +42,32 @@ def test_a_file_lies_on_what_is_mounted_there(tree: HostTree, tmp_path: Path) ->
 )
 def test_a_volume_that_cannot_be_looked_at_has_no_facts(tree: HostTree, volume: Volume | None) -> None:
     assert volume_facts(volume, tree.host) == {}
+
+
+class Device(PosixPath):
+    """A block device 252:17, which only root could make."""
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        del follow_symlinks
+        return os.stat_result((stat.S_IFBLK, *[0] * 16), {"st_rdev": os.makedev(252, 17)})
+
+
+@pytest.mark.parametrize("place", ["vdb", "vdb/vdb1"])
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [("0\n", {"volumeDiscards": False}), ("4096\n", {"volumeDiscards": True}), (None, {})],
+)
+def test_a_device_tells_whether_it_can_discard(
+    tree: HostTree, place: str, most: str | None, expected: dict[str, bool]
+) -> None:
+    device = tree.directory / "sys/block" / place
+    device.mkdir(parents=True)
+    if most is not None:
+        tree.write("sys/block/vdb/queue/discard_max_bytes", most)
+    link = tree.directory / "sys/dev/block/252:17"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(device)
+    assert volume_facts(DeviceVolume(path=Device("/dev/x")), tree.host) == {"volumeDevice": device.name} | expected
 
 
 def test_this_machine_has_a_file_system_below_its_files(tmp_path: Path) -> None:

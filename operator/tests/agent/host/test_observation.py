@@ -6,14 +6,14 @@ import pytest
 
 from plimsoll.agent.host import observation as module
 from plimsoll.agent.host.observation import Observation
-from plimsoll.agent.host.open_files import Identity, identify
+from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 from support.host_tree import DEVICE_STAT, HostTree
 
 SECOND = 10**9
 NUMBER = "252:16"
-DATA_SET = Identity(path="/dev/plimsoll-volume", file=None, device=252 * 256 + 16)
+DATA_SET = DataSetIdentity(path="/dev/plimsoll-volume", file=None, device=252 * 256 + 16)
 
 
 class Running:
@@ -22,7 +22,9 @@ class Running:
     def __init__(self, tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tree = tree
         self.seconds = 0
-        monkeypatch.setattr("time.time_ns", lambda: self.seconds * SECOND)
+        self.step = 0
+        monkeypatch.setattr("time.time_ns", lambda: (self.seconds + self.step) * SECOND)
+        monkeypatch.setattr("time.monotonic_ns", lambda: self.seconds * SECOND)
         self.pass_time(0)
 
     def pass_time(self, seconds: int) -> None:
@@ -40,7 +42,7 @@ def running(tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> Running:
     return Running(tree, monkeypatch)
 
 
-def observe(running: Running, seconds: int, *, data_set: Identity | None = DATA_SET) -> Observation:
+def observe(running: Running, seconds: int, *, data_set: DataSetIdentity | None = DATA_SET) -> Observation:
     observation = Observation(running.tree.host, data_set, work_directory="/nowhere")
     for _ in range(seconds):
         running.pass_time(1)
@@ -63,6 +65,20 @@ def test_the_measured_part_is_observed_with_a_second_on_either_side(running: Run
     assert host.memory.used == 4_096_000
     assert host.device is not None
     assert (host.device.number, host.device.written) == (NUMBER, 0)
+
+
+@pytest.mark.parametrize("step", [-3600, -2, 10, 3600])
+def test_a_clock_that_is_set_meanwhile_changes_nothing(running: Running, step: int) -> None:
+    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    for second in range(20):
+        running.pass_time(1)
+        running.step = step if second >= 10 else 0
+        observation.look(100)
+    observation.end()
+    host = observation.host_use(measured(5.5, 10))
+    assert host is not None
+    assert host.seconds == 16 - 5
+    assert (host.cpu.used, host.cpu.node_busy) == (0.5, 0.25)
 
 
 def test_the_first_snapshot_is_taken_before_the_tool_starts(running: Running) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.host.open_files import Identity, OpenFiles, identify
+from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles, identify
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 from support.host_tree import HostTree
 
@@ -127,11 +127,11 @@ def test_a_strange_name_stays_readable_and_short(tool: Watched) -> None:
     ("device", "number"), [(os.makedev(252, 16), "252:16"), (os.makedev(8, 1), "8:1"), (os.makedev(0, 44), None)]
 )
 def test_only_a_device_with_a_major_number_is_a_block_device(device: int, number: str | None) -> None:
-    assert Identity(path="/data/x", file=(device, 3), device=device).block_device == number
+    assert DataSetIdentity(path="/data/x", file=(device, 3), device=device).block_device == number
 
 
 def test_a_block_device_is_known_by_its_number(tree: HostTree) -> None:
-    identity = Identity(path="/dev/plimsoll-volume", file=None, device=os.makedev(252, 16))
+    identity = DataSetIdentity(path="/dev/plimsoll-volume", file=None, device=os.makedev(252, 16))
     files = OpenFiles(identity, work_directory="/nowhere", proc=tree.host.proc)
     tree.opened(TOOL, 4, "/dev/plimsoll-volume")
     files.look(TOOL)
@@ -140,7 +140,7 @@ def test_a_block_device_is_known_by_its_number(tree: HostTree) -> None:
 
 
 def test_a_regular_file_is_never_a_block_device(tree: HostTree, tmp_path: Path) -> None:
-    identity = Identity(path="/dev/plimsoll-volume", file=None, device=os.makedev(252, 16))
+    identity = DataSetIdentity(path="/dev/plimsoll-volume", file=None, device=os.makedev(252, 16))
     files = OpenFiles(identity, work_directory="/nowhere", proc=tree.host.proc)
     file = tmp_path / "not-a-device"
     file.write_text("data")

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from plimsoll.agent.host.cgroup import CgroupCounters
@@ -10,9 +12,10 @@ MEBIBYTE = 2**20
 def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
     tree.in_unified_pod()
     tree.device("252:16")
-    snapshot = tree.host.snapshot(5, cgroup=tree.host.cgroup(), device="252:16")
+    snapshot = tree.host.snapshot(cgroup=tree.host.cgroup(), device="252:16")
     assert snapshot is not None
-    assert snapshot.at == 5
+    assert abs(snapshot.at - time.time_ns()) < 60 * 10**9
+    assert 0 < snapshot.monotonic <= time.monotonic_ns()
     assert snapshot.idle == 5000 + 300, "waiting for I/O is idle"
     assert snapshot.busy == 1000 + 10 + 200 + 5 + 15 + 40, "stolen time is not; guests' time is in user time"
     assert (snapshot.memory_total, snapshot.memory_available) == (8000 * 1024, 6000 * 1024)
@@ -22,7 +25,7 @@ def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
 
 
 def test_a_host_without_group_and_device_is_still_a_host(tree: HostTree) -> None:
-    snapshot = tree.host.snapshot(5, cgroup=None, device=None)
+    snapshot = tree.host.snapshot(cgroup=None, device=None)
     assert snapshot is not None
     assert snapshot.cgroup == CgroupCounters()
     assert snapshot.device is None
@@ -32,7 +35,7 @@ def test_a_host_without_group_and_device_is_still_a_host(tree: HostTree) -> None
 def test_a_device_that_cannot_be_read_is_absent(tree: HostTree, text: str | None) -> None:
     if text is not None:
         tree.device("252:16", text)
-    snapshot = tree.host.snapshot(5, cgroup=None, device="252:16")
+    snapshot = tree.host.snapshot(cgroup=None, device="252:16")
     assert snapshot is not None
     assert snapshot.device is None
 
@@ -44,7 +47,7 @@ def test_a_host_that_cannot_be_read_gives_no_snapshot(tree: HostTree, path: str,
         (tree.directory / path).unlink()
     else:
         tree.write(path, text)
-    assert tree.host.snapshot(5, cgroup=None, device=None) is None
+    assert tree.host.snapshot(cgroup=None, device=None) is None
 
 
 def test_bounds_of_a_pod(tree: HostTree) -> None:
@@ -53,7 +56,7 @@ def test_bounds_of_a_pod(tree: HostTree) -> None:
     bounds = tree.host.bounds(tree.host.cgroup())
     assert bounds is not None
     assert (bounds.processors, bounds.usable, bounds.memory) == (2, 1.5, 2**30)
-    assert (bounds.physical, bounds.link) == (frozenset(), None), "a veth's speed is made up"
+    assert (bounds.physical, bounds.speeds) == (frozenset(), {}), "a veth's speed is made up"
 
 
 def test_bounds_of_a_node(tree: HostTree) -> None:
@@ -65,7 +68,7 @@ def test_bounds_of_a_node(tree: HostTree) -> None:
     assert bounds is not None
     assert (bounds.usable, bounds.memory) == (None, None)
     assert bounds.physical == {"eno1", "eno2", "eno3"}
-    assert bounds.link == 2 * 25000 * 10**6 / 8
+    assert bounds.speeds == {"eno1": 25000 * 10**6 / 8, "eno2": 25000 * 10**6 / 8}
 
 
 @pytest.mark.parametrize("speed", ["-1", "0", "", None])
@@ -73,7 +76,7 @@ def test_an_interface_that_does_not_know_its_speed_has_none(tree: HostTree, spee
     tree.interface("eth0", speed=speed, physical=True)
     bounds = tree.host.bounds(None)
     assert bounds is not None
-    assert (bounds.physical, bounds.link) == (frozenset({"eth0"}), None)
+    assert (bounds.physical, bounds.speeds) == (frozenset({"eth0"}), {})
 
 
 @pytest.mark.parametrize(("mask", "usable"), [("1", 1), ("3", None), ("00000000,00000002", 1)])
@@ -92,7 +95,7 @@ def test_bounds_that_cannot_be_read_are_unknown(tree: HostTree) -> None:
 def test_this_machine_can_be_read() -> None:
     host = Host()
     cgroup = host.cgroup()
-    bounds, snapshot = host.bounds(cgroup), host.snapshot(5, cgroup=cgroup, device=None)
+    bounds, snapshot = host.bounds(cgroup), host.snapshot(cgroup=cgroup, device=None)
     assert bounds is not None
     assert snapshot is not None
     assert bounds.processors >= 1
@@ -103,6 +106,6 @@ def test_this_machine_can_be_read() -> None:
 def test_names_may_stand_close_to_their_counters(tree: HostTree) -> None:
     tree.write("proc/net/dev", NET_DEV.replace("eth0: 1000", "eth0:1000"))
     tree.write("proc/stat", STAT)
-    snapshot = tree.host.snapshot(5, cgroup=None, device=None)
+    snapshot = tree.host.snapshot(cgroup=None, device=None)
     assert snapshot is not None
     assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}

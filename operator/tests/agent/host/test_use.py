@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from plimsoll.agent.host.cgroup import CgroupCounters
 from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot, Traffic
 from plimsoll.agent.host.use import host_use
-from plimsoll.measure.sample import HostUse
+from plimsoll.measure.sample import HostUse, NetworkUse
 
 SECOND = 10**9
-BOUNDS = Bounds(processors=4, usable=1.5, memory=2**30, physical=frozenset(), link=None)
+BOUNDS = Bounds(processors=4, usable=1.5, memory=2**30, physical=frozenset(), speeds={})
 BEFORE = Snapshot(
     at=100 * SECOND,
+    monotonic=7 * SECOND,
     busy=1000,
     idle=5000,
     memory_total=8 * 2**30,
@@ -25,6 +26,7 @@ BEFORE = Snapshot(
 )
 AFTER = Snapshot(
     at=110 * SECOND,
+    monotonic=17 * SECOND,
     busy=1300,
     idle=5100,
     memory_total=8 * 2**30,
@@ -36,7 +38,7 @@ AFTER = Snapshot(
 
 
 def use_of(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
-    return host_use(bounds, snapshots, start=101 * SECOND, end=109 * SECOND, device="252:16")
+    return host_use(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, device="252:16")
 
 
 def known(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse:
@@ -59,9 +61,16 @@ def test_rates_are_differences_by_time() -> None:
 
 def test_memory_is_at_its_tightest() -> None:
     between = replace(
-        AFTER, at=105 * SECOND, memory_available=2**30, cgroup=replace(AFTER.cgroup, memory=900), busy=1100
+        AFTER,
+        at=105 * SECOND,
+        monotonic=12 * SECOND,
+        memory_available=2**30,
+        cgroup=replace(AFTER.cgroup, memory=900),
+        busy=1100,
     )
-    later = replace(AFTER, at=120 * SECOND, memory_available=1, cgroup=replace(AFTER.cgroup, memory=10**6))
+    later = replace(
+        AFTER, at=120 * SECOND, monotonic=27 * SECOND, memory_available=1, cgroup=replace(AFTER.cgroup, memory=10**6)
+    )
     memory = known(BEFORE, between, AFTER, later).memory
     assert (memory.used, memory.node_available) == (900, 2**30)
     assert (memory.limit, memory.node_total) == (2**30, 8 * 2**30)
@@ -73,8 +82,8 @@ def test_memory_is_at_its_tightest() -> None:
         (),
         (BEFORE,),
         (AFTER,),
-        (replace(BEFORE, at=102 * SECOND), AFTER),
-        (BEFORE, replace(AFTER, at=108 * SECOND)),
+        (replace(BEFORE, at=102 * SECOND, monotonic=9 * SECOND), AFTER),
+        (BEFORE, replace(AFTER, at=108 * SECOND, monotonic=15 * SECOND)),
     ],
 )
 def test_what_was_not_seen_from_before_the_start_to_after_the_end_is_unknown(snapshots: tuple[Snapshot, ...]) -> None:
@@ -83,12 +92,15 @@ def test_what_was_not_seen_from_before_the_start_to_after_the_end_is_unknown(sna
 
 def test_a_moment_has_no_rates() -> None:
     at = BEFORE.at
-    assert host_use(BOUNDS, [BEFORE], start=at, end=at, device=None) is None
+    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, device=None) is None
 
 
 @given(st.lists(st.integers(0, 200), unique=True, max_size=30))
 def test_the_observed_time_is_the_shortest_around_the_measured_part(seconds: list[int]) -> None:
-    snapshots = [replace(BEFORE, at=at * SECOND, busy=1000 + at, idle=5000 + at) for at in sorted(seconds)]
+    snapshots = [
+        replace(BEFORE, at=at * SECOND, monotonic=(at + 7) * SECOND, busy=1000 + at, idle=5000 + at)
+        for at in sorted(seconds)
+    ]
     starts, ends = [at for at in seconds if at <= 101], [at for at in seconds if at >= 109]
     use = use_of(*snapshots)
     if starts and ends:
@@ -115,6 +127,7 @@ snapshots_at_100_and_110 = st.tuples(
         st.builds(
             Snapshot,
             at=st.just(second * SECOND),
+            monotonic=st.just((second - 93) * SECOND),
             busy=counters,
             idle=counters,
             memory_total=counters,
@@ -190,9 +203,39 @@ def test_interfaces_that_come_and_go_do_not_count() -> None:
     assert (network.received, network.sent) == (1000, 50)
 
 
+def network_of(traffic: dict[str, int], bounds: Bounds) -> NetworkUse:
+    """Return what is said of interfaces that receive so many bytes per second, and send a hundredth of that."""
+    still = dict.fromkeys(traffic, Traffic(received=0, sent=0))
+    grown = {name: Traffic(received=10 * rate, sent=rate // 10) for name, rate in traffic.items()}
+    return known(replace(BEFORE, interfaces=still), replace(AFTER, interfaces=grown), bounds=bounds).network
+
+
 def test_on_a_node_only_physical_interfaces_count() -> None:
-    everything = {name: Traffic(received=0, sent=0) for name in ("eno1", "eno2", "bond0", "veth1")}
-    grown = {name: Traffic(received=10_000, sent=100) for name in everything}
-    bounds = replace(BOUNDS, physical=frozenset({"eno1", "eno2"}), link=125e6)
-    network = known(replace(BEFORE, interfaces=everything), replace(AFTER, interfaces=grown), bounds=bounds).network
-    assert (network.received, network.sent, network.link) == (2000, 20, 125e6)
+    bounds = replace(BOUNDS, physical=frozenset({"eno1", "eno2"}))
+    network = network_of(dict.fromkeys(("eno1", "eno2", "bond0", "veth1"), 1000), bounds)
+    assert (network.received, network.sent, network.link) == (2000, 20, None)
+
+
+def test_one_full_link_of_four_is_full() -> None:
+    names = ("eno1", "eno2", "eno3", "eno4")
+    bounds = replace(BOUNDS, physical=frozenset(names), speeds=dict.fromkeys(names, 125e6))
+    network = network_of({**dict.fromkeys(names, 1000), "eno3": 125_000_000}, bounds)
+    assert (network.received, network.sent, network.link) == (125e6, 1.25e6, 125e6)
+
+
+def test_the_interface_closest_to_its_link_is_told_of_and_not_the_one_that_carries_most() -> None:
+    bounds = replace(BOUNDS, physical=frozenset({"eno1", "eno2"}), speeds={"eno1": 125e6, "eno2": 12.5e9})
+    network = network_of({"eno1": 100_000_000, "eno2": 1_000_000_000}, bounds)
+    assert (network.received, network.link) == (100e6, 125e6)
+
+
+def test_traffic_of_an_interface_of_unknown_speed_does_not_fill_the_link_of_another() -> None:
+    bounds = replace(BOUNDS, physical=frozenset({"eno1", "ib0"}), speeds={"eno1": 125e6})
+    network = network_of({"eno1": 1000, "ib0": 10**10}, bounds)
+    assert (network.received, network.link) == (1000, 125e6)
+
+
+@pytest.mark.parametrize("step", [-3600, 3600])
+def test_a_clock_that_was_set_before_the_start_does_not_hide_it(step: int) -> None:
+    earlier = [replace(BEFORE, at=(at - step) * SECOND, monotonic=(at - 93) * SECOND) for at in (97, 98, 99)]
+    assert known(*earlier, BEFORE, AFTER).seconds == 10

@@ -14,6 +14,7 @@ from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
 
 _MAX_CHARACTERS = 128
 _CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
+_MOST_DISCARDED = "queue/discard_max_bytes"
 _GOVERNOR = "devices/system/cpu/cpu0/cpufreq/scaling_governor"
 
 
@@ -34,7 +35,7 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
 
 
 def volume_facts(volume: Volume | None, host: Host) -> dict[str, JsonValue]:
-    """Return what a volume lies on: file system and source of its mount, or what the kernel calls its device."""
+    """Return what a volume lies on: file system and source of its mount, or its device's name and if it can discard."""
     try:
         match volume:
             case FileVolume():
@@ -42,19 +43,22 @@ def volume_facts(volume: Volume | None, host: Host) -> dict[str, JsonValue]:
                 mount = mount_of(directory, read_mounts(host.proc / "self/mountinfo"))
                 return _told({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
             case DeviceVolume():
-                return _told({"volumeDevice": _device_name(volume.path, host.sys)})
+                return _device_facts(volume.path, host.sys)
             case None:
                 return {}
     except OSError:
         return {}
 
 
-def _device_name(path: Path, sys: Path) -> str:
+def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
     status = path.stat()
     if not stat.S_ISBLK(status.st_mode):
-        return ""
-    number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    return (sys / "dev/block" / number).readlink().name
+        return {}
+    device = sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+    # A partition has the queue of its disk.
+    most = next(filter(None, (_word(place / _MOST_DISCARDED) for place in (device, device.resolve().parent))), "")
+    discards: dict[str, JsonValue] = {"volumeDiscards": most != "0"} if most else {}
+    return _told({"volumeDevice": device.readlink().name}) | discards
 
 
 def _cpu_model(proc: Path) -> str:

@@ -1,8 +1,6 @@
 """Watching the host and the tool while one trial runs."""
 
-import time
-
-from plimsoll.agent.host.open_files import Identity, OpenFiles
+from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles
 from plimsoll.agent.host.readings import Host, Snapshot
 from plimsoll.agent.host.use import host_use
 from plimsoll.measure.sample import HostUse, Measurement
@@ -17,7 +15,7 @@ class Observation:
     Its first snapshot is taken when it is made, which is before T0: nothing stands between T0 and the tool's start.
     """
 
-    def __init__(self, host: Host, data_set: Identity | None, *, work_directory: str) -> None:
+    def __init__(self, host: Host, data_set: DataSetIdentity | None, *, work_directory: str) -> None:
         """Watch this host, and the tool's files if it has a data set."""
         self._host = host
         self._device = data_set.block_device if data_set else None
@@ -46,9 +44,12 @@ class Observation:
         """Return what the host did in the measured part; None if there was none, or it was not seen as a whole."""
         if measurement is None or self._bounds is None:
             return None
-        start = measurement.started_at
         return host_use(
-            self._bounds, self._snapshots, start=start, end=start + measurement.runtime, device=self._device
+            self._bounds,
+            self._snapshots,
+            start=measurement.started_at,
+            runtime=measurement.runtime,
+            device=self._device,
         )
 
     @property
@@ -57,7 +58,7 @@ class Observation:
         return self._files.foreign_target if self._files else ""
 
     def _take_snapshot(self) -> None:
-        snapshot = self._host.snapshot(time.time_ns(), cgroup=self._own_cgroup, device=self._device)
+        snapshot = self._host.snapshot(cgroup=self._own_cgroup, device=self._device)
         if snapshot is None:
             return
         if len(self._snapshots) >= MAX_SNAPSHOTS:

@@ -14,7 +14,7 @@ _MAX_CHARACTERS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class DataSetIdentity:
     """What the kernel knows a data set by.
 
     Attributes:
@@ -41,7 +41,7 @@ class Identity:
         return f"{major}:{os.minor(self.device)}" if major else None
 
 
-def identify(target: VolumeTarget) -> Identity:
+def identify(target: VolumeTarget) -> DataSetIdentity:
     """Return the identity of a data set that is there.
 
     Raises:
@@ -50,7 +50,7 @@ def identify(target: VolumeTarget) -> Identity:
     """
     status = Path(target.path).stat()
     is_device = target.kind is VolumeKind.DEVICE
-    return Identity(
+    return DataSetIdentity(
         path=os.path.realpath(target.path),
         file=None if is_device else (status.st_dev, status.st_ino),
         device=status.st_rdev if is_device else status.st_dev,
@@ -60,7 +60,7 @@ def identify(target: VolumeTarget) -> Identity:
 class OpenFiles:
     """Looks again and again at what a tool has open, until it has seen the data set."""
 
-    def __init__(self, identity: Identity, *, work_directory: str, proc: Path) -> None:
+    def __init__(self, identity: DataSetIdentity, *, work_directory: str, proc: Path) -> None:
         """Expect a data set; what the tool has in its work directory is its output."""
         self._identity = identity
         self._not_data = (*_NEVER_DATA, PurePosixPath(os.path.realpath(work_directory)))

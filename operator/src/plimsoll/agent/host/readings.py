@@ -3,6 +3,7 @@
 A reading is a handful of small files and costs a fraction of a millisecond: nothing here may weigh on what is measured.
 """
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ class Snapshot:
     """Everything that is counted, at one time.
 
     Attributes:
-        at: Unix nanoseconds.
+        at: Unix nanoseconds, to find the time that a tool names; somebody may set this clock meanwhile.
+        monotonic: nanoseconds of the clock that nobody sets; lengths of time are differences of it.
         busy: clock ticks that the node's processors have worked, or that a hypervisor has withheld from them.
         idle: clock ticks that they have not; of a processor that waits for I/O it may go back a little.
         interfaces: by name, without the loopback.
@@ -59,6 +61,7 @@ class Snapshot:
     """
 
     at: int
+    monotonic: int
     busy: int
     idle: int
     memory_total: int
@@ -77,7 +80,7 @@ class Bounds:
         usable: processors that the client may use at most; None if all.
         memory: bytes that it may use; None without a limit.
         physical: names of the interfaces that are hardware.
-        link: bytes per second that those can carry together in one direction; None if they do not tell.
+        speeds: bytes per second that each of those can carry in one direction, without those that do not tell.
 
     """
 
@@ -85,7 +88,7 @@ class Bounds:
     usable: float | None
     memory: int | None
     physical: frozenset[str]
-    link: float | None
+    speeds: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +111,20 @@ class Host:
             quota = cgroup.processors() if cgroup else None
             limits = [quota, pinned if pinned != processors else None]
             physical = self._physical_interfaces()
-            speeds = [speed for speed in map(self._speed, physical) if speed is not None]
+            speeds = {name: self._speed(name) for name in physical}
             return Bounds(
                 processors=processors,
                 usable=min((limit for limit in limits if limit is not None), default=None),
                 memory=cgroup.memory_limit() if cgroup else None,
                 physical=physical,
-                link=sum(speeds) * _MEGABIT if speeds else None,
+                speeds={name: speed * _MEGABIT for name, speed in speeds.items() if speed is not None},
             )
         return None
 
-    def snapshot(self, at: int, *, cgroup: Cgroup | None, device: str | None) -> Snapshot | None:
-        """Return all counters now, which is `at`; None if one that every Linux has cannot be read.
+    def snapshot(self, *, cgroup: Cgroup | None, device: str | None) -> Snapshot | None:
+        """Return all counters now; None if one that every Linux has cannot be read.
 
         Args:
-            at: Unix nanoseconds.
             cgroup: the client's own groups.
             device: `major:minor` of the block device below the data set.
 
@@ -131,7 +133,8 @@ class Host:
             busy, idle = self._processor_times()
             memory = self._memory()
             return Snapshot(
-                at=at,
+                at=time.time_ns(),
+                monotonic=time.monotonic_ns(),
                 busy=busy,
                 idle=idle,
                 memory_total=memory["MemTotal"],

@@ -1,6 +1,7 @@
 """From counters to what the host did while a client measured. Pure: no clock, no files."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot
 from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse
@@ -11,19 +12,25 @@ _SECTOR_BYTES = 512
 
 
 def host_use(
-    bounds: Bounds, snapshots: Sequence[Snapshot], *, start: int, end: int, device: str | None
+    bounds: Bounds, snapshots: Sequence[Snapshot], *, start: int, runtime: int, device: str | None
 ) -> HostUse | None:
-    """Return what happened from the last snapshot before a time to the first after another; Unix nanoseconds.
+    """Return what happened from the last snapshot before a time to the first after the tool has run from then on.
 
     None if it was not seen from before its start to after its end, or if a counter that every Linux has went back.
-    `device` is `major:minor` of the device in the snapshots.
+
+    Args:
+        bounds: of the host.
+        snapshots: in the order in which they were taken.
+        start: Unix nanoseconds.
+        runtime: nanoseconds.
+        device: `major:minor` of the device in the snapshots.
+
     """
-    before = max((snapshot for snapshot in snapshots if snapshot.at <= start), key=_time, default=None)
-    after = min((snapshot for snapshot in snapshots if snapshot.at >= end), key=_time, default=None)
-    if before is None or after is None or before.at >= after.at:
+    seen = _window(snapshots, start, runtime)
+    if not seen:
         return None
-    seconds = (after.at - before.at) / _SECOND
-    seen = [snapshot for snapshot in snapshots if before.at <= snapshot.at <= after.at]
+    before, after = seen[0], seen[-1]
+    seconds = (after.monotonic - before.monotonic) / _SECOND
     cpu, network = _cpu(bounds, before, after, seconds), _network(bounds, before, after, seconds)
     if cpu is None or network is None:
         return None
@@ -36,8 +43,18 @@ def host_use(
     )
 
 
-def _time(snapshot: Snapshot) -> int:
-    return snapshot.at
+def _window(snapshots: Sequence[Snapshot], start: int, runtime: int) -> Sequence[Snapshot]:
+    """Return the snapshots around a measured part; none if it was not seen as a whole.
+
+    The wall clock says only between which two it began: it may be set at any moment after that.
+    """
+    for index, (before, following) in enumerate(pairwise(snapshots)):
+        if before.at <= start < following.at:
+            begun = min(before.monotonic + start - before.at, following.monotonic)
+            last = (number for number in range(index, len(snapshots)) if snapshots[number].monotonic >= begun + runtime)
+            end = next(last, index)
+            return snapshots[index : end + 1] if end > index else ()
+    return ()
 
 
 def _cpu(bounds: Bounds, before: Snapshot, after: Snapshot, seconds: float) -> CpuUse | None:
@@ -68,15 +85,27 @@ def _memory(bounds: Bounds, seen: Sequence[Snapshot]) -> MemoryUse:
 
 
 def _network(bounds: Bounds, before: Snapshot, after: Snapshot, seconds: float) -> NetworkUse | None:
-    """Add up the interfaces that were there all the time: on a node those of other pods come and go."""
+    """Look at the interfaces that were there all the time: on a node those of other pods come and go."""
     names = before.interfaces.keys() & after.interfaces.keys()
     names = names & bounds.physical or names
-    received = [_grown(before.interfaces[name].received, after.interfaces[name].received) for name in names]
-    sent = [_grown(before.interfaces[name].sent, after.interfaces[name].sent) for name in names]
-    arrived, left = _sum(received), _sum(sent)
-    if arrived is None or left is None:
-        return None
-    return NetworkUse(received=arrived / seconds, sent=left / seconds, link=bounds.link)
+    uses = []
+    for name in sorted(names):
+        received = _grown(before.interfaces[name].received, after.interfaces[name].received)
+        sent = _grown(before.interfaces[name].sent, after.interfaces[name].sent)
+        if received is None or sent is None:
+            return None
+        uses.append(NetworkUse(received=received / seconds, sent=sent / seconds, link=bounds.speeds.get(name)))
+    return max((use for use in uses if use.link), key=_load, default=_together(uses))
+
+
+def _load(use: NetworkUse) -> float:
+    """Return the part of its link that an interface uses: one that is full is full, however idle others are."""
+    return max(use.received, use.sent) / use.link if use.link else 0.0
+
+
+def _together(uses: Sequence[NetworkUse]) -> NetworkUse:
+    """Add up interfaces that do not tell their speed."""
+    return NetworkUse(received=sum(use.received for use in uses), sent=sum(use.sent for use in uses))
 
 
 def _device(
@@ -102,8 +131,3 @@ def _device(
 def _grown(before: int | None, after: int | None) -> int | None:
     """Return by how much a counter has grown; None if unknown: one that fell was reset, or has wrapped."""
     return None if before is None or after is None or after < before else after - before
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
