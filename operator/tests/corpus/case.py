@@ -98,6 +98,7 @@ class Fault(Model):
     To a repetition as a whole:
 
         aborted: it produced no numbers for that reason.
+        replaced: an attempt before it was aborted for that reason.
         not_recorded: it was never done.
 
     """
@@ -122,6 +123,7 @@ class Fault(Model):
     sent_as: int | None = None
 
     aborted: AbortReason | None = None
+    replaced: AbortReason | None = None
     not_recorded: bool = False
 
     def concerns(self, pass_number: int, client: int | None = None) -> bool:
@@ -210,8 +212,8 @@ class Expectation(Model):
             last trial.
         reasons: exactly those of such a trial.
         passes: number -> the reasons of that trial, if they are others.
-        point: the findings of the point beside those of its trials; NoTrialCounts goes without saying if the only trial
-            is Invalid.
+        point: the findings of the point beside those of its trials; if only one is planned, NoTrialCounts goes without
+            saying if it is Invalid, and Unreplicated if it is not.
         headline: operations per second in the point's summary, to 1 %; without any the summary must be absent.
         others_print: what adding up the clients' own rates gives, to 1 %: the number that must not be the headline.
         slowest_seconds: the greatest latency in the point's summary, to 1 %.

@@ -12,7 +12,7 @@ from corpus.session_case import conduct
 from corpus.trial_case import SECOND, Measured, measure
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding, Summary, Trial
-from plimsoll.measure.checking.checks import CHECKS, NO_TRIAL_COUNTS
+from plimsoll.measure.checking.checks import CHECKS, NO_TRIAL_COUNTS, UNREPLICATED
 from plimsoll.measure.trial import TrialNumbers
 
 PATHS = case_file.paths()
@@ -116,8 +116,9 @@ def assert_point(measured: Measured, case: Case) -> None:
     counted = [reasons for reasons in trials if worst(reasons) is not Verdict.INVALID]
     rolled_up = [reason for reasons in counted or trials for reason in reasons]
     alone = case.expect.point
-    if len(trials) == 1 and not counted and not alone:
-        alone = (Reason(reason=NO_TRIAL_COUNTS.reason, verdict=Verdict.INVALID),)
+    if len(trials) == 1 and not alone:
+        only = (UNREPLICATED, Verdict.SUSPECT) if counted else (NO_TRIAL_COUNTS, Verdict.INVALID)
+        alone = (Reason(reason=only[0].reason, verdict=only[1]),)
     assert_findings([finding for finding in measured.point.findings if finding.reason in own], alone)
     assert {finding.reason for finding in measured.point.findings} - own == {reason.reason for reason in rolled_up}
     assert measured.point.verdict is worst([*alone, *rolled_up])

@@ -46,13 +46,19 @@ def measure(case: Case) -> Measured:
     recorded: list[Trial] = []
     for number in range(setting.repetitions):
         faults = [fault for fault in case.faults if fault.concerns(number)]
+        replaced = [fault.replaced for fault in faults if fault.replaced]
+        for attempt, reason in enumerate(replaced):
+            abort = Abort(reason=reason, message="as the case says")
+            recorded.append(_trial(number, setting, attempt=attempt, abort=abort))
         aborted = next((fault.aborted for fault in faults if fault.aborted), None)
         if aborted:
-            recorded.append(_trial(number, setting, abort=Abort(reason=aborted, message="as the case says")))
+            recorded.append(
+                _trial(number, setting, attempt=len(replaced), abort=Abort(reason=aborted, message="as the case says"))
+            )
         elif not any(fault.not_recorded for fault in faults):
             documents = dict(_documents(setting, faults, number))
             trials[number] = measure_trial(_facts(setting), documents)
-            recorded.append(_trial(number, setting, numbers=trials[number]))
+            recorded.append(_trial(number, setting, attempt=len(replaced), numbers=trials[number]))
     return Measured(trials=trials, point=summarise(recorded, setting.repetitions))
 
 
@@ -66,10 +72,12 @@ def _facts(setting: Setting) -> TrialFacts:
     )
 
 
-def _trial(number: int, setting: Setting, *, numbers: TrialNumbers | None = None, abort: Abort | None = None) -> Trial:
+def _trial(
+    number: int, setting: Setting, *, attempt: int, numbers: TrialNumbers | None = None, abort: Abort | None = None
+) -> Trial:
     return Trial(
         pass_number=number,
-        attempt=0,
+        attempt=attempt,
         epoch="e",
         clients=tuple(range(setting.clients)),
         outcome=Outcome.ABORTED if numbers is None else Outcome.MEASURED,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plimsoll.measure.histogram import (
     BIN_COUNT,
     LAYOUT,
+    OPEN_BIN,
     Histogram,
     HistogramError,
     UnknownBinError,
@@ -107,16 +108,17 @@ def test_merged_percentile_lies_in_the_bin_of_the_pooled_sample(clients: list[li
     pooled = sorted(value for client in clients for value in client)
     rank = next(n for n in range(1, len(pooled) + 1) if n >= Fraction(p) / 100 * len(pooled))
     merged = Histogram.merge(of(client) for client in clients)
-    assert merged.percentile(p) == bin_midpoint(bin_index(pooled[rank - 1]))
+    index = bin_index(pooled[rank - 1])
+    assert merged.percentile(p) == (None if index == OPEN_BIN else bin_midpoint(index))
 
 
-def fio_percentile(dense: list[int], p: float) -> int:
-    """Read a percentile the way fio's `calc_clat_percentiles` walks its dense array."""
+def fio_percentile(dense: list[int], p: float) -> int | None:
+    """Read a percentile the way fio's `calc_clat_percentiles` walks its dense array, but for the open bin."""
     total, cumulative = sum(dense), 0
     for index, count in enumerate(dense):
         cumulative += count
         if cumulative * 100 >= Fraction(p) * total:
-            return bin_midpoint(index)
+            return None if index == OPEN_BIN else bin_midpoint(index)
     raise AssertionError
 
 
@@ -126,6 +128,12 @@ def test_percentile_equals_fio_rule(histogram: Histogram, p: float) -> None:
     dense = [histogram.counts.get(index, 0) for index in range(BIN_COUNT)]
     for percentile in (p, 50, 90, 95, 99, 99.9, 99.99, 100):
         assert histogram.percentile(percentile) == fio_percentile(dense, percentile)
+
+
+def test_percentile_beyond_the_last_bound_is_not_known() -> None:
+    histogram = Histogram(counts={bin_index(10**9): 50, bin_index(60 * 10**9): 50})
+    assert histogram.percentile(50) == bin_midpoint(bin_index(10**9))
+    assert histogram.percentile(51) is None
 
 
 def test_percentile_takes_the_double_at_its_word() -> None:

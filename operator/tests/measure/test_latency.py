@@ -137,3 +137,9 @@ def test_only_full_latency_needs_a_histogram() -> None:
     assert not histogram_problem(LatencySample(kind=LatencyKind.MEAN_ONLY, count=9))
     assert not histogram_problem(LatencySample(kind=LatencyKind.FULL, count=0))
     assert not histogram_problem(sample([5]))
+
+
+def test_percentile_beyond_the_histogram_is_absent() -> None:
+    latency = merge_samples([sample([MILLISECOND] * 1000 + [60_000 * MILLISECOND] * 200)])
+    assert list(latency.percentiles) == ["50"]
+    assert latency.max_nanoseconds == 60_000 * MILLISECOND

@@ -76,8 +76,15 @@ def test_clients_add_up_on_the_wall_clock_and_cut_cells_count_pro_rata() -> None
     series = series_of([early, late], seconds(0.5, 3.5))
     assert series is not None
     assert series.interval_seconds == 1
-    assert series.iops == (160, 270, 380)
+    assert series.iops == (160.0, 270.0, 380.0)
     assert series.bytes_per_second == (160 * BLOCK, 270 * BLOCK, 380 * BLOCK)
+
+
+def test_slow_operations_keep_their_decimals() -> None:
+    slow = share(0, [2.4, 0.5, 0.1])
+    series = series_of([slow], slow.interval)
+    assert series is not None
+    assert series.iops == (2.4, 0.5, 0.1)
 
 
 @pytest.mark.parametrize(("length", "width", "number"), [(120, 1, 120), (120.4, 2, 60), (121, 2, 61), (300, 3, 100)])
@@ -92,7 +99,7 @@ def test_a_rest_of_milliseconds_is_no_interval_of_its_own() -> None:
     tail = share(0, [100.0, 100.0, 100.0, 3.0], last=0.001)
     series = series_of([tail], tail.interval)
     assert series is not None
-    assert series.iops == (100, 100, 103)
+    assert series.iops == (100.0, 100.0, 102.897)
 
 
 def test_a_client_without_a_usable_series_leaves_none() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.measure.intake import Measured, receive
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
-from plimsoll.measure.stalls import Standstill, standstill_of
+from plimsoll.measure.stalls import LEAST_PACE, Standstill, least_pace, standstill_of
 from plimsoll.measure.window import Interval, common_interval
 from support.documents import BLOCK, RUNTIME, SECOND, document, facts, latency, measure, measurement, only, operation
 
@@ -40,7 +40,7 @@ def test_all_stand_still_where_each_does() -> None:
     result = found(client(0, still(3, 4, 9)), client(1, still(4, 5, 12)))
     assert (result.clients, result.together) == ({0: 3, 1: 3}, 1)
     assert result.published().worst_client == 0
-    assert result.client_pace == 100
+    assert result.client_paces == {0: 100, 1: 100}
     assert result.pace == pytest.approx((17 + 17) * 100 / 19)
 
 
@@ -121,6 +121,29 @@ def test_slow_storage_is_not_called_stalled() -> None:
     assert [finding.reason for finding in numbers.findings] == ["TooFewSamples"]
     assert numbers.stalls is not None
     assert numbers.stalls.seconds == RUNTIME / 2
+
+
+def test_a_slow_client_is_judged_by_its_own_pace() -> None:
+    slow = with_cells([3.0 if second % 2 else 0.0 for second in range(RUNTIME)])
+    assert measure(client(0, still(rate=1000)), client(1, slow)).findings == ()
+    only(measure(client(0, still(rate=1000)), client(1, still(4, 5, rate=15))), "ClientStalled")
+
+
+def test_the_more_seconds_there_are_the_faster_a_client_must_be_for_an_empty_one_to_count() -> None:
+    assert least_pace(1) == LEAST_PACE
+    assert least_pace(1000 * 3600) == pytest.approx(19.7, abs=0.01)
+
+
+def test_time_inside_a_sync_is_no_stall_and_more_than_the_longest_sync_is() -> None:
+    def synced(seconds: float) -> ClientDocument:
+        timed = latency(2000, round(seconds * SECOND))
+        sync = operation(operation=Operation.SYNC, bytes=0, cells=None, latency=timed)
+        return client(0, still(3, 4, 9, rate=1000), sync)
+
+    assert found(synced(2.1)).together == 0
+    assert measure(synced(2.1)).findings == ()
+    assert found(synced(1.5)).together == 2
+    only(measure(synced(1.5)), "Stalled")
 
 
 def test_many_slow_clients_together_can_be_told_from_a_stall() -> None:

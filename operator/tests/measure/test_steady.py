@@ -9,9 +9,9 @@ from plimsoll.measure.checking.checks import NOT_STEADY
 from plimsoll.measure.histogram import Histogram, bin_index, bin_midpoint
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
 from plimsoll.measure.series import Share
-from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUNDS, steadiness, steady_state_of
+from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUNDS, rough_steadiness_of, steadiness, steady_state_of
 from plimsoll.measure.window import Interval
-from support.documents import BLOCK, SECOND, T0, document, latency, measure, measurement, only, operation
+from support.documents import BLOCK, RUNTIME, SECOND, T0, document, latency, measure, measurement, only, operation
 
 MINUTE = 60
 WINDOW = Interval(start=T0, end=T0 + MINUTE * SECOND)
@@ -137,6 +137,31 @@ def test_short_windows_and_clients_without_series_are_not_judged() -> None:
     lacking = share(changing([9]).model_copy(update={"cells": None}))
     assert steady_state_of([share(changing([9])), lacking], WINDOW) is None
     assert steady_state_of([share(changing([0]))], WINDOW) is None
+
+
+@pytest.mark.parametrize(("rates", "is_plain"), [([100, 200], True), ([200, 100], True), ([100, 120], False)])
+def test_a_short_window_is_judged_by_what_is_plain_and_nothing_is_published(
+    rates: list[float], *, is_plain: bool
+) -> None:
+    cells = tuple(float(rates[second * 2 // RUNTIME]) for second in range(RUNTIME))
+    ios = round(sum(cells))
+    series = Cells(width_nanoseconds=SECOND, ios=cells, bytes=tuple(cell * BLOCK for cell in cells))
+    numbers = measure(
+        document(0, measurement(operation(ios=ios, bytes=ios * BLOCK, cells=series, latency=latency(ios))))
+    )
+    assert [finding.reason for finding in numbers.findings] == (["NotSteady"] if is_plain else [])
+    assert numbers.operations[0].steady_state is None
+
+
+def test_few_operations_and_seconds_are_not_even_judged_roughly() -> None:
+    few, many = share(changing([1, 3])), share(changing([1000, 3000]))
+    short = Interval(start=T0, end=T0 + 40 * SECOND)
+    assert rough_steadiness_of([few], short) is None
+    assert rough_steadiness_of([many], short) is not None
+    assert rough_steadiness_of([many], Interval(start=T0, end=T0 + 10 * SECOND - 1)) is None
+    assert rough_steadiness_of([many], WINDOW) is None, "the criterion itself judges it"
+    lacking = share(changing([1000]).model_copy(update={"cells": None}))
+    assert rough_steadiness_of([many, lacking], short) is None
 
 
 def test_drift_makes_a_trial_suspect_and_says_how_far_it_went() -> None:

@@ -116,9 +116,27 @@ def test_last_attempt_of_a_pass_counts() -> None:
     ]
     assert [(item.pass_number, item.attempt) for item in counted(trials)] == [(0, 1), (1, 1)]
     numbers = summarise(trials, 2)
-    assert numbers.verdict is Verdict.VALID
     assert numbers.summary is not None
     assert numbers.summary.operations[0].iops.mean == 1.5
+
+
+def test_attempts_that_were_replaced_are_named_with_their_reasons() -> None:
+    trials = [
+        trial(0, reasons=(FAILED,)),
+        trial(0, attempt=1, reasons=(FAILED,)),
+        trial(0, attempt=2),
+        trial(1, abort=AbortReason.TOOL_OVERRAN),
+        trial(1, attempt=1),
+    ]
+    numbers = summarise(trials, 2)
+    (finding,) = numbers.findings
+    assert (finding.reason, finding.verdict) == ("AttemptsReplaced", Verdict.SUSPECT)
+    assert "3 in all: pass 0 Invalid (ToolFailed); pass 1 Aborted (ToolOverran); remove the causes" in finding.message
+
+
+@pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
+def test_attempts_that_ended_for_reasons_of_their_own_are_replaced_without_a_mark(reason: AbortReason) -> None:
+    assert summarise([trial(0, abort=reason), trial(0, attempt=1), trial(1)], 2).findings == ()
 
 
 def test_earlier_good_attempt_does_not_stand_in_for_a_bad_last_one() -> None:
@@ -157,9 +175,10 @@ def test_single_trial_of_several_is_suspect_for_being_alone() -> None:
     assert numbers.verdict is Verdict.SUSPECT
 
 
-def test_single_planned_trial_is_valid_without_an_interval() -> None:
+def test_single_planned_trial_is_suspect_for_being_alone_and_has_no_interval() -> None:
     numbers = summarise([trial(0)], 1)
-    assert (numbers.verdict, numbers.findings) == (Verdict.VALID, ())
+    assert [finding.reason for finding in numbers.findings] == ["Unreplicated"]
+    assert numbers.verdict is Verdict.SUSPECT
     assert numbers.summary is not None
     assert numbers.summary.operations[0].iops.low is None
 

@@ -108,9 +108,30 @@ def test_late_client_leads_to_low_overlap_and_spread() -> None:
     assert [finding.reason for finding in numbers.findings] == ["LateClient", "LowOverlap", "WideSpread"]
     assert numbers.verdict is Verdict.SUSPECT
     assert "client 1" in numbers.findings[0].message
-    assert "1.5 s (limit 1 s)" in numbers.findings[0].message
+    assert "started 1.5 s after the planned time; operations of all clients explain 0.001 s (limit 1 s)" in (
+        numbers.findings[0].message
+    )
     assert "0.925 (limit 0.98)" in numbers.findings[1].message
     assert measure(document(0), document(1, measurement(late=6))).verdict is Verdict.INVALID
+
+
+def test_the_longest_operation_explains_a_late_start_and_a_long_run() -> None:
+    slow = operation(latency=latency(2000, 2 * SECOND))
+    late = measurement(slow, late=2.9)
+    assert measure(document(0, late)).verdict is Verdict.VALID
+    assert only(measure(document(0, measurement(slow, late=3.1))), "LateClient").verdict is Verdict.SUSPECT
+    stopped = measure(document(0), document(1, late))
+    assert "LateClient" in [item.reason for item in stopped.findings], "the storage was not slow for the other client"
+    cells = operation().cells
+    assert cells is not None
+    longer = cells.model_copy(update={"ios": (*cells.ios, 0.0, 0.0), "bytes": (*cells.bytes, 0.0, 0.0)})
+    reasons = [
+        finding.reason
+        for finding in measure(
+            document(0, measurement(slow.model_copy(update={"cells": longer}), runtime=22 * SECOND))
+        ).findings
+    ]
+    assert "ShortRun" not in reasons
 
 
 def test_late_launch_counts_although_the_ramp_was_cut() -> None:
@@ -160,8 +181,8 @@ def test_short_and_dropped_operations() -> None:
 
 @pytest.mark.parametrize(("lost", "verdict"), [(1, Verdict.SUSPECT), (2, Verdict.SUSPECT), (3, Verdict.INVALID)])
 def test_lost_operations_are_judged_by_their_part(lost: int, verdict: Verdict) -> None:
-    """Of 2000 that completed, 2 are just under one in a thousand of all."""
-    finding = only(measure(document(0), document(1, measurement(operation(lost_ios=lost)))), "LostIo")
+    """Of 20 000 that completed, 2 are just under one in ten thousand of all."""
+    finding = only(measure(document(0), document(1, measurement(operation(1000, lost_ios=lost)))), "LostIo")
     assert (finding.verdict, finding.clients) == (verdict, (1,))
     assert f"client 1: {lost} write operations were begun and never completed" in finding.message
 
@@ -196,7 +217,9 @@ def test_tool_without_a_window_needs_neither_series_nor_runtime() -> None:
 def test_clocks() -> None:
     assert only(measure(document(0, clock=None)), "ClockUnknown").verdict is Verdict.SUSPECT
     assert only(measure(document(0, clock=Clock(offset=float("nan"), error=0))), "ClockUnknown").clients == (0,)
-    assert measure(document(0, clock=Clock(offset=0.030, error=0.025))).verdict is Verdict.VALID
+    assert measure(document(0, clock=Clock(offset=0.019, error=0.010))).verdict is Verdict.VALID
+    finding = only(measure(document(0, clock=Clock(offset=0.030, error=0.025))), "ClockUnknown")
+    assert (finding.verdict, "to within 25 ms only" in finding.message) == (Verdict.SUSPECT, True)
     finding = only(measure(document(0, clock=Clock(offset=-0.030, error=0.005))), "ClockOffset")
     assert (finding.verdict, "25 ms (limit 10 ms)" in finding.message) == (Verdict.SUSPECT, True)
     assert measure(document(0, clock=Clock(offset=1.0, error=0.1))).verdict is Verdict.INVALID
@@ -224,6 +247,12 @@ def test_slowest_clients_are_kept() -> None:
     assert len(numbers.slowest) == MAX_SLOWEST
     assert (numbers.slowest[0].iops, numbers.slowest[0].node) == (89, "node-11")
     assert numbers.slowest[0].clock_offset_seconds == 0.0001
+
+
+def test_hosts_of_all_clients_are_summarised_and_not_of_the_slowest_alone() -> None:
+    hosts = measure(*(document(number) for number in range(12))).hosts
+    assert hosts is not None
+    assert hosts.clients == 12 > MAX_SLOWEST
 
 
 def test_warnings_are_said_once_and_bounded() -> None:

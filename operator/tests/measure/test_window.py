@@ -21,6 +21,7 @@ def test_common_window_spread_and_overlap() -> None:
     assert (window.start_nanoseconds, window.end_nanoseconds) == (3 * NANOSECONDS, 60 * NANOSECONDS)
     assert window.seconds == 57
     assert window.spread_seconds == 3
+    assert (window.last_end_nanoseconds, window.whole_seconds) == (63 * NANOSECONDS, 63)
     assert window.overlap == 0.95
 
 

@@ -2,7 +2,8 @@
 
 The layout is that of fio's `stat.h` (`FIO_IO_U_PLAT_BITS` 6, `FIO_IO_U_PLAT_GROUP_NR` 29): 1856 bins of nanoseconds,
 one nanosecond wide below 128, then 64 bins to each power of two. A bin's midpoint is off by at most 1/128 of any value
-in it. The last bin is open: everything from 17.05 s on falls into it, so a maximum must be kept beside the histogram.
+in it. The last bin is open: everything from 17.05 s on falls into it, so it has no midpoint that could be published,
+and a maximum must be kept beside the histogram.
 
 The text form is `fio-plat-6-29:` and then base64 of the zlib stream of JSON `[[delta, count], ...]`: the bins that are
 not empty by ascending index, each as its distance from the one before (the first from 0) and its number of operations.
@@ -21,6 +22,8 @@ from typing import Self
 
 LAYOUT = "fio-plat-6-29"
 BIN_COUNT = 29 << 6
+OPEN_BIN = BIN_COUNT - 1
+"""Counts everything from its lower bound on."""
 
 _GROUP_BITS = 6
 _GROUP_BINS = 1 << _GROUP_BITS
@@ -49,7 +52,7 @@ def bin_index(value_ns: int) -> int:
         raise ValueError(f"a latency cannot be negative: {value_ns} ns")
     shift = max(0, value_ns.bit_length() - _GROUP_BITS - 1)
     # The leading bit stays in the shifted value: it is what carries the index into the next group.
-    return min((shift << _GROUP_BITS) + (value_ns >> shift), BIN_COUNT - 1)
+    return min((shift << _GROUP_BITS) + (value_ns >> shift), OPEN_BIN)
 
 
 def bin_bounds(index: int) -> tuple[int, int]:
@@ -143,6 +146,8 @@ class Histogram:
     def percentile(self, p: float) -> int | None:
         """Return the p-th percentile (0 < p <= 100) in nanoseconds, None without operations.
 
+        None also if it lies in the last bin, which is open: from 17.05 s on all that is known is the maximum.
+
         fio's rule: the midpoint of the first bin at which the cumulative count reaches p/100 of the total, where p is
         the exact value of the double. fio computes the product in `long double`, which gives the same bin for every
         percentile that is published here.
@@ -155,7 +160,8 @@ class Histogram:
             raise ValueError(f"a percentile lies above 0 and at most at 100: {p}")
         needed = Fraction(p) / 100 * self.total
         cumulative = zip(self.counts, accumulate(self.counts.values()), strict=True)
-        return next((bin_midpoint(index) for index, count in cumulative if count >= needed), None)
+        found = next((index for index, count in cumulative if count >= needed), OPEN_BIN)
+        return None if found == OPEN_BIN else bin_midpoint(found)
 
     def samples_beyond(self, p: float) -> int:
         """Return how many operations lie beyond the p-th percentile: total * (1 - p/100), rounded down.

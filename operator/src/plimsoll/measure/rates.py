@@ -9,11 +9,12 @@ If the storage is the bottleneck, its clients share one total whoever is running
 spread / runtime, however many clients there are. It is published because it is what other tools print.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from plimsoll.api.result import Rates
-from plimsoll.measure.series import Amount, Share, add
+from plimsoll.measure.series import Amount, Share, add, rounded_iops
 from plimsoll.measure.window import Interval
 
 
@@ -60,8 +61,15 @@ def total(shares: Collection[Share]) -> Amount:
     return Amount(ios=sum(share.sample.ios for share in shares), bytes=sum(share.sample.bytes for share in shares))
 
 
+def rate_text(rate: float, half_width: float | None = None) -> str:
+    """Write operations per second for people, with three digits or more: `1,234 ± 5`, `2.52 ± 0.03`."""
+    decimals = max(0, 2 - math.floor(math.log10(max(rate, 0.01)))) if rate else 0
+    text = f"{rate:,.{decimals}f}"
+    return text if half_width is None else f"{text} ± {half_width:,.{decimals}f}"
+
+
 def _rounded(amount: Amount) -> Rates:
-    return Rates(iops=round(amount.ios), bytes_per_second=round(amount.bytes))
+    return Rates(iops=rounded_iops(amount.ios), bytes_per_second=round(amount.bytes))
 
 
 def _bias(own: float, headline: float) -> float | None:

@@ -81,7 +81,8 @@ class Measurement(Model):
         runtime: length of the measured part.
         submitters: threads or processes of the tool that submit operations.
         in_flight: operations that the tool was to keep in flight all the time, over all submitters; absent if it was
-            not to do that: with a limited rate, or where it waits for something besides (fsync).
+            not to do that: with a limited rate, where it waits for something besides (fsync), or where it does one
+            after the other whatever it is asked (trims).
         bypasses_cache: the I/O went past the client's page cache.
         errors: the tool's own words on what went wrong, empty if nothing did.
         warnings: what the parser met and did not know, or what the tool said beside its document.
@@ -149,14 +150,15 @@ class MemoryUse(Model):
 
 
 class NetworkUse(Model):
-    """The physical interfaces of the client's network namespace, or all but the loopback if there are none.
+    """The physical interface of the client's network namespace that comes closest to the speed of its link.
 
-    Bytes per second. On a node, bonds, bridges and veths only pass on what the physical ones carry. What the
+    Bytes per second. Where no physical interface tells its speed they are added up; where there are none, all but the
+    loopback. On a node, bonds, bridges and veths only pass on what the physical ones carry. What the
     node's kernel does for the client, as krbd and NFS do, goes over the node's interfaces and is not here unless the
     client shares the node's network namespace.
 
     Attributes:
-        link: what the physical interfaces can carry together in one direction; absent if there is none that tells.
+        link: what that interface can carry in one direction; absent if there is none that tells.
 
     """
 

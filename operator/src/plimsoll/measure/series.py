@@ -101,6 +101,14 @@ class Share:
         return Amount(ios=ios - ios_before, bytes=volume - bytes_before)
 
 
+def rounded_iops(rate: float) -> float:
+    """Return operations per second as they are published: with 3 decimals, with 6 if there is not one in a second.
+
+    A sync may take seconds: rounded to whole operations, 2.52 and 2.48 per second would be 3 and 2.
+    """
+    return round(rate, 3 if rate >= 1 else 6)
+
+
 def divided(window: Interval, parts: int) -> list[int]:
     """Return the edges of that many equal parts, to the nanosecond."""
     return [window.start + window.length * part // parts for part in range(parts + 1)]
@@ -137,7 +145,7 @@ def series_of(shares: Collection[Share], window: Interval) -> Series | None:
     rates = [amount.per_second(end - start) for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
     return Series(
         interval_seconds=seconds,
-        iops=tuple(round(rate.ios) for rate in rates),
+        iops=tuple(rounded_iops(rate.ios) for rate in rates),
         bytes_per_second=tuple(round(rate.bytes) for rate in rates),
     )
 

@@ -11,10 +11,14 @@ cell earlier or later on each client, so what lies within one cell of such a str
 So what is reported was certainly idle, and a stall of L seconds is reported with more than L - 2: the cells at either
 end of it may hold something. Every stall of two seconds and more is found, on each client and on all together.
 
+A client that waits for a sync completes nothing meanwhile, and that is no stall: what is not longer than its longest
+sync is left out.
+
 Being still is not a fault of storage that is slow. Whether the two can be told apart depends on how many operations
-are completed per second in which there is a chance of any: `pace`.
+are completed per second in which there is a chance of any, the pace, of each client and of all together.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -26,8 +30,10 @@ from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval
 
 LEAST_PACE = 10
-"""Operations per second, apart from stalls, from which on an empty second is one: even if they came at random, fewer
-than one second in 20 000 would be empty."""
+"""Operations per second, apart from stalls, from which on an empty second may be one: even if they came at random,
+fewer than one second in 20 000 would be empty."""
+_CHANCE = 100
+"""One trial in so many may have a second that is empty by chance, however many clients and seconds it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +45,8 @@ class Standstill:
         clients: client -> seconds.
         together: seconds in which all of them did.
         alone: client -> seconds of its own that are no part of those, nor of the edges of such a stretch.
-        client_pace: operations per second that a client completes while it does not stand still, on average.
+        client_paces: client -> operations per second that it completes while it does not stand still; of a client that
+            never does anything, what the others complete on average.
         pace: operations per second that all complete while not all stand still.
 
     """
@@ -48,8 +55,16 @@ class Standstill:
     clients: Mapping[int, float]
     together: float
     alone: Mapping[int, float]
-    client_pace: float
+    client_paces: Mapping[int, float]
     pace: float
+
+    def tells(self) -> bool:
+        """Whether seconds in which nobody completes anything cannot be chance."""
+        return self.pace >= least_pace(self.window)
+
+    def tells_of(self, client: int) -> bool:
+        """Whether those of one client cannot."""
+        return self.client_paces[client] >= least_pace(self.window * len(self.clients))
 
     def published(self) -> Stalls:
         """Return what stands in the result."""
@@ -61,6 +76,11 @@ class Standstill:
         )
 
 
+def least_pace(seconds: float) -> float:
+    """Return the pace at which not one of so many seconds would be empty by chance: `e^-pace` of them are."""
+    return max(LEAST_PACE, math.log(_CHANCE * max(1.0, seconds)))
+
+
 def standstill_of(measured: Collection[Measured], window: Interval) -> Standstill | None:
     """Return how long the clients stood still; None without a window, or if a client has no usable series."""
     if not measured or not window.length or any(share.lacks_series for share in _timed(measured)):
@@ -68,7 +88,7 @@ def standstill_of(measured: Collection[Measured], window: Interval) -> Standstil
     idle = {item.client: _clipped(_idle(item), window) for item in measured}
     together = reduce(_both, idle.values())
     shared = _widened(together, _greatest_width(measured))
-    ios = sum(share.within(window).ios for share in _timed(measured))
+    ios = {item.client: sum(share.within(window).ios for share in _timed([item])) for item in measured}
     lengths = {client: _length(stretches) for client, stretches in idle.items()}
     return Standstill(
         window=window.length / NANOSECONDS,
@@ -78,9 +98,14 @@ def standstill_of(measured: Collection[Measured], window: Interval) -> Standstil
             client: (lengths[client] - _length(_both(stretches, shared))) / NANOSECONDS
             for client, stretches in idle.items()
         },
-        client_pace=_pace(ios, len(idle) * window.length - sum(lengths.values())),
-        pace=_pace(ios, window.length - _length(together)),
+        client_paces=_paces(ios, {client: window.length - length for client, length in lengths.items()}),
+        pace=_pace(sum(ios.values()), window.length - _length(together)),
     )
+
+
+def _paces(ios: Mapping[int, float], active: Mapping[int, int]) -> dict[int, float]:
+    usual = _pace(sum(ios.values()), sum(active.values()))
+    return {client: _pace(done, active[client]) if done else usual for client, done in ios.items()}
 
 
 def _timed(measured: Iterable[Measured]) -> Iterable[Share]:
@@ -93,7 +118,10 @@ def _pace(ios: float, nanoseconds: int) -> float:
 
 def _idle(item: Measured) -> list[Interval]:
     """Return when a client completed nothing, in ascending order."""
-    return reduce(_both, map(_empty, _timed([item])), [item.interval])
+    syncs = (sample for sample in item.measurement.operations if sample.operation is Operation.SYNC)
+    longest_sync = max((sample.latency.max_nanoseconds for sample in syncs), default=0)
+    stretches = reduce(_both, map(_empty, _timed([item])), [item.interval])
+    return [stretch for stretch in stretches if stretch.length > longest_sync]
 
 
 def _empty(share: Share) -> list[Interval]:

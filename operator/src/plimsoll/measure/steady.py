@@ -22,6 +22,11 @@ MAX_RANGE = 0.20
 MAX_SLOPE = 0.10
 LEAST_ROUND_SECONDS = 10
 """Shorter rounds differ by what storage does every few seconds anyway: flushes, heartbeats, garbage collection."""
+ROUGHLY = 5
+"""Windows too short for such rounds are held to so many times the criterion: a rate that doubles or halves, no less."""
+LEAST_ROUGH_ROUND_SECONDS = 2
+LEAST_ROUGH_OPERATIONS = 100
+"""Of a round, on average; the rate of fewer changes by chance."""
 LEAST_OPERATIONS = 10_000
 """Of a round, for a 99th percentile with 100 beyond it. With 10, chance alone moves it further than the criterion
 permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of sixty."""
@@ -34,17 +39,33 @@ def steady_state_of(shares: Collection[Share], window: Interval) -> SteadyState 
     """Judge one operation over the window; None if it is too short, empty, or a client has no usable series."""
     if window.length < ROUNDS * LEAST_ROUND_SECONDS * NANOSECONDS:
         return None
-    edges = divided(window, ROUNDS)
-    amounts = amounts_between(shares, edges)
-    if amounts is None or not sum(amount.ios for amount in amounts):
+    rates = _rates(shares, window)
+    if not any(rates):
         return None
-    rates = [amount.per_second(end - start).ios for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
-    p99 = _percentiles(shares, edges)
+    p99 = _percentiles(shares, divided(window, ROUNDS))
     return SteadyState(
         round_seconds=window.length / ROUNDS / NANOSECONDS,
         rate=steadiness(rates),
         p99=steadiness(p99) if any(p99) else None,
     )
+
+
+def rough_steadiness_of(shares: Collection[Share], window: Interval) -> Steadiness | None:
+    """Describe the rate over a window that is too short for the criterion; None if it can be judged, or not even so."""
+    seconds = window.length / ROUNDS / NANOSECONDS
+    if not LEAST_ROUGH_ROUND_SECONDS <= seconds < LEAST_ROUND_SECONDS:
+        return None
+    rates = _rates(shares, window)
+    return steadiness(rates) if sum(rates) * seconds >= ROUNDS * LEAST_ROUGH_OPERATIONS else None
+
+
+def _rates(shares: Collection[Share], window: Interval) -> list[float]:
+    """Return operations per second of every round; empty if a client has no usable series."""
+    edges = divided(window, ROUNDS)
+    amounts = amounts_between(shares, edges)
+    if amounts is None:
+        return []
+    return [amount.per_second(end - start).ios for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
 
 
 def steadiness(rounds: Sequence[float]) -> Steadiness:
@@ -73,8 +94,8 @@ def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
         return []
     if any(histogram.total < LEAST_OPERATIONS for histogram in merged):
         return []
-    found = (histogram.percentile(_PERCENTILE) for histogram in merged)
-    return [value for value in found if value is not None]
+    found = [value for histogram in merged if (value := histogram.percentile(_PERCENTILE)) is not None]
+    return found if len(found) == len(merged) else []
 
 
 def _histograms(shares: Collection[Share], round_: tuple[int, int]) -> Iterator[Histogram]:

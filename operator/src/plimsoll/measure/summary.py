@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import Observation, evaluate, verdict_of
@@ -18,6 +18,7 @@ from plimsoll.measure.wording import passes_text, quote
 
 _NAMED_CAUSES = 8
 _MESSAGE_CHARACTERS = 500
+_NO_FAULT_OF_THE_ATTEMPT = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
     good = counted(trials)
     missing = _causes(last, repetitions)
     findings = (
-        *_replication(missing, len(good), repetitions),
+        *_replication(missing, _replaced(trials), len(good)),
         *_rolled_up(good or list(last.values())),
     )
     return PointNumbers(
@@ -66,6 +67,18 @@ def _causes(last: Mapping[int, Trial], repetitions: int) -> dict[int, str]:
     return {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
 
 
+def _replaced(trials: Iterable[Trial]) -> list[Trial]:
+    """Return the attempts that another one replaced, without those that ended for reasons of their own."""
+    trials = list(trials)
+    last = last_attempts(trials)
+    return [
+        trial
+        for trial in trials
+        if trial.attempt < last[trial.pass_number].attempt
+        and not (trial.abort and trial.abort.reason in _NO_FAULT_OF_THE_ATTEMPT)
+    ]
+
+
 def _cause(trial: Trial | None) -> str:
     if trial is None:
         return "not recorded"
@@ -75,19 +88,26 @@ def _cause(trial: Trial | None) -> str:
     return f"{trial.verdict} ({', '.join(reasons)})" if reasons else f"{trial.outcome}, {trial.verdict}"
 
 
-def _replication(missing: Mapping[int, str], good: int, repetitions: int) -> tuple[Finding, ...]:
+def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: int) -> tuple[Finding, ...]:
     if not good:
-        detail = f"no repetition counts: {_listed(missing) or 'none is planned'}"
+        detail = f"no repetition counts: {_listed(missing.items()) or 'none is planned'}"
         return evaluate(checks.NO_TRIAL_COUNTS, [Observation(value=0, detail=detail)])
-    absent = Observation(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing)}")
-    alone = [Observation(value=good)] if repetitions > 1 else []
-    return (*evaluate(checks.PASSES_MISSING, [absent]), *evaluate(checks.UNREPLICATED, alone))
+    absent = Observation(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
+    causes = _listed((trial.pass_number, _cause(trial)) for trial in replaced)
+    again = Observation(
+        value=len(replaced), detail=f"attempts were replaced by another, {len(replaced)} in all: {causes}"
+    )
+    return (
+        *evaluate(checks.PASSES_MISSING, [absent]),
+        *evaluate(checks.ATTEMPTS_REPLACED, [again]),
+        *evaluate(checks.UNREPLICATED, [Observation(value=good)]),
+    )
 
 
-def _listed(missing: Mapping[int, str]) -> str:
-    by_cause: defaultdict[str, list[int]] = defaultdict(list)
-    for number, cause in missing.items():
-        by_cause[cause].append(number)
+def _listed(causes: Iterable[tuple[int, str]]) -> str:
+    by_cause: defaultdict[str, set[int]] = defaultdict(set)
+    for number, cause in causes:
+        by_cause[cause].add(number)
     named = [f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()]
     return "; ".join(named[:_NAMED_CAUSES])
 

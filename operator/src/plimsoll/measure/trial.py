@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.result import ClientSummary, Finding, OperationResult, Stalls, Window
+from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, Stalls, Window
 from plimsoll.measure.checking.check import verdict_of
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.checking.hosts import host_summary
 from plimsoll.measure.checking.judge import judge
+from plimsoll.measure.fleet import hosts_of
 from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.series import Share, series_of
+from plimsoll.measure.series import Share, rounded_iops, series_of
 from plimsoll.measure.stalls import Standstill, standstill_of
 from plimsoll.measure.steady import steady_state_of
 from plimsoll.measure.window import NANOSECONDS, Interval, common_interval, union_interval, window_of
@@ -35,6 +36,7 @@ class TrialNumbers:
         window: None if no client measured, or if the tool's clients do not run for a time.
         stalls: None without a window, or if a client has no series.
         operations: over all clients that measured, also if others did not: the verdict says so.
+        hosts: of all clients that measured; None if no host could be observed.
         slowest: the clients with the lowest rates, slowest first.
         warnings: what the clients' tools and parsers said, one line for each text.
 
@@ -45,6 +47,7 @@ class TrialNumbers:
     window: Window | None
     stalls: Stalls | None
     operations: tuple[OperationResult, ...]
+    hosts: Hosts | None
     slowest: tuple[ClientSummary, ...]
     warnings: tuple[str, ...]
 
@@ -77,6 +80,7 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         window=evidence.window,
         stalls=standstill.published() if standstill else None,
         operations=evidence.operations,
+        hosts=hosts_of([host_summary(host) for item in evidence.measured if (host := item.answer.host)]),
         slowest=_slowest(evidence.intake, standstill),
         warnings=_warnings(evidence.intake),
     )
@@ -133,7 +137,7 @@ def _summary(item: Measured, first: int, standstill: Standstill | None) -> Clien
         node=item.answer.document.node,
         start_offset_seconds=(item.interval.start - first) / NANOSECONDS,
         runtime_seconds=item.interval.length / NANOSECONDS,
-        iops=round(_own_rates(item)[0]),
+        iops=rounded_iops(_own_rates(item)[0]),
         clock_offset_seconds=clock.offset if clock else None,
         clock_error_seconds=clock.error if clock else None,
         stall_seconds=standstill.clients[item.client] if standstill else None,

@@ -53,14 +53,16 @@ def window_of(intervals: Collection[Interval]) -> Window | None:
 
     Its end is the first client's end even if that lies before the last client's start: the gap is worth seeing.
     """
-    common = common_interval(intervals)
-    if common is None:
+    common, whole = common_interval(intervals), union_interval(intervals)
+    if common is None or whole is None:
         return None
     runtime = Fraction(sum(interval.length for interval in intervals), len(intervals))
     return Window(
         start_nanoseconds=common.start,
         end_nanoseconds=min(interval.end for interval in intervals),
+        last_end_nanoseconds=whole.end,
         seconds=common.length / NANOSECONDS,
-        spread_seconds=(common.start - min(interval.start for interval in intervals)) / NANOSECONDS,
+        whole_seconds=whole.length / NANOSECONDS,
+        spread_seconds=(common.start - whole.start) / NANOSECONDS,
         overlap=float(common.length / runtime) if runtime else 0.0,
     )

@@ -91,6 +91,15 @@ def test_a_throttled_client_measures_its_quota(seconds: float, verdict: Verdict)
     assert "raise or remove the CPU limit in spec.clients.resources" in finding.message
 
 
+def test_throttled_time_that_is_added_up_over_processors_is_not_the_clients() -> None:
+    stopped = host(cpu={"throttled_seconds": 30.0, "throttled_periods": 11})
+    finding = only(measure(on(0, stopped)), "ClientThrottled")
+    assert finding.verdict is Verdict.SUSPECT
+    assert "added up over processors, in 11 periods, while it was observed for 22 s: 5 %" in finding.message
+    stopped = host(cpu={"throttled_seconds": 30.0, "throttled_periods": 23})
+    assert only(measure(on(0, stopped)), "ClientThrottled").verdict is Verdict.INVALID
+
+
 def test_a_client_that_uses_all_processors_it_may_is_suspect() -> None:
     assert only(measure(on(0, host(cpu={"used": 1.9}))), "ClientCpuSaturated").verdict is Verdict.SUSPECT
     assert measure(on(0, host(cpu={"used": 1.9, "limit": None}))).verdict is Verdict.VALID
@@ -136,8 +145,9 @@ def test_clients_of_a_node_share_the_network_that_the_user_names() -> None:
     assert "819200 bytes/s on n0" in faster.message
 
 
-def test_writes_faster_than_the_network_are_not_called_reads() -> None:
-    assert measure(on(0, quiet_host()), network_bytes_per_second=RATE // 2).verdict is Verdict.VALID
+def test_writes_faster_than_the_network_are_suspect() -> None:
+    finding = only(measure(on(0, quiet_host()), network_bytes_per_second=RATE // 2), "WritesFasterThanNetwork")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
 
 
 def test_rates_against_the_network_are_those_of_the_window() -> None:
@@ -152,14 +162,41 @@ def test_rates_against_the_network_are_those_of_the_window() -> None:
 
 @pytest.mark.parametrize(("gibibytes", "is_enough"), [(15, False), (16, True)])
 def test_data_sets_of_a_node_must_exceed_its_page_cache_twice(gibibytes: int, *, is_enough: bool) -> None:
-    buffered = measurement(bypasses_cache=False)
+    buffered = reading(bypasses_cache=False)
+    unlimited = host(memory={"limit": None})
     documents = [
-        on(client, quiet_host(), "n", measurement=buffered, data_set_bytes=gibibytes * GIBIBYTE) for client in (0, 1)
+        on(client, unlimited, "n", measurement=buffered, data_set_bytes=gibibytes * GIBIBYTE) for client in (0, 1)
     ]
     numbers = measure(*documents)
     assert [finding.reason for finding in numbers.findings] == ([] if is_enough else ["CacheSized"])
     direct = on(0, quiet_host(), data_set_bytes=GIBIBYTE)
     assert measure(direct).verdict is Verdict.VALID
+
+
+def test_a_pods_limit_bounds_its_page_cache() -> None:
+    buffered = reading(bypasses_cache=False)
+    for gibibytes, reasons in ((1, ["CacheSized"]), (2, [])):
+        documents = [
+            on(client, quiet_host(), "n", measurement=buffered, data_set_bytes=gibibytes * GIBIBYTE)
+            for client in (0, 1)
+        ]
+        assert [finding.reason for finding in measure(*documents).findings] == reasons
+
+
+def test_buffered_writes_that_memory_holds_are_suspect_unless_they_are_synced() -> None:
+    size = 64 * GIBIBYTE
+    few = measurement(bypasses_cache=False)
+    finding = only(measure(on(0, quiet_host(), measurement=few, data_set_bytes=size)), "CacheSized")
+    assert "writes without fsync on node-0 through the page cache: 8192000 bytes, 0.00763 times" in finding.message
+    sync = operation(operation=Operation.SYNC, bytes=0, cells=None)
+    synced = measurement(operation(), sync, bypasses_cache=False)
+    assert measure(on(0, quiet_host(), measurement=synced, data_set_bytes=size)).verdict is Verdict.VALID
+    many = measurement(operation(bytes=2 * GIBIBYTE, cells=None), bypasses_cache=False)
+    assert "CacheSized" not in [
+        item.reason for item in measure(on(0, quiet_host(), measurement=many, data_set_bytes=size)).findings
+    ]
+    small = on(0, quiet_host(), measurement=many, data_set_bytes=GIBIBYTE)
+    assert "CacheSized" in [item.reason for item in measure(small).findings], "what is overwritten takes no more memory"
 
 
 def test_a_foreign_target_is_invalid_in_the_agents_words() -> None:
@@ -187,8 +224,11 @@ def test_clients_on_one_device_are_compared_with_it_together() -> None:
     assert measure(*apart).verdict is Verdict.VALID
 
 
-def test_reads_and_writes_count_together_and_other_users_of_the_device_do_not_hurt() -> None:
+def test_reads_and_writes_are_compared_apart_and_other_users_of_the_device_do_not_hurt() -> None:
     mixed = measurement(operation(), operation(operation=Operation.READ))
+    finding = only(measure(on(0, device(read=MOVED / 4, written=5 * MOVED), measurement=mixed)), "DeviceBypassed")
+    assert finding.verdict is Verdict.INVALID
+    assert "saw 25 % of the direct read bytes (limit 50 %)" in finding.message
     assert measure(on(0, device(read=MOVED, written=5 * MOVED), measurement=mixed)).verdict is Verdict.VALID
 
 
@@ -199,4 +239,5 @@ def test_a_device_without_statistics_is_unknown_and_not_bypassed() -> None:
 
 def test_buffered_io_need_not_reach_the_device() -> None:
     buffered = measurement(bypasses_cache=False)
-    assert measure(on(0, device(), measurement=buffered, data_set_bytes=64 * GIBIBYTE)).verdict is Verdict.VALID
+    reasons = [item.reason for item in measure(on(0, device(), measurement=buffered)).findings]
+    assert "DeviceBypassed" not in reasons

@@ -29,7 +29,7 @@ CLIENT_MISSING = Check(
 )
 LATE_CLIENT = Check(
     reason="LateClient",
-    what="start after the planned time",
+    what="start after the planned time, without the longest operation",
     unit="s",
     suspect=1,
     invalid=5,
@@ -45,7 +45,7 @@ EARLY_CLIENT = Check(
 )
 SHORT_RUN = Check(
     reason="ShortRun",
-    what="difference between actual and requested runtime",
+    what="difference between actual and requested runtime, without the longest operation",
     unit="%",
     suspect=1,
     invalid=10,
@@ -98,7 +98,7 @@ LOST_IO = Check(
     what="operations that never completed and were not in flight at the end, as a part of all",
     unit="%",
     suspect=0,
-    invalid=0.1,
+    invalid=0.01,
     remedy="look for errors of the storage in the client's kernel log; no latency holds what these would have taken",
 )
 NO_IO = Check(
@@ -116,7 +116,7 @@ SERIES_INCOMPLETE = Check(
 )
 CLOCK_UNKNOWN = Check(
     reason="ClockUnknown",
-    what="clients whose clock was not compared",
+    what="clients whose clock was not compared, or not to within the 10 ms that are judged",
     suspect=0,
     remedy="check the connection between conductor and client; without it the window rests on trust",
 )
@@ -152,7 +152,10 @@ CLIENT_STALLED = Check(
 )
 NOT_STEADY = Check(
     reason="NotSteady",
-    what="rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the mean",
+    what=(
+        "rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the mean; "
+        "in a window under 50 s rates beyond five times as much"
+    ),
     suspect=0,
     remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was taken",
 )
@@ -185,7 +188,10 @@ HOST_UNKNOWN = Check(
 )
 CLIENT_THROTTLED = Check(
     reason="ClientThrottled",
-    what="time for which its CPU quota stopped the client, as a part of the measured time",
+    what=(
+        "periods in which its CPU quota stopped the client, as a part of all; or stopped time, as a part of the "
+        "measured time, if that is less"
+    ),
     unit="%",
     suspect=0,
     invalid=10,
@@ -227,12 +233,22 @@ FASTER_THAN_NETWORK = Check(
     invalid=105,
     remedy="use direct I/O, prefill, and data sets larger than any cache; or correct the figure",
 )
+WRITES_FASTER_THAN_NETWORK = Check(
+    reason="WritesFasterThanNetwork",
+    what="writes of the clients of one node, as a part of what spec.clients.networkBytesPerSecond says it can send",
+    unit="%",
+    suspect=105,
+    remedy="use direct I/O or lengthen the runtime: a cache that takes them is full in the end; or correct the figure",
+)
 CACHE_SIZED = Check(
     reason="CacheSized",
-    what="data sets of the clients of one node, as a multiple of its memory, where I/O goes through the page cache",
+    what=(
+        "data read, or written without fsync, through the page cache by the clients of one node, as a multiple of the "
+        "memory that may hold it"
+    ),
     suspect=2,
     direction=Direction.BELOW,
-    remedy="use direct I/O or larger volumes; the node's memory answers what it can hold",
+    remedy="use direct I/O, larger volumes or longer writing; even twice the memory leaves half of the data in it",
 )
 WRONG_DEVICE = Check(
     reason="WrongDevice",
@@ -242,7 +258,7 @@ WRONG_DEVICE = Check(
 )
 DEVICE_BYPASSED = Check(
     reason="DeviceBypassed",
-    what="part of the direct I/O that the block device below the data set saw",
+    what="part of the direct reads, or of the direct writes, that the block device below the data set saw",
     unit="%",
     suspect=90,
     invalid=50,
@@ -262,12 +278,18 @@ PASSES_MISSING = Check(
     suspect=0,
     remedy="the numbers rest on the others; remove the causes, then run again",
 )
+ATTEMPTS_REPLACED = Check(
+    reason="AttemptsReplaced",
+    what="attempts that were replaced by another",
+    suspect=0,
+    remedy="remove the causes, then run again; what is repeated until it looks good shows the storage at its best",
+)
 UNREPLICATED = Check(
     reason="Unreplicated",
-    what="repetitions that count, where more were planned",
+    what="repetitions that count",
     suspect=2,
     direction=Direction.BELOW,
-    remedy="one trial says nothing about how far the next would differ; run again",
+    remedy="set repetitions to 3 or more, or run again; one trial says nothing about how far the next would differ",
 )
 
 CHECKS = (
@@ -302,11 +324,13 @@ CHECKS = (
     NODE_MEMORY_SHORT,
     NETWORK_BOUND,
     FASTER_THAN_NETWORK,
+    WRITES_FASTER_THAN_NETWORK,
     CACHE_SIZED,
     WRONG_DEVICE,
     DEVICE_BYPASSED,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
+    ATTEMPTS_REPLACED,
     UNREPLICATED,
 )
 

@@ -8,11 +8,12 @@ users. So they can only be more than those of the tool, unless something answere
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Finding, HostSummary
 from plimsoll.measure.checking import checks
+from plimsoll.measure.checking.caches import Observed, by_node, cached, numbers_of
 from plimsoll.measure.checking.check import Observation, evaluate
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.intake import Measured
@@ -26,8 +27,8 @@ _NODE_CHARACTERS = 80
 _WORDS_CHARACTERS = 200
 _DECIMALS = 4
 _PERCENT = 100
-
-Observed = tuple[Measured, HostUse]
+_PERIODS_PER_SECOND = 10
+"""Of a CPU quota, unless somebody changed the kubelet's `cpuCFSQuotaPeriod`."""
 
 
 def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
@@ -41,8 +42,9 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.NODE_CPU_SATURATED, _busy_nodes(known)),
         *evaluate(checks.NODE_MEMORY_SHORT, _available_memory(known)),
         *evaluate(checks.NETWORK_BOUND, [*_links(known), *_carried(evidence)]),
-        *evaluate(checks.FASTER_THAN_NETWORK, _reads_carried(evidence)),
-        *evaluate(checks.CACHE_SIZED, _cached(known)),
+        *evaluate(checks.FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.READ)),
+        *evaluate(checks.WRITES_FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.WRITE)),
+        *evaluate(checks.CACHE_SIZED, cached(known)),
         *evaluate(checks.WRONG_DEVICE, _foreign(measured)),
         *evaluate(checks.DEVICE_BYPASSED, _seen_by_devices(known)),
     )
@@ -88,7 +90,17 @@ def _is_silent(device: DeviceUse) -> bool:
 def _throttled(known: Iterable[Observed]) -> Iterator[Observation]:
     for item, host in known:
         if host.cpu.throttled_seconds is not None:
-            yield Observation(clients=(item.client,), value=_PERCENT * host.cpu.throttled_seconds / host.seconds)
+            yield _throttling(item, host, host.cpu.throttled_seconds)
+
+
+def _throttling(item: Measured, host: HostUse, seconds: float) -> Observation:
+    """Look at the periods too: the kernel adds the time up over processors, so that it can be more than there was."""
+    part, detail = _PERCENT * seconds / host.seconds, f"its CPU quota stopped it for {number_text(seconds)} s"
+    if periods := host.cpu.throttled_periods:
+        part = min(part, _PERCENT * periods / (host.seconds * _PERIODS_PER_SECOND))
+        detail = f"{detail}, added up over processors, in {periods} periods"
+    detail = f"{detail}, while it was observed for {number_text(host.seconds)} s: {part:.3g} %"
+    return Observation(clients=(item.client,), value=part, detail=detail)
 
 
 def _processors(known: Iterable[Observed]) -> Iterator[Observation]:
@@ -103,17 +115,17 @@ def _usable_processors(cpu: CpuUse) -> float:
 
 
 def _busy_nodes(known: Iterable[Observed]) -> Iterator[Observation]:
-    for node, clients in _by_node(known).items():
+    for node, clients in by_node(known).items():
         busy = _PERCENT * max(host.cpu.node_busy for _, host in clients)
         detail = f"the processors of {quote(node, _NODE_CHARACTERS)} were busy for {busy:.3g} % of the time"
-        yield Observation(clients=_numbers(clients), value=busy, detail=detail)
+        yield Observation(clients=numbers_of(clients), value=busy, detail=detail)
 
 
 def _available_memory(known: Iterable[Observed]) -> Iterator[Observation]:
-    for node, clients in _by_node(known).items():
+    for node, clients in by_node(known).items():
         part = _PERCENT * min(host.memory.node_available / host.memory.node_total for _, host in clients)
         detail = f"{quote(node, _NODE_CHARACTERS)} had {part:.3g} % of its memory available"
-        yield Observation(clients=_numbers(clients), value=part, detail=detail)
+        yield Observation(clients=numbers_of(clients), value=part, detail=detail)
 
 
 def _links(known: Iterable[Observed]) -> Iterator[Observation]:
@@ -130,10 +142,6 @@ def _carried(evidence: Evidence) -> Iterator[Observation]:
         for observation in _parts_carried(evidence, operation):
             if most is None or observation.value <= most:
                 yield observation
-
-
-def _reads_carried(evidence: Evidence) -> Iterator[Observation]:
-    return _parts_carried(evidence, Operation.READ)
 
 
 def _parts_carried(evidence: Evidence, operation: Operation) -> Iterator[Observation]:
@@ -159,18 +167,6 @@ def _rate(clients: Iterable[Measured], operation: Operation, span: Interval) -> 
     return add([share.within(span) for share in shares]).per_second(span.length).bytes
 
 
-def _cached(known: Iterable[Observed]) -> Iterator[Observation]:
-    through_cache = [(item, host) for item, host in known if not item.measurement.bypasses_cache]
-    for node, clients in _by_node(through_cache).items():
-        sizes = sum(item.answer.document.data_set_bytes for item, _ in clients)
-        memory = max(host.memory.node_total for _, host in clients)
-        detail = (
-            f"data sets of {sizes} bytes through the page cache of {quote(node, _NODE_CHARACTERS)}, "
-            f"which has {memory} bytes of memory: {sizes / memory:.3g} times as much"
-        )
-        yield Observation(clients=_numbers(clients), value=sizes / memory, detail=detail)
-
-
 def _foreign(measured: Iterable[Measured]) -> Iterator[Observation]:
     for item in measured:
         if words := item.answer.document.foreign_target:
@@ -179,29 +175,31 @@ def _foreign(measured: Iterable[Measured]) -> Iterator[Observation]:
 
 def _seen_by_devices(known: Iterable[Observed]) -> Iterator[Observation]:
     """Look at each device of each node, with all clients that have their data sets on it."""
-    devices = defaultdict[Hashable, list[tuple[Measured, float]]](list)
+    devices = defaultdict[Hashable, list[Observed]](list)
     for item, host in known:
-        device = host.device
-        if device is not None and not _is_silent(device) and _direct_bytes(item):
-            devices[item.node, device.number].append((item, (device.read + device.written) * host.seconds))
+        if host.device is not None and not _is_silent(host.device) and _direct_bytes(item):
+            devices[item.node, host.device.number].append((item, host))
     for clients in devices.values():
-        part = _PERCENT * max(moved for _, moved in clients) / sum(_direct_bytes(item) for item, _ in clients)
-        yield Observation(clients=tuple(item.client for item, _ in clients), value=part)
+        for operation in _DATA:
+            yield from _seen_by_device(clients, operation)
 
 
-def _direct_bytes(item: Measured) -> int:
+def _seen_by_device(clients: Collection[Observed], operation: Operation) -> Iterator[Observation]:
+    asked = sum(_direct_bytes(item, (operation,)) for item, _ in clients)
+    if asked:
+        part = _PERCENT * max(_moved(host, operation) for _, host in clients) / asked
+        detail = f"the block device below the data set saw {part:.3g} % of the direct {operation} bytes"
+        yield Observation(clients=numbers_of(clients), value=part, detail=detail)
+
+
+def _moved(host: HostUse, operation: Operation) -> float:
+    if host.device is None:
+        return 0.0
+    return host.seconds * (host.device.read if operation is Operation.READ else host.device.written)
+
+
+def _direct_bytes(item: Measured, operations: Collection[Operation] = _DATA) -> int:
     """Return how much data the tool moved past the page cache."""
     if not item.measurement.bypasses_cache:
         return 0
-    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in _DATA)
-
-
-def _by_node(known: Iterable[Observed]) -> dict[str, list[Observed]]:
-    nodes = defaultdict[str, list[Observed]](list)
-    for item, host in known:
-        nodes[item.node].append((item, host))
-    return nodes
-
-
-def _numbers(clients: Iterable[Observed]) -> tuple[int, ...]:
-    return tuple(item.client for item, _ in clients)
+    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)

@@ -4,9 +4,9 @@ Here is what the documents and their times say; `load` looks at what the clients
 """
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import Finding, Window
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import Observation, evaluate
@@ -81,11 +81,29 @@ def _missing(intake: Intake) -> Iterator[Observation]:
         yield Observation(clients=(client,), value=1, detail="sent no document")
 
 
-def _lateness(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
+def _lateness(facts: TrialFacts, measured: Collection[Measured]) -> Iterator[Observation]:
+    """Leave out what long operations explain, since a ramp ends with a completion.
+
+    They must be as long on every client: on a client that was stopped, operations in flight are long too.
+    """
+    longest = min(map(_longest, measured), default=0)
     for item in measured:
         started = item.interval.start - facts.planned_start
         launched = item.answer.document.launched_at - facts.t0_nanoseconds
-        yield Observation(clients=(item.client,), value=max(started, launched) / NANOSECONDS)
+        late, beyond = max(started, launched), max(started - longest, launched)
+        detail = (
+            f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"
+        )
+        yield Observation(clients=(item.client,), value=beyond / NANOSECONDS, detail=detail)
+
+
+def _longest(item: Measured) -> int:
+    """Return the latency of the client's longest operation, in nanoseconds."""
+    return max((sample.latency.max_nanoseconds for sample in item.measurement.operations), default=0)
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{number_text(nanoseconds / NANOSECONDS)} s"
 
 
 def _earliness(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
@@ -101,8 +119,15 @@ def _runtime_differences(facts: TrialFacts, measured: Iterable[Measured]) -> Ite
     requested = facts.runtime_seconds * NANOSECONDS
     if facts.windowed and requested:
         for item in measured:
-            difference = _PERCENT * abs(item.interval.length - requested) / requested
-            yield Observation(clients=(item.client,), value=difference)
+            longest = _longest(item)
+            excess = item.interval.length - requested
+            # A tool waits at its end for what is in flight.
+            beyond = _PERCENT * max(0, -excess, excess - longest) / requested
+            detail = (
+                f"ran for {_seconds(item.interval.length)} and not {facts.runtime_seconds} s; "
+                f"the longest operation took {_seconds(longest)}: {beyond:.3g} % not explained by it"
+            )
+            yield Observation(clients=(item.client,), value=beyond, detail=detail)
 
 
 def _judge_window(window: Window | None, measured: tuple[Measured, ...]) -> tuple[Finding, ...]:
@@ -180,6 +205,9 @@ def _unknown_clocks(answers: Iterable[Answer]) -> Iterator[Observation]:
     for answer in answers:
         if answer.clock is None:
             yield Observation(clients=(answer.client,), value=1, detail="its clock was not compared")
+        elif abs(error := answer.clock.error * _MILLISECONDS) > checks.CLOCK_OFFSET.limit(Verdict.SUSPECT):
+            detail = f"its clock was compared to within {number_text(abs(error))} ms only"
+            yield Observation(clients=(answer.client,), value=1, detail=detail)
 
 
 def _clock_offsets(answers: Iterable[Answer]) -> Iterator[Observation]:

@@ -22,8 +22,8 @@ from plimsoll.measure.checking.check import Observation, evaluate
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.intake import Measured
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.measure.stalls import LEAST_PACE, Standstill
-from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE
+from plimsoll.measure.stalls import Standstill
+from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUGHLY, rough_steadiness_of
 from plimsoll.measure.wording import number_text
 
 _PERCENT = 100
@@ -34,7 +34,7 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     return (
         *evaluate(checks.STALLED, _stalls(evidence.standstill)),
         *evaluate(checks.CLIENT_STALLED, _client_stalls(evidence.standstill)),
-        *evaluate(checks.NOT_STEADY, _unsteadiness(evidence.operations)),
+        *evaluate(checks.NOT_STEADY, [*_unsteadiness(evidence.operations), *_rough_unsteadiness(evidence)]),
         *evaluate(checks.TOO_FEW_SAMPLES, _sample_counts(evidence.operations)),
         *evaluate(checks.SUBMISSION_BOUND, _submission(evidence.measured)),
         *evaluate(checks.LITTLES_LAW, _queue_depths(evidence.measured)),
@@ -42,19 +42,18 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _stalls(standstill: Standstill | None) -> Iterator[Observation]:
-    if standstill is not None and standstill.pace >= LEAST_PACE:
+    if standstill is not None and standstill.tells():
         part = _PERCENT * standstill.together / standstill.window
         detail = f"no client completed anything in {_seconds_of(standstill.together, standstill.window, part)}"
         yield Observation(value=part, detail=detail)
 
 
 def _client_stalls(standstill: Standstill | None) -> Iterator[Observation]:
-    if standstill is None or standstill.client_pace < LEAST_PACE:
-        return
-    for client, seconds in standstill.alone.items():
-        part = _PERCENT * seconds / standstill.window
-        detail = f"completed nothing while others did in {_seconds_of(seconds, standstill.window, part)}"
-        yield Observation(clients=(client,), value=part, detail=detail)
+    for client, seconds in standstill.alone.items() if standstill else ():
+        if standstill and standstill.tells_of(client):
+            part = _PERCENT * seconds / standstill.window
+            detail = f"completed nothing while others did in {_seconds_of(seconds, standstill.window, part)}"
+            yield Observation(clients=(client,), value=part, detail=detail)
 
 
 def _seconds_of(seconds: float, window: float, part: float) -> str:
@@ -78,6 +77,23 @@ def _steadiness(quantity: str, found: Steadiness) -> Observation:
     )
     excess = max(found.range_ratio / MAX_RANGE, found.slope_ratio / MAX_SLOPE)
     return Observation(value=0 if found.attained else excess, detail=detail)
+
+
+def _rough_unsteadiness(evidence: Evidence) -> Iterator[Observation]:
+    """Look at windows that are too short for the criterion; only a rate that plainly changes counts there."""
+    if evidence.window is None or evidence.span is None:
+        return
+    for operation in evidence.rates:
+        shares = [share for item in evidence.measured for share in item.shares if share.sample.operation is operation]
+        found = rough_steadiness_of(shares, evidence.span)
+        if found is not None:
+            detail = (
+                f"{operation} operations/s over five short rounds: range {_PERCENT * found.range_ratio:.3g} % of the "
+                f"mean (limit {_PERCENT * ROUGHLY * MAX_RANGE:.3g} %), drift {_PERCENT * found.slope_ratio:.3g} % "
+                f"({_PERCENT * ROUGHLY * MAX_SLOPE:.3g} %)"
+            )
+            excess = max(found.range_ratio / MAX_RANGE, found.slope_ratio / MAX_SLOPE) / ROUGHLY
+            yield Observation(value=excess if excess > 1 else 0, detail=detail)
 
 
 def _sample_counts(operations: Iterable[OperationResult]) -> Iterator[Observation]:
