@@ -2,6 +2,8 @@
 # A BenchmarkRun in a real Kubernetes, from nothing: makes the cluster, installs Plimsoll, runs manifests/samples/demo.yaml.
 #
 #   e2e/demo.sh
+#
+# Fails if the run does not succeed; a Suspect one does, which is what to expect where all nodes are one machine.
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
@@ -53,3 +55,8 @@ Explore it:        eval "\$(e2e/cluster/cluster env)"
 Remove the run:    kubectl delete namespace $namespace
 Remove everything: e2e/cluster/cluster down
 HELP
+
+if [[ $(status '{.status.conditions[?(@.type=="Succeeded")].status}') != True ]]; then
+    say "the run did not succeed: $(status '{.status.conditions[?(@.type=="Succeeded")].message}')"
+    exit 1
+fi

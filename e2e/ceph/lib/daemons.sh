@@ -76,8 +76,8 @@ EOF
 # [DIRECTORY]: the volumes; without a directory on the node the data goes with the pod. The path holds the fsid, so that
 # nothing that an earlier cluster left can be taken for this one's.
 volumes() {
-    local data='emptyDir: {}'
-    [[ -z ${1:-} ]] || data="hostPath: {path: $DATA/$NAMESPACE/$FSID/$1, type: DirectoryOrCreate}"
+    local source='emptyDir: {}'
+    [[ -z ${1:-} ]] || source="hostPath: {path: $DATA/$NAMESPACE/$FSID/$1, type: DirectoryOrCreate}"
     cat << EOF
       volumes:
         - name: ceph
@@ -86,7 +86,7 @@ volumes() {
               - configMap: {name: ceph-settings}
               - secret: {name: rook-ceph-admin-keyring}
         - name: data
-          $data
+          $source
 EOF
 }
 

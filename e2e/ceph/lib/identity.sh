@@ -75,6 +75,7 @@ identity_read() {
     MONITOR_ADDRESS=$(kube get service rook-ceph-mon-a --output 'jsonpath={.spec.clusterIP}')
     MONITOR_NODE=$(workers | tail -n 1)
     CEPH_VERSION=$(timeout 60 "$CLUSTER" docker run --rm --network none "$IMAGE" ceph-mon --version | awk '{ print $3 }')
+    # shellcheck disable=SC2034  # daemons.sh uses them
     readonly FSID MONITOR_ADDRESS MONITOR_NODE CEPH_VERSION
 }
 

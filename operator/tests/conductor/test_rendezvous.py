@@ -2,126 +2,27 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
-from pydantic import JsonValue
 
-from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE, Agent, Identity
+from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
-from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.state import TrialKey
-from plimsoll.cli.launch import free_port
-from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE, Listen, conduct
-from plimsoll.conductor.secret import make_secret, server_context, write_secret
-from plimsoll.conductor.sink import PLAN_FILE, FilesSink
-from plimsoll.conductor.timings import Timings
-from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.plan.document import Plan
+from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
+from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
-    Arm,
-    Prepare,
     Registration,
     ResultPost,
 )
 from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE
+from support.rendezvous import QUICK, PretendedWork, Setting, running
 from support.simulation import make_document, make_plan
-
-QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0)
-
-
-class PretendedWork:
-    """Prepares in no time and measures what `make_document` says."""
-
-    def __init__(self, client: int, *, broken: str = "") -> None:
-        self.client = client
-        self.broken = broken
-        self.started_at: list[int] = []
-
-    async def facts(self) -> dict[str, JsonValue]:
-        return {"kernel": "pretended"}
-
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
-        if self.broken:
-            raise PreparationError(self.broken)
-        progress(0, 2**30)
-        return 2**30
-
-    def arm(self, order: Arm) -> Armed:
-        nothing: Any = None
-        return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
-
-    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        self.started_at.append(time.time_ns())
-        await asyncio.sleep(0.1)
-        return make_document(self.client, armed.order.t0_nanoseconds)
-
-
-class Setting:
-    """One run's conductor and secret."""
-
-    def __init__(self, directory: Path, plan: Plan) -> None:
-        self.plan = plan
-        self.results = directory / "results"
-        self.results.mkdir()
-        (self.results / PLAN_FILE).write_text(plan.model_dump_json())
-        self.secret = directory / "secret"
-        write_secret(self.secret, make_secret())
-        self.port = free_port()
-        self.url = f"https://127.0.0.1:{self.port}"
-
-    async def conduct(self, epoch: str | None = None) -> int:
-        listen = Listen(
-            host="127.0.0.1",
-            port=self.port,
-            tls=server_context(self.secret),
-            token=(self.secret / TOKEN_FILE).read_text(),
-        )
-        sink = FilesSink(self.results)
-        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch)
-
-    async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
-        connection = Connection(self.url, secret or self.secret)
-        identity = Identity(client=client, attempt=0, node="here")
-        try:
-            return await Agent(
-                identity=identity,
-                connection=connection,
-                work=work or PretendedWork(client),
-                silence_seconds=QUICK.silence,
-            ).run()
-        finally:
-            await connection.close()
-
-
-@asynccontextmanager
-async def running(setting: Setting) -> AsyncIterator[Connection]:
-    """Run a conductor that waits for its agents, and give a connection to it."""
-    task = asyncio.create_task(setting.conduct("epoch"))
-    connection = Connection(setting.url, setting.secret)
-    try:
-        await until_up(connection)
-        yield connection
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        await connection.close()
-
-
-async def until_up(connection: Connection) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            with suppress(UnreachableError):
-                await connection.clock(1)
-                return
-            await asyncio.sleep(0.05)
 
 
 @pytest.fixture
@@ -260,20 +161,6 @@ async def test_a_failed_preparation_ends_the_run_with_the_agents_words(setting: 
     assert state.failure is not None
     assert code == EXIT_OF_FAILURE[state.failure.reason]
     assert "client 1 on here: the disk is made of cheese" in state.failure.message
-
-
-async def test_posting_a_document_twice_changes_nothing(setting: Setting) -> None:
-    async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        registered = await connection.register(registration)
-        post = ResultPost(
-            epoch=registered.epoch,
-            client=0,
-            instance="i",
-            trial=TrialKey(point="w-000", pass_number=0, attempt=0),
-            document=make_document(0, 0),
-        )
-        assert [await connection.post(post) for _ in range(2)] == [False, False]
 
 
 def test_the_secret_is_readable_by_its_owner_only(setting: Setting) -> None:

@@ -5,9 +5,10 @@ import pytest
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Stalls, Trial
 from plimsoll.api.run import Precondition, Prepare
-from plimsoll.conductor.phases import Arming, Gathering, Judge, Preparing, Running, Settling
+from plimsoll.conductor.phases import Arming, Gathering, Judge, Preparing, Recording, Running, Settling
 from plimsoll.conductor.roster import Client, RefusedError, choose
 from plimsoll.protocol import messages
+from plimsoll.protocol.messages import AgentState
 from support.simulation import SECOND, Simulation, make_document, make_plan
 
 
@@ -90,10 +91,10 @@ def test_what_the_clients_are_preparing_is_said() -> None:
     assert isinstance(order, messages.Prepare)
     assert order.precondition == precondition
     assert simulation.state.message == "prefilling: clients 0, 1, 2"
-    simulation.report_preparing(0, "overwriting at random, 35 of 600 s")
-    simulation.report_preparing(2, "overwriting at random, 34 of 600 s")
+    simulation.report(0, AgentState.PREPARING, "overwriting at random, 35 of 600 s")
+    simulation.report(2, AgentState.PREPARING, "overwriting at random, 34 of 600 s")
     assert simulation.state.message == "prefilling: client 1; overwriting at random, 35 of 600 s: clients 0, 2"
-    simulation.report_preparing(1, "overwriting at random, 1 of 600 s")
+    simulation.report(1, AgentState.PREPARING, "overwriting at random, 1 of 600 s")
     assert simulation.state.message == "overwriting at random, 35 of 600 s: clients 0, 1, 2"
 
 
@@ -208,6 +209,42 @@ def test_the_total_deadline_ends_the_run_also_when_it_was_interrupted_in_between
     state = simulation.state
     assert state.failure is not None
     assert state.failure.reason is FailureReason.DEADLINE_EXCEEDED
+
+
+def test_a_run_that_is_measured_is_complete_however_late_its_last_trial_was_stored() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1, clients=1))
+    until(simulation, Recording)
+    simulation.pass_time(simulation.plan.timeouts.total_seconds)
+    simulation.session.stop()
+    simulation.settle()
+    assert (simulation.phase, simulation.state.failure) == (RunPhase.COMPLETE, None)
+    assert simulation.state.trials_done == simulation.state.trials_total
+
+
+def test_a_new_conductor_that_finds_everything_measured_is_complete_although_time_is_over() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    simulation.settle()
+    simulation.publish()
+    simulation.pass_time(1)
+    assert simulation.stored_state is not None
+    late = float(simulation.plan.timeouts.total_seconds)
+    simulation.stored_state = simulation.stored_state.model_copy(update={"elapsed_seconds": late})
+    simulation.crash()
+    simulation.settle()
+    assert (simulation.phase, simulation.state.failure) == (RunPhase.COMPLETE, None)
+
+
+def test_a_client_whose_document_is_refused_ends_the_attempt_with_its_words() -> None:
+    simulation = Simulation(make_plan(points=1, repetitions=1))
+    until(simulation, Running)
+    for agent in simulation.agents:
+        simulation.poll(agent)
+    simulation.report(1, AgentState.FAILED, "its result was refused (TooLarge): 20 MiB")
+    simulation.work()
+    (trial,) = trials(simulation)
+    assert trial.abort is not None
+    assert trial.abort.reason is AbortReason.RESULT_REFUSED
+    assert trial.abort.message == "client 1 on node-1: its result was refused (TooLarge): 20 MiB"
 
 
 def test_a_tool_that_never_ends_is_aborted_and_named() -> None:

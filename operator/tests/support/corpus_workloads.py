@@ -69,7 +69,7 @@ _LOW_RATES: tuple[dict[str, Any], ...] = (
     {"pattern": "randrw", "readPercent": 99, "rateIops": 99},
     {"pattern": "readwrite", "readPercent": 1, "rateIops": 99},
     {"pattern": "readwrite", "readPercent": 30, "jobs": 2, "rateIops": 6},
-    {"pattern": "readwrite", "readPercent": 0, "jobs": 2, "rateIops": 1},
+    {"pattern": "readwrite", "readPercent": 1, "jobs": 2, "rateIops": 199},
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
@@ -77,7 +77,7 @@ _FIO = [
     *bounds(f"{FIO}.jobs", 1, 64),
     *(
         manifest
-        for path, low, high in (("readPercent", 0, 100), ("fsyncEvery", 0, 2**31 - 1), ("rateIops", 1, 2**31 - 1))
+        for path, low, high in (("readPercent", 1, 99), ("fsyncEvery", 0, 2**31 - 1), ("rateIops", 1, 2**31 - 1))
         for manifest in bounds(f"{FIO}.{path}", low, high)
     ),
     *flag(f"{FIO}.directIo"),

@@ -6,7 +6,7 @@ too, `patch_status` above all, or `put` for objects that come with a status, suc
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,7 +94,6 @@ class FakeKube:
         self._now = now
         self._version = 0
         self._objects: dict[Key, Document] = {}
-        self._applied: dict[Key, Document] = {}
         for namespace in namespaces:
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
 
@@ -122,19 +121,6 @@ class FakeKube:
             return False
         self._insert(key, obj)
         return True
-
-    async def apply(self, obj: Object) -> Object:
-        key = await self._request("apply", Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
-        intent = self._without_status(key.kind, obj)
-        if key not in self._objects:
-            self._insert(key, obj)
-        else:
-            new = deepcopy(self._objects[key])
-            _prune(new, self._applied.get(key, {}), intent)
-            _merge(new, intent)
-            self._replace(key, new)
-        self._applied[key] = intent
-        return deepcopy(self._objects[key])
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         key = await self._request("patch", kind, namespace, name)
@@ -283,7 +269,6 @@ class FakeKube:
     def _remove(self, key: Key) -> None:
         """Take an object away, collect those that only it owned, and let those go that waited for it."""
         obj = self._objects.pop(key)
-        self._applied.pop(key, None)
         for dependant in self._dependants(obj["metadata"]["uid"]):
             if dependant in self._objects and not self._has_owner(self._objects[dependant]):
                 self._delete(dependant, foreground=False)
@@ -354,16 +339,3 @@ def _merge(target: Document, patch: Mapping[str, Any]) -> None:
             _merge(target[field], value)
         else:
             target[field] = deepcopy(value)
-
-
-def _prune(target: Document, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Remove what an earlier apply named and this one does not."""
-    for field, value in _common(before, target):
-        if field not in now:
-            del target[field]
-        elif isinstance(value, Mapping) and isinstance(now[field], Mapping) and isinstance(target[field], dict):
-            _prune(target[field], value, now[field])
-
-
-def _common(before: Mapping[str, Any], target: Document) -> Iterator[tuple[str, Any]]:
-    return ((field, value) for field, value in before.items() if field in target)

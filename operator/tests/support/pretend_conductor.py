@@ -226,6 +226,7 @@ class _Desk:
             findings=() if verdict is Verdict.VALID else (finding,),
             window=numbers.window,
             operations=numbers.operations,
+            hosts=numbers.hosts,
             slowest=numbers.slowest,
         )
 

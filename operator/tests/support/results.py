@@ -17,6 +17,7 @@ from plimsoll.api.result import (
     ClientSummary,
     Finding,
     Fingerprint,
+    Hosts,
     HostSummary,
     Latency,
     OperationResult,
@@ -26,6 +27,7 @@ from plimsoll.api.result import (
     ResultSpec,
     ResultStatus,
     Series,
+    Spread,
     Stalls,
     Statistic,
     Steadiness,
@@ -67,6 +69,7 @@ _LATENCY = Latency(
     histogram="fio-plat-6-29:" + "A" * 100,
 )
 _STEADINESS = Steadiness(attained=False, rounds=(1e9 / 3,) * 5, range_ratio=0.25, slope_ratio=0.0)
+_SPREAD = Spread(min=0.25, median=1e9 / 3, max=1e12)
 _HOST = HostSummary(
     cpu=1.5,
     cpu_limit=2.0,
@@ -92,7 +95,15 @@ _TRIAL = Trial(
     abort=Abort(reason=AbortReason.LATE_CLIENT, message="m"),
     verdict=Verdict.SUSPECT,
     findings=(_FINDING,),
-    window=Window(start_nanoseconds=1, end_nanoseconds=-1, seconds=1e-9, spread_seconds=0.0, overlap=0.97),
+    window=Window(
+        start_nanoseconds=1,
+        end_nanoseconds=-1,
+        last_end_nanoseconds=2,
+        seconds=1e-9,
+        whole_seconds=1e-9,
+        spread_seconds=0.0,
+        overlap=0.97,
+    ),
     stalls=Stalls(seconds=0.0, worst_client_seconds=2.0, worst_client=999),
     operations=tuple(
         OperationResult(
@@ -104,10 +115,20 @@ _TRIAL = Trial(
             sum_of_rates=_RATES,
             bias=-0.01,
             latency=_LATENCY,
-            series=Series(interval_seconds=1, iops=(0, 2**53) * 60, bytes_per_second=(0, 2**62) * 60),
+            series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
             steady_state=SteadyState(round_seconds=12.0, rate=_STEADINESS, p99=_STEADINESS),
         )
         for operation in Operation
+    ),
+    hosts=Hosts(
+        clients=500,
+        cpu=_SPREAD,
+        throttled_seconds=_SPREAD,
+        node_cpu_busy=_SPREAD,
+        memory_bytes=_SPREAD,
+        received_bytes_per_second=_SPREAD,
+        sent_bytes_per_second=_SPREAD,
+        device_busy=_SPREAD,
     ),
     slowest=tuple(
         ClientSummary(
@@ -194,6 +215,7 @@ RUN_STATUS = BenchmarkRunStatus(
     start_time=NOW,
     completion_time=NOW,
     estimated_completion_time=NOW,
+    plan_sha256="0123456789abcdef" * 4,
     points=Points(total=512, completed=7, invalid=1),
     headline=tuple(
         Headline(

@@ -260,15 +260,15 @@ class Simulation:
         self.session.advance(self.moment)
         return kept
 
-    def report_preparing(self, client: int, message: str) -> None:
-        """Have a client say what it is at, while it prepares."""
+    def report(self, client: int, state: AgentState, message: str) -> None:
+        """Have a client say how it is with its order."""
         known = self.session.roster.get([client])[0]
         report = messages.Report(
             epoch=self.session.epoch,
             client=client,
             instance=known.instance,
             sequence=known.sequence,
-            state=AgentState.PREPARING,
+            state=state,
             message=message,
         )
         self.session.report(report, self.moment)

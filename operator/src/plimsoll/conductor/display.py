@@ -7,6 +7,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus, Statistic
 from plimsoll.api.status import ResultDisplay
 from plimsoll.measure.checking.reasons import reasons_of
+from plimsoll.measure.rates import rate_text
 
 _MAX_CHARACTERS = 64
 _MEBIBYTE = 2**20
@@ -48,10 +49,9 @@ def _joined(operations: Iterable[OperationSummary], text: Callable[[OperationSum
 
 
 def _rate(statistic: Statistic) -> str:
-    mean = f"{statistic.mean:,.0f}"
     if statistic.low is None or statistic.high is None:
-        return mean
-    return f"{mean} ± {(statistic.high - statistic.low) / 2:,.0f}"
+        return rate_text(statistic.mean)
+    return rate_text(statistic.mean, (statistic.high - statistic.low) / 2)
 
 
 def _p99(operation: OperationSummary) -> str:

@@ -1,11 +1,12 @@
 """A session in words: the environment of its results, who is missing and why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Client, Roster
+from plimsoll.protocol.messages import AgentState
 
 _SHOWN_CLIENTS = 12
 _SHOWN_NODES = 64
@@ -23,6 +24,12 @@ def names(clients: Sequence[int]) -> str:
     shown = ", ".join(map(str, clients[:_SHOWN_CLIENTS]))
     more = f" and {len(clients) - _SHOWN_CLIENTS} more" if len(clients) > _SHOWN_CLIENTS else ""
     return f"client{'s' if len(clients) > 1 else ''} {shown}{more}"
+
+
+def failures(clients: Iterable[Client]) -> str:
+    """Return who of them could not do as ordered, each in its own words; empty if all could."""
+    failed = [client for client in clients if client.is_in(AgentState.FAILED)]
+    return "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
 
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:

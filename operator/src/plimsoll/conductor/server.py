@@ -34,7 +34,13 @@ _STATUS_OF_REFUSAL = {
     "UnknownClient": 404,
     "Superseded": 410,
     "StaleEpoch": 409,
+    "TooLarge": 413,
 }
+
+_DOCUMENTS_AT_ONCE = 4
+"""All clients post at the same moment; what is not read yet waits with them and takes no memory here."""
+
+_BODY_SECONDS = 10.0
 
 
 def moment() -> Moment:
@@ -52,6 +58,7 @@ class Rendezvous:
         self._on_input = on_input
         self._changed: dict[int, asyncio.Event] = {}
         self._sequences: dict[int, tuple[str, int]] = {}
+        self._reading = asyncio.Semaphore(_DOCUMENTS_AT_ONCE)
 
     def application(self) -> web.Application:
         """Return the routes."""
@@ -83,6 +90,11 @@ class Rendezvous:
             return await handler(request)
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
+        except web.HTTPRequestEntityTooLarge:
+            limit = MAX_DOCUMENT_BYTES // 2**20
+            return _refusal(
+                "TooLarge", f"{request.path}: the body is larger than {limit} MiB; runtimeSeconds is too long"
+            )
         except ValidationError as error:
             return _refusal("BadRequest", str(error.errors(include_url=False, include_input=False)[:3]))
 
@@ -134,13 +146,23 @@ class Rendezvous:
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:
-        post = ResultPost.model_validate_json(await request.read())
+        async with self._reading:
+            post = ResultPost.model_validate_json(await _body_in_time(request))
         kept = self._session.post(post, moment())
         self._on_input()
         return _answer(Acknowledged(kept=kept))
 
     def _event(self, client: Client) -> asyncio.Event:
         return self._changed.setdefault(client.number, asyncio.Event())
+
+
+async def _body_in_time(request: web.Request) -> bytes:
+    """Read a body, but not from somebody who has died while sending it: others wait for their turn."""
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await request.read()
+    except TimeoutError as error:
+        raise web.HTTPServiceUnavailable(text=f"the body did not arrive within {_BODY_SECONDS:g} s") from error
 
 
 def _answer(model: Model) -> web.Response:

@@ -145,6 +145,7 @@ class Session:
             window=numbers.window,
             stalls=numbers.stalls,
             operations=numbers.operations,
+            hosts=numbers.hosts,
             slowest=numbers.slowest,
             warnings=numbers.warnings,
         )
@@ -181,7 +182,7 @@ class Session:
         """Make one transition; false if there is none to make."""
         match self.phase:
             case Gathering():
-                return self._end_if_wanted(moment) or self._leave_gathering(self.phase, moment)
+                return self._leave_gathering(self.phase, moment)
             case Preparing():
                 return self._end_if_wanted(moment) or self._leave_preparing(self.phase, moment)
             case Settling():
@@ -192,6 +193,7 @@ class Session:
                 return (
                     self._judge_if_complete(self.phase.attempt)
                     or self._abort_if_wanted(self.phase.attempt, moment)
+                    or self._abort_if_undeliverable(self.phase.attempt, moment)
                     or self._abort_if_late(self.phase.attempt, moment)
                 )
             case _:
@@ -200,7 +202,10 @@ class Session:
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
         if key is None:
+            # However late it is, and whoever asks to stop: everything is measured.
             return self._end(RunPhase.COMPLETE, None, moment)
+        if self._end_if_wanted(moment):
+            return True
         missing = self.roster.missing(moment.seconds)
         if missing or not all(client.is_quiet for client in self.roster):
             return self._fail_unready(phase.deadline, missing, moment)
@@ -214,9 +219,8 @@ class Session:
 
     def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
         """Have everybody prefill, also a process that took another's place meanwhile."""
-        failed = [client for client in self.roster if client.is_in(AgentState.FAILED)]
-        if failed:
-            message = "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
+        message = reporting.failures(self.roster)
+        if message:
             return self._end(RunPhase.FAILED, Failure(reason=FailureReason.PREPARATION_FAILED, message=message), moment)
         unprepared = self._unprepared()
         for client in unprepared:
@@ -253,10 +257,9 @@ class Session:
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
         clients = self.roster.get(attempt.clients)
-        failed = [client for client in clients if client.is_in(AgentState.FAILED)]
-        if failed:
-            words = "; ".join(f"client {client.number}: {client.message}" for client in failed)
-            return self._abort(attempt, AbortReason.CLIENT_NOT_ARMED, words, moment)
+        failures = reporting.failures(clients)
+        if failures:
+            return self._abort(attempt, AbortReason.CLIENT_NOT_ARMED, failures, moment)
         too_late = moment.wall >= attempt.t0 - int(self.timings.go_margin * _SECOND)
         unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
         if unarmed and not too_late:
@@ -284,6 +287,11 @@ class Session:
         self.phase = Judging(attempt=attempt)
         self._effects.append(Judge(facts=facts, documents=attempt.documents))
         return True
+
+    def _abort_if_undeliverable(self, attempt: Attempt, moment: Moment) -> bool:
+        """Abort an attempt of which a client says that its document was refused: it has no other."""
+        failures = reporting.failures(self.roster.get(attempt.clients))
+        return bool(failures) and self._abort(attempt, AbortReason.RESULT_REFUSED, failures, moment)
 
     def _abort_if_late(self, attempt: Attempt, moment: Moment) -> bool:
         waiting = [client for client in self.roster.get(attempt.clients) if client.number not in attempt.documents]

@@ -14,8 +14,8 @@ PROTOCOL_VERSION = 1
 SERVER_NAME = "conductor.plimsoll.dev"
 """The name in the conductor's certificate: agents verify it whatever address they connect to."""
 
-MAX_DOCUMENT_BYTES = 4 * 2**20
-"""A larger post is refused: no honest client document comes near it."""
+MAX_DOCUMENT_BYTES = 16 * 2**20
+"""A larger post is refused. Three operations over a day, the most that there is, make about 9 MiB."""
 
 
 class AgentState(StrEnum):
@@ -158,5 +158,5 @@ class Acknowledged(Model):
 class Refusal(Model):
     """Why a request was refused, for people; the code is for the agent."""
 
-    code: Literal["BadToken", "BadProtocol", "BadRequest", "UnknownClient", "Superseded", "StaleEpoch"]
+    code: Literal["BadToken", "BadProtocol", "BadRequest", "UnknownClient", "Superseded", "StaleEpoch", "TooLarge"]
     message: str

@@ -1,0 +1,187 @@
+"""How documents come from agents to their conductor, and what becomes of those that do not."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.connection import Connection, RefusedError
+from plimsoll.agent.worker import Armed
+from plimsoll.api.names import AbortReason, Operation
+from plimsoll.api.state import TrialKey
+from plimsoll.conductor import server
+from plimsoll.conductor.conduct import EXIT_COMPLETE
+from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.sample import Cells, ClientDocument, Clock
+from plimsoll.protocol.messages import (
+    PROTOCOL_VERSION,
+    SERVER_NAME,
+    Registration,
+    ResultPost,
+)
+from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
+from support.rendezvous import QUICK, PretendedWork, Setting, running, short_plan
+from support.simulation import make_document, make_plan
+
+A_DAY = 24 * 3600
+"""The longest runtime of a trial; seconds."""
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path, make_plan(points=2, clients=3, repetitions=2))
+
+
+class ForeignWork(PretendedWork):
+    """Sends the document of another client, which no conductor takes."""
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        return (await super().measure(armed, clock)).model_copy(update={"client": self.client + 1})
+
+
+class SteppedWork(PretendedWork):
+    """Has compared clocks with that outcome before it measured."""
+
+    def __init__(self, client: int, before: Clock | None) -> None:
+        super().__init__(client)
+        self.before = before
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        return (await super().measure(armed, clock)).model_copy(update={"clock": self.before})
+
+
+class SteppedConnection(Connection):
+    """Finds another difference of the clocks once something was measured; keeps what was posted."""
+
+    def __init__(self, setting: "Setting", work: PretendedWork, after: Clock) -> None:
+        super().__init__(setting.url, setting.secret)
+        self.work = work
+        self.after = after
+        self.posted: ResultPost | None = None
+
+    async def clock(self, probes: int) -> Clock:
+        return self.after if self.work.started_at else await super().clock(probes)
+
+    async def post(self, post: ResultPost) -> bool:
+        self.posted = post
+        return await super().post(post)
+
+
+def large_post(epoch: str, *, seconds: int) -> ResultPost:
+    """Return the post of a client that read, wrote and synced for that long."""
+    rates = tuple(100_000 + (second * 0.6180339887498949) % 1 for second in range(seconds))
+    document = make_document(0, 0)
+    assert document.measurement is not None
+    (read,) = document.measurement.operations
+    cells = Cells(width_nanoseconds=10**9, ios=rates, bytes=tuple(4096 * rate for rate in rates))
+    operations = [read.model_copy(update={"operation": operation, "cells": cells}) for operation in Operation][:3]
+    measurement = document.measurement.model_copy(update={"operations": tuple(operations)})
+    return ResultPost(
+        epoch=epoch,
+        client=0,
+        instance="i",
+        trial=TrialKey(point="w-000", pass_number=0, attempt=0),
+        document=document.model_copy(update={"measurement": measurement}),
+    )
+
+
+async def test_the_largest_document_there_is_arrives(setting: Setting) -> None:
+    """Three operations, second by second over the longest runtime, in numbers with as many digits as there are."""
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        registered = await connection.register(registration)
+        post = large_post(registered.epoch, seconds=A_DAY)
+        assert len(post.model_dump_json()) > 8 * 2**20
+        assert await connection.post(post) is False
+
+
+async def test_a_document_that_is_too_large_is_refused_for_good(setting: Setting) -> None:
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        registered = await connection.register(registration)
+        with pytest.raises(RefusedError, match="larger than 16 MiB") as caught:
+            await connection.post(large_post(registered.epoch, seconds=2 * A_DAY))
+        assert caught.value.code == "TooLarge"
+
+
+async def test_a_request_that_the_conductor_cannot_even_read_is_not_sent_again(setting: Setting) -> None:
+    """What refuses it is its web server, which knows nothing of the protocol's refusals."""
+    async with running(setting) as connection:
+        with pytest.raises(RefusedError, match="/v1/orders answered with status 400"):
+            await connection.orders(client=0, instance="x" * 2**15, epoch="epoch", after=-1, hold=1)
+
+
+async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
+    token = (setting.secret / TOKEN_FILE).read_text()
+    head = f"POST /v1/results HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {token}\r\nContent-Length: 9\r\n\r\n{{"
+    context = ssl.create_default_context(cafile=str(setting.secret / CERTIFICATE_FILE))
+    async with running(setting) as connection:
+        registered = await connection.register(
+            Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        )
+        dead = [
+            await asyncio.open_connection("127.0.0.1", setting.port, ssl=context, server_hostname=SERVER_NAME)
+            for _ in range(8)
+        ]
+        for _, writer in dead:
+            writer.write(head.encode())
+        async with asyncio.timeout(5):
+            assert await connection.post(large_post(registered.epoch, seconds=10)) is False
+            assert b" 503 " in await dead[0][0].readline()
+        for _, writer in dead:
+            writer.close()
+
+
+async def test_an_attempt_whose_document_is_refused_is_aborted_and_says_why(tmp_path: Path) -> None:
+    setting = Setting(tmp_path, short_plan())
+    code, left = await asyncio.gather(setting.conduct(), setting.agent(0, work=ForeignWork(0)))
+    assert (code, left) == (EXIT_COMPLETE, 0)
+    recorded, _ = await FilesSink(setting.results).load()
+    aborts = [trial.abort for trial in recorded["w-000"]]
+    assert [abort.reason for abort in aborts if abort] == [AbortReason.RESULT_REFUSED] * 3
+    assert aborts[0] is not None
+    assert "client 0 on here: its result was refused (BadRequest): document.client is 1" in aborts[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (Clock(offset=0.0, error=0.0001), Clock(offset=0.08, error=0.0001), 0.08),
+        (Clock(offset=0.08, error=0.0001), Clock(offset=0.0, error=0.0001), 0.08),
+        (Clock(offset=0.0, error=0.0001), Clock(offset=0.02, error=0.03), 0.0),
+        (None, Clock(offset=0.01, error=0.0001), 0.01),
+    ],
+)
+async def test_clocks_are_compared_again_after_the_trial(
+    tmp_path: Path, before: Clock | None, after: Clock, kept: float
+) -> None:
+    setting = Setting(tmp_path, short_plan())
+    work = SteppedWork(0, before)
+    connection = SteppedConnection(setting, work, after)
+    identity = Identity(client=0, attempt=0, node="here")
+    agent = Agent(identity=identity, connection=connection, work=work, silence_seconds=QUICK.silence)
+    code, left = await asyncio.gather(setting.conduct(), agent.run())
+    assert (code, left) == (EXIT_COMPLETE, 0)
+    await connection.close()
+    assert connection.posted is not None
+    assert connection.posted.document.clock is not None
+    assert connection.posted.document.clock.offset == kept
+
+
+async def test_posting_a_document_twice_changes_nothing(setting: Setting) -> None:
+    async with running(setting) as connection:
+        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+        registered = await connection.register(registration)
+        post = ResultPost(
+            epoch=registered.epoch,
+            client=0,
+            instance="i",
+            trial=TrialKey(point="w-000", pass_number=0, attempt=0),
+            document=make_document(0, 0),
+        )
+        assert [await connection.post(post) for _ in range(2)] == [False, False]

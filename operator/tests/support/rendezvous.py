@@ -1,0 +1,123 @@
+"""One run's conductor and agents over real TLS, with work that takes no time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.api.run import Prepare as Preparation
+from plimsoll.cli.launch import free_port
+from plimsoll.conductor.conduct import Listen, conduct
+from plimsoll.conductor.secret import make_secret, server_context, write_secret
+from plimsoll.conductor.sink import PLAN_FILE, FilesSink
+from plimsoll.conductor.timings import Timings
+from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.plan.document import Plan
+from plimsoll.protocol.messages import (
+    Arm,
+    Prepare,
+)
+from plimsoll.protocol.secret import TOKEN_FILE
+from support.simulation import make_document, make_plan
+
+QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0)
+
+
+class PretendedWork:
+    """Prepares in no time and measures what `make_document` says."""
+
+    def __init__(self, client: int, *, broken: str = "") -> None:
+        self.client = client
+        self.broken = broken
+        self.started_at: list[int] = []
+
+    async def facts(self) -> dict[str, JsonValue]:
+        return {"kernel": "pretended"}
+
+    async def prepare(self, order: Prepare, progress: Progress) -> int:
+        if self.broken:
+            raise PreparationError(self.broken)
+        progress(0, 2**30)
+        return 2**30
+
+    def arm(self, order: Arm) -> Armed:
+        nothing: Any = None
+        return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
+
+    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
+        self.started_at.append(time.time_ns())
+        await asyncio.sleep(0.1)
+        return make_document(self.client, armed.order.t0_nanoseconds)
+
+
+class Setting:
+    """One run's conductor and secret."""
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        self.plan = plan
+        self.results = directory / "results"
+        self.results.mkdir()
+        (self.results / PLAN_FILE).write_text(plan.model_dump_json())
+        self.secret = directory / "secret"
+        write_secret(self.secret, make_secret())
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+
+    async def conduct(self, epoch: str | None = None) -> int:
+        listen = Listen(
+            host="127.0.0.1",
+            port=self.port,
+            tls=server_context(self.secret),
+            token=(self.secret / TOKEN_FILE).read_text(),
+        )
+        sink = FilesSink(self.results)
+        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch)
+
+    async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
+        connection = Connection(self.url, secret or self.secret)
+        identity = Identity(client=client, attempt=0, node="here")
+        try:
+            return await Agent(
+                identity=identity,
+                connection=connection,
+                work=work or PretendedWork(client),
+                silence_seconds=QUICK.silence,
+            ).run()
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def running(setting: Setting) -> AsyncIterator[Connection]:
+    """Run a conductor that waits for its agents, and give a connection to it."""
+    task = asyncio.create_task(setting.conduct("epoch"))
+    connection = Connection(setting.url, setting.secret)
+    try:
+        await until_up(connection)
+        yield connection
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await connection.close()
+
+
+async def until_up(connection: Connection) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            with suppress(UnreachableError):
+                await connection.clock(1)
+                return
+            await asyncio.sleep(0.05)
+
+
+def short_plan() -> Plan:
+    """Return a plan of one trial of one client, and no settling."""
+    return make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Preparation(settle_seconds=0)})
