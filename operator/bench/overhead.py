@@ -43,9 +43,8 @@ class _Case:
 _CASES = (
     _Case(name="direct, depth 16", fio={"ioDepth": [16]}, rounds=1, pairs=8, runtime_seconds=8),
     _Case(name="direct, depth 1", fio={"ioDepth": [1]}, rounds=1, pairs=6, runtime_seconds=8),
-    # Nothing but the processor is measured here: what Plimsoll takes of it shows undiluted by a disk and its noise.
     _Case(
-        name="page cache",
+        name="buffered, depth 1",
         fio={"ioDepth": [1], "engine": "psync", "directIo": False},
         rounds=2,
         pairs=10,
