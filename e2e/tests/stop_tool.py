@@ -1,4 +1,7 @@
-"""Stops each measuring fio of this pod some time after it appears, for a while. Runs inside a client's pod."""
+"""Stops each measuring fio of this pod some time after it appears, for a while. Runs inside a client's pod.
+
+Its pauses are the fault itself: how long after its start a tool stops, and for how long. No test waits for them.
+"""
 
 import os
 import signal

@@ -28,6 +28,7 @@ wait_until() {
     local limit=$1 what=$2 why=$3 deadline=$((SECONDS + $1)) reason='' last=''
     shift 3
     until "$@" > /dev/null 2>&1; do
+        # What cannot say why it waits has said something too, and must not end the wait.
         reason=$("$why" 2>&1 | paste -sd ' ' || true)
         ((SECONDS < deadline)) || die "waited $limit s in vain for $what; ${reason:-no reason is known}"
         [[ $reason == "$last" ]] || say "waiting for $what: $reason"
