@@ -35,6 +35,15 @@ blocks_drop() {
     done
 }
 
+# Detach what a node that stood still could not be asked for any more: its files went with its container.
+blocks_sweep() {
+    local device file
+    ((EUID == 0)) || return 0
+    while read -r device file; do
+        [[ $file != */block-"$NAME"-* || $file != *"(deleted)" ]] || losetup --detach "$device"
+    done < <(losetup --list --noheadings --raw --output NAME,BACK-FILE)
+}
+
 # Make the volumes whose claims are gone usable again.
 blocks_recycle() {
     local node name phase count=0

@@ -10,7 +10,10 @@ daemon_is_own() { [[ ${DOCKER_HOST:-} == "$OWN_SOCKET" ]]; }
 
 own_daemon_pid() {
     local pid
-    pid=$(cat "$RUN/docker.pid" 2> /dev/null) && [[ $(cat "/proc/$pid/comm" 2> /dev/null) == dockerd ]] && printf '%s\n' "$pid"
+    # After a crash the number may be another process's.
+    pid=$(cat "$RUN/docker.pid" 2> /dev/null) &&
+        [[ $(tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline") == *" --pidfile $RUN/docker.pid "* ]] &&
+        printf '%s\n' "$pid"
 }
 
 # Point DOCKER_HOST at the daemon that an earlier command settled on. Fails if there is none.
@@ -38,7 +41,8 @@ daemon_start() {
     local runtime=()
     need_root "start a Docker daemon, and none answers at ${DOCKER_HOST:-the default address}"
     need dockerd:docker.io iptables:iptables
-    [[ -z $(own_daemon_pid) ]] || die "the Docker daemon of an earlier run, process $(own_daemon_pid), does not answer: run 'cluster down'"
+    # One that does not answer is of no use to anybody.
+    daemon_kill
     ((${#RUN} < 80)) || die "PLIMSOLL_CACHE is too long a path for the daemon's sockets: $CACHE"
     mkdir -p "$RUN"
     # Without these, Docker closes the machine's forwarding for everyone else when it opens it, and Docker before 25

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # The kind cluster.
 
+readonly CLUSTER_BACK_SECONDS=60
+
 cluster_kubectl() { timeout 60 "$(kubectl_path)" --kubeconfig "$KUBECONFIG_FILE" "$@" 9>&-; }
 kubectl_path() { if [[ -x $PROGRAMS/kubectl ]]; then echo "$PROGRAMS/kubectl"; else echo "$RUN/kubectl"; fi; }
 
@@ -10,9 +12,10 @@ workers() { node_list --filter label=io.x-k8s.kind.role=worker --format '{{.Name
 control_plane_id() { node_list --all --no-trunc --filter label=io.x-k8s.kind.role=control-plane --format '{{.ID}}'; }
 cluster_exists() { [[ -n $(node_list --all --quiet) ]]; }
 
-# A cluster of this name is ours if we created it, or were about to.
+# A cluster of this name is ours if we created it, or were about to; in our own daemon there is no other.
 cluster_is_ours() {
     local owner
+    ! daemon_is_own || return 0
     owner=$(cat "$RUN/cluster" 2> /dev/null) && [[ $owner == creating || $owner == "$(control_plane_id)" ]]
 }
 
@@ -22,6 +25,16 @@ refuse_foreign() {
 }
 
 cluster_answers() { cluster_kubectl get --raw /readyz --request-timeout 5s > /dev/null 2>&1; }
+
+# What a machine that went down, or a daemon that died, left of a cluster: nodes that stand still, or start again.
+cluster_comes_back() {
+    local begin=$SECONDS
+    [[ -f $KUBECONFIG_FILE && -n $(node_list --quiet --filter label=io.x-k8s.kind.role=control-plane) ]] || return 1
+    until cluster_answers; do
+        ((SECONDS - begin < CLUSTER_BACK_SECONDS)) || return 1
+        sleep 1
+    done
+}
 
 cluster_create() {
     node_image_ensure
@@ -66,5 +79,6 @@ cluster_delete() {
         blocks_drop
         # As kind does it, but kind may not be there any more.
         node_list --all --quiet | xargs docker rm --force --volumes >> "$LOG"
+        blocks_sweep
     fi
 }
