@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
-from plimsoll.api.run import Gates, Precondition, Prepare, Volume
+from plimsoll.api.run import Gates, Precondition, Prepare
+from plimsoll.api.storage import Volume
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
 from support.simulation import make_plan
 

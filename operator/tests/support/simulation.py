@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from plimsoll.api.names import LatencyKind, Operation, RunPhase
 from plimsoll.api.result import Trial
-from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
+from plimsoll.api.run import Gates, Prepare, Timeouts
 from plimsoll.api.state import RunState, TrialKey
+from plimsoll.api.storage import Volume
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Effect, Ended, Judge, Record
 from plimsoll.conductor.publication import run_state

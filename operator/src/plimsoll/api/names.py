@@ -60,6 +60,7 @@ class AbortReason(StrEnum):
     """Why an attempt produced no numbers."""
 
     CLIENT_LOST = "ClientLost"
+    CLIENT_NOT_STAGED = "ClientNotStaged"
     CLIENT_NOT_ARMED = "ClientNotArmed"
     LATE_CLIENT = "LateClient"
     TOOL_OVERRAN = "ToolOverran"
@@ -74,6 +75,7 @@ class FailureReason(StrEnum):
 
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
+    CLUSTER_NOT_READY = "ClusterNotReady"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 

@@ -14,6 +14,7 @@ from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, RUN_KIND
 from plimsoll.api.quantity import Size
+from plimsoll.api.storage import DnsLabel, SecretReference, Storage
 from plimsoll.api.wording import shown
 
 MAX_CLIENTS = 1000
@@ -22,15 +23,14 @@ MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
-_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 _GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
-DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 Percent = Annotated[Integer, Field(ge=1, le=100)]
+HealthCheck = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
 
 
-def _unique(values: tuple[int, ...]) -> tuple[int, ...]:
+def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     problems = [
         Problem(field=f"[{number}]", value=str(value), remedy="stands in the list before; every value must occur once")
         for number, value in enumerate(values)
@@ -57,101 +57,6 @@ class ObjectMeta(Model):
         if isinstance(document, dict) and "name" not in document and "generateName" in document:
             raise SpecError([Problem(field="generateName", remedy="is not supported; write metadata.name instead")])
         return document
-
-
-class NamespacedName(Model):
-    """A reference to an object in a namespace."""
-
-    namespace: DnsLabel
-    name: DnsLabel
-
-
-class Replicated(Model):
-    """A replicated pool."""
-
-    size: Annotated[Integer, Field(ge=1, le=10)]
-
-
-class ErasureCoded(Model):
-    """An erasure-coded pool of k data and m coding chunks."""
-
-    data_chunks: Annotated[Integer, Field(ge=2, le=32)]
-    coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
-
-
-class Pool(Model):
-    """The Ceph pool that is made for a run."""
-
-    replicated: Replicated | None = None
-    erasure_coded: ErasureCoded | None = None
-    failure_domain: DnsLabel = "host"
-    device_class: DnsLabel | None = None
-    placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
-
-    @model_validator(mode="after")
-    def _one_layout(self) -> Self:
-        if (self.replicated is None) == (self.erasure_coded is None):
-            message = "needs exactly one of replicated and erasureCoded"
-            raise ValueError(message)
-        return self
-
-
-class RookStorage(Model):
-    """Pool and StorageClass made for this run in a Rook-Ceph cluster, and removed afterwards."""
-
-    cluster: NamespacedName
-    pool: Pool
-
-
-class SecretReference(Model):
-    """A Secret in the namespace of the run."""
-
-    name: DnsLabel
-
-
-class ExistingPool(Model):
-    """A pool that is there already."""
-
-    name: Annotated[str, Field(min_length=1, max_length=128)]
-
-
-class CephStorage(Model):
-    """Any Ceph cluster, without Rook."""
-
-    monitors: Annotated[tuple[str, ...], Field(min_length=1, max_length=15)]
-    user: Annotated[str, Field(min_length=1, max_length=128)]
-    keyring_secret: SecretReference
-    pool: ExistingPool
-
-
-class StorageClassStorage(Model):
-    """Any StorageClass: NFS, iSCSI, local, cloud."""
-
-    name: Annotated[str, Field(min_length=1, max_length=253)]
-
-
-class Volume(Model):
-    """The volume that each client gets."""
-
-    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
-    mode: Literal["Block", "Filesystem"] = "Block"
-    access: Literal["PVC", "LibRBD"] = "PVC"
-
-
-class Storage(Model):
-    """Where the volumes come from: exactly one of `rook`, `ceph` and `storageClass`."""
-
-    rook: RookStorage | None = None
-    ceph: CephStorage | None = None
-    storage_class: StorageClassStorage | None = None
-    volume: Volume
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if sum(source is not None for source in (self.rook, self.ceph, self.storage_class)) != 1:
-            message = "needs exactly one of rook, ceph and storageClass"
-            raise ValueError(message)
-        return self
 
 
 class Clients(Model):
@@ -253,9 +158,15 @@ class Prepare(Model):
 
 
 class Gates(Model):
-    """Conditions on the cluster that must hold before, during and after a trial."""
+    """Conditions on the cluster that must hold before, during and after a trial.
+
+    Attributes:
+        accepted_health_checks: Ceph's health checks that may stand, such as `MON_DISK_LOW`.
+
+    """
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
+    accepted_health_checks: Annotated[tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique)] = ()
     pause_scrub: Flag = True
 
 

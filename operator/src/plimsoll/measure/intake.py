@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.plausible import implausible_host, implausible_number
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement
 from plimsoll.measure.series import Share
@@ -26,6 +27,7 @@ class TrialFacts:
         windowed: the tool runs for a time, so that its clients overlap.
         network_bytes_per_second: what the network can carry between the storage and one client's node; None if the
             user does not say.
+        cluster: what was seen of the Ceph cluster around the trial; None if nobody looks at one.
 
     """
 
@@ -35,6 +37,7 @@ class TrialFacts:
     t0_nanoseconds: int
     windowed: bool = True
     network_bytes_per_second: int | None = None
+    cluster: ClusterWatch | None = None
 
     @property
     def planned_start(self) -> int:

@@ -72,6 +72,15 @@ class OperationSample(Model):
     submission_nanoseconds: float | None = None
 
 
+class OsdRate(Model):
+    """What one OSD did when it was measured alone."""
+
+    osd: int
+    ios: int
+    bytes: int
+    seconds: float
+
+
 class Measurement(Model):
     """What a tool's output says, and nothing else.
 
@@ -84,6 +93,7 @@ class Measurement(Model):
             not to do that: with a limited rate, where it waits for something besides (fsync), or where it does one
             after the other whatever it is asked (trims).
         bypasses_cache: the I/O went past the client's page cache.
+        osds: of a tool that measures OSDs one after the other; the operations are the sum of all.
         errors: the tool's own words on what went wrong, empty if nothing did.
         warnings: what the parser met and did not know, or what the tool said beside its document.
 
@@ -98,6 +108,7 @@ class Measurement(Model):
     submitters: int = 1
     in_flight: int | None = None
     bypasses_cache: bool = True
+    osds: tuple[OsdRate, ...] = ()
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

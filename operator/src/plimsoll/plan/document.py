@@ -6,7 +6,8 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.model import Model
-from plimsoll.api.run import Gates, Prepare, Timeouts, Volume
+from plimsoll.api.run import Gates, Prepare, Timeouts
+from plimsoll.api.storage import KeyringReference, NamespacedName, Pool, Volume
 
 MAX_POINTS = 512
 
@@ -43,6 +44,36 @@ class Point(Model):
     ramp_seconds: int
 
 
+class CephTarget(Model):
+    """The Ceph cluster that a run measures, and what of it is the run's. Names are Ceph's own.
+
+    Attributes:
+        rook: the CephCluster object; absent without Rook.
+        monitors: addresses; empty with Rook, where they are looked up when the run begins.
+        pool: where images and objects are.
+        data_pool: where the images' data goes; absent if that is the same pool.
+        made: what the pool that is made for this run has to be; absent if it was there before.
+        conductor_user: CephX user of the conductor, without `client.`.
+        agent_user: CephX user of the agents.
+        keyring: Secret in the run's namespace with the key of both users; absent with Rook.
+
+    """
+
+    rook: NamespacedName | None = None
+    monitors: tuple[str, ...] = ()
+    pool: str
+    data_pool: str | None = None
+    made: Pool | None = None
+    conductor_user: str
+    agent_user: str
+    keyring: KeyringReference | None = None
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Return all pools that the run's I/O goes to."""
+        return (self.pool,) if self.data_pool is None else (self.pool, self.data_pool)
+
+
 class Plan(Model):
     """A run, frozen.
 
@@ -50,6 +81,8 @@ class Plan(Model):
         seed: where the order and every client's random numbers come from.
         clients: how many clients the run has.
         order: for each pass the indices of `points` in the order in which they are measured.
+        volume: what each client gets; None if no workload runs on one.
+        ceph: None if what is measured is not known to be Ceph.
         network_bytes_per_second: as the user says; None if not.
         environment: what is known of the platform before anything runs: the cluster's version, the StorageClass.
 
@@ -64,6 +97,7 @@ class Plan(Model):
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=MAX_POINTS)]
     order: tuple[tuple[int, ...], ...]
     volume: Volume | None
+    ceph: CephTarget | None = None
     network_bytes_per_second: int | None = None
     environment: dict[str, JsonValue] = Field(default_factory=dict)
     prepare: Prepare

@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import ceil
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.run import Pool, Storage
+from plimsoll.api.storage import Pool, Storage
 from plimsoll.plan.document import Plan
 
 TRIAL_OVERHEAD_SECONDS = 3

@@ -9,11 +9,16 @@ from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, RunSpec, Volume, Workload
+from plimsoll.api.run import MAX_AXIS_VALUES, BenchmarkRun, RunSpec, Workload
+from plimsoll.api.storage import Volume
 from plimsoll.api.wording import shown
+from plimsoll.plan.ceph import ceph_target
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
 from plimsoll.tools.base import (
+    DataSet,
+    ImageTarget,
+    Roles,
     StepContext,
     StepKind,
     TargetKind,
@@ -30,7 +35,9 @@ _MIB = 2**20
 Path = tuple[int | str, ...]
 
 _PREFILLED = (TargetKind.VOLUME, TargetKind.IMAGE)
-"""Targets that hold nothing before somebody writes to them."""
+"""Targets that hold nothing before somebody writes to them: each client's data set."""
+
+_OF_CEPH = (TargetKind.IMAGE, TargetKind.POOL, TargetKind.OSDS)
 
 
 def make_plan(
@@ -52,7 +59,8 @@ def make_plan(
         repetitions=spec.repetitions,
         points=points,
         order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),
-        volume=spec.storage.volume if spec.storage else None,
+        volume=spec.storage.volume if spec.storage and any(map(_needs_volume, points)) else None,
+        ceph=ceph_target(run),
         network_bytes_per_second=spec.clients.network_bytes_per_second,
         environment=dict(environment or {}),
         prepare=spec.prepare,
@@ -112,21 +120,48 @@ class _Sweep:
 def _sweep(workload: Workload, index: int, run: BenchmarkRun) -> _Sweep:
     place: Path = ("spec", "workloads", index, workload.tool)
     tool = _tool_of(workload, place)
-    if tool.target is TargetKind.VOLUME and run.spec.storage is None:
-        remedy = f"is required, because workload {workload.name} runs {tool.key} on a volume; add storage with a volume"
-        raise SpecError([Problem(field="spec.storage", remedy=remedy)])
+    _refuse_without_storage(tool, workload, run.spec)
     parameters = workload.parameters
     axes = _axes(tool, parameters, place)
     sweep = _Sweep(
         workload=workload,
         tool=tool,
         place=place,
-        clients=workload.clients or (run.spec.clients.count,),
+        clients=_clients_axis(tool, workload, run.spec, place),
         fixed={name: value for name, value in parameters.items() if name not in axes},
         axes=axes,
     )
     _check_values(sweep)
     return sweep
+
+
+def _refuse_without_storage(tool: Tool, workload: Workload, spec: RunSpec) -> None:
+    """Refuse a tool that has nothing to work on."""
+    storage = spec.storage
+    runs = f"because workload {workload.name} runs {tool.key}"
+    if tool.target in _PREFILLED and (storage is None or storage.volume is None):
+        field = "spec.storage" if storage is None else "spec.storage.volume"
+        raise SpecError([Problem(field=field, remedy=f"is required, {runs} on a volume; add storage with a volume")])
+    if tool.target in _OF_CEPH and (storage is None or (storage.rook is None and storage.ceph is None)):
+        remedy = f"must have rook or ceph, {runs}, which talks to Ceph itself; name the cluster"
+        raise SpecError([Problem(field="spec.storage", remedy=remedy)])
+    if tool.target is TargetKind.IMAGE and storage and storage.volume and storage.volume.access != "LibRBD":
+        remedy = f"must be LibRBD, {runs} on an RBD image; set it to LibRBD"
+        raise SpecError([Problem(field="spec.storage.volume.access", value=storage.volume.access, remedy=remedy)])
+
+
+def _clients_axis(tool: Tool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
+    """Return how many clients take part in the points of a workload."""
+    if tool.roles is not Roles.ACTOR:
+        return workload.clients or (spec.clients.count,)
+    if workload.clients not in {None, (1,)}:
+        remedy = f"has no meaning for {tool.key}, which one client runs for all; leave it out"
+        raise SpecError([Problem(field=field_path((*place[:-1], "clients")), remedy=remedy)])
+    return (1,)
+
+
+def _needs_volume(point: Point) -> bool:
+    return TOOLS[point.tool].target in _PREFILLED
 
 
 def _points(sweep: _Sweep, combinations: Sequence[ToolParameters]) -> Iterator[Point]:
@@ -150,10 +185,11 @@ def _refuse_unfit(
     """Refuse what a tool cannot do on the planned volume: blocks larger than it, a trim in a file system."""
     problems: list[Problem] = []
     for sweep, points in zip(sweeps, combinations, strict=True):
-        if run.spec.storage is None or sweep.tool.target is not TargetKind.VOLUME:
+        volume = run.spec.storage.volume if run.spec.storage else None
+        if volume is None or sweep.tool.target not in _PREFILLED:
             continue
         for parameters in points:
-            context = _planned_context(run.spec.storage.volume, run.spec.prepare.fill_percent, sweep.workload)
+            context = _planned_context(volume, run.spec.prepare.fill_percent, sweep.workload)
             try:
                 sweep.tool.command(parameters, context)
             except ValueError as error:
@@ -165,7 +201,7 @@ def _refuse_unfit(
 def _refuse_large_overwrites(spec: RunSpec) -> None:
     """Refuse to overwrite in blocks of which not one fits into the data set."""
     precondition = spec.prepare.precondition
-    if spec.storage is None or precondition is None:
+    if spec.storage is None or spec.storage.volume is None or precondition is None:
         return
     size = _planned_size(spec.storage.volume, spec.prepare.fill_percent)
     if precondition.block_size > size:
@@ -183,15 +219,18 @@ def _planned_size(volume: Volume, fill_percent: int) -> int:
 def _planned_context(volume: Volume, fill_percent: int, workload: Workload) -> StepContext:
     return StepContext(
         step=StepKind.MEASURE,
-        target=VolumeTarget(
-            kind=VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE,
-            path="planned",
-            size=_planned_size(volume, fill_percent),
-        ),
+        target=_planned_target(volume, _planned_size(volume, fill_percent)),
         timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
         seed=1,
         work_directory="planned",
     )
+
+
+def _planned_target(volume: Volume, size: int) -> DataSet:
+    if volume.access == "LibRBD":
+        return ImageTarget(pool="planned", image="planned", user="planned", size=size, cache=volume.rbd_cache)
+    kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE
+    return VolumeTarget(kind=kind, path="planned", size=size)
 
 
 def _refuse_reads(sweeps: Sequence[_Sweep], combinations: Sequence[Sequence[ToolParameters]]) -> None:

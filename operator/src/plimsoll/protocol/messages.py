@@ -24,6 +24,8 @@ class AgentState(StrEnum):
     IDLE = "Idle"
     PREPARING = "Preparing"
     PREPARED = "Prepared"
+    STAGING = "Staging"
+    STAGED = "Staged"
     ARMED = "Armed"
     RUNNING = "Running"
     LATE = "Late"
@@ -88,6 +90,18 @@ class Prepare(Model):
     seed: int
 
 
+class Stage(Model):
+    """Do what a trial needs before it can be armed: write what is to be read. Takes as long as it takes."""
+
+    kind: Literal["Stage"] = "Stage"
+    trial: TrialKey
+    tool: str
+    parameters: dict[str, JsonValue]
+    ramp_seconds: int
+    runtime_seconds: int
+    seed: int
+
+
 class Arm(Model):
     """Get ready to run a tool at T0, and say so. Nothing may touch the target before `Go`."""
 
@@ -114,7 +128,7 @@ class Leave(Model):
     kind: Literal["Leave"] = "Leave"
 
 
-Order = Annotated[Wait | Prepare | Arm | Go | Leave, Field(discriminator="kind")]
+Order = Annotated[Wait | Prepare | Stage | Arm | Go | Leave, Field(discriminator="kind")]
 
 
 class Ordered(Model):

@@ -31,7 +31,10 @@ from plimsoll.measure.sample import Measurement
 
 
 class TargetKind(StrEnum):
-    """What a tool does its I/O against."""
+    """What a tool does its I/O against.
+
+    `volume` is whatever the client's data set is: a file, a block device, an RBD image; `image` is an RBD image only.
+    """
 
     VOLUME = "volume"
     IMAGE = "image"
@@ -95,6 +98,63 @@ class VolumeTarget:
     size: int
     offset: int = 0
 
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        return self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageTarget:
+    """The client's RBD image, reached through librbd as the CephX user `user` (without `client.`).
+
+    `cache` is whether librbd's writeback cache is on. The size is a multiple of 1 MiB.
+    """
+
+    pool: str
+    image: str
+    user: str
+    size: int
+    cache: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        return f"{self.pool}/{self.image}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTarget:
+    """The client's own part of a RADOS pool: a namespace, and a run name that its objects carry."""
+
+    pool: str
+    namespace: str
+    run_name: str
+    user: str
+
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        return f"{self.pool}/{self.namespace}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsdsTarget:
+    """All OSDs of a cluster, reached with an administrator's key: `keyring` is the path of its file."""
+
+    keyring: str
+
+    @property
+    def name(self) -> str:
+        """Return what people call it."""
+        return "all OSDs"
+
+
+DataSet = VolumeTarget | ImageTarget
+"""What is prefilled, and read and written afterwards."""
+
+Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
@@ -110,7 +170,7 @@ class StepContext:
 
     Attributes:
         step: which of the tool's steps.
-        target: the data set.
+        target: what the I/O is done against, of the kind that the tool's `target` names.
         timing: how long to run.
         seed: of the random generator; differs between clients, passes and points.
         work_directory: empty directory of this step, for the tool's own output files.
@@ -118,7 +178,7 @@ class StepContext:
     """
 
     step: StepKind
-    target: VolumeTarget
+    target: Target
     timing: Timing
     seed: int
     work_directory: str
@@ -155,9 +215,10 @@ class OutputError(ValueError):
 
 
 class Tool(Protocol):
-    """One tool."""
+    """One tool. `program` is what it is called on the command line, and answers to `--version`."""
 
     key: ClassVar[str]
+    program: ClassVar[str]
     parameters: ClassVar[type[ToolParameters]]
     target: ClassVar[TargetKind]
     roles: ClassVar[Roles]

@@ -1,7 +1,8 @@
 """A client: its volume claim and the Job of its agent."""
 
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import Clients, Storage
+from plimsoll.api.run import Clients
+from plimsoll.api.storage import Storage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,

@@ -24,6 +24,7 @@ class Fio:
     """One fio process per client, on its own volume."""
 
     key: ClassVar[str] = "fio"
+    program: ClassVar[str] = "fio"
     parameters: ClassVar[type[ToolParameters]] = FioParameters
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     roles: ClassVar[Roles] = Roles.EACH
