@@ -8,7 +8,7 @@ VENV := $(abspath $(or $(PLIMSOLL_VENV),.venv))
 BIN := $(VENV)/bin
 CLUSTER := e2e/cluster/cluster
 SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
-    e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) \
+    e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) e2e/rook/rook e2e/rook/check \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 QUICKSTART_DIR := build/quickstart
@@ -45,6 +45,7 @@ lint: setup ## Check style and architecture
 type: setup ## Check types
 	cd operator && $(BIN)/mypy
 	cd e2e/tests && $(BIN)/mypy --strict --python-version 3.11 .
+	cd e2e/rook/controller && $(BIN)/mypy --strict --python-version 3.11 .
 
 .PHONY: test
 test: lint type test-operator test-e2e ## Everything that a change must pass; brings what it needs, skips nothing
@@ -55,7 +56,7 @@ test-operator: setup ## The operator's own tests, also those with a real fio and
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries $(BIN)/pytest --cov --cov-report=term
 
 .PHONY: test-e2e
-test-e2e: setup ## The end-to-end tests in a real cluster, which stays: remove it with e2e/cluster/cluster down
+test-e2e: setup ## The end-to-end tests in a real cluster, with a real Ceph in it; both stay: e2e/cluster/cluster down
 	$(CLUSTER) up
 	e2e/install.sh
 	cd e2e/tests && $(BIN)/pytest
@@ -93,6 +94,10 @@ quickstart: setup ## Benchmark a directory of this machine, without a cluster
 .PHONY: demo
 demo: ## A BenchmarkRun in a real Kubernetes cluster, from nothing
 	e2e/demo.sh
+
+.PHONY: demo-ceph
+demo-ceph: setup ## A BenchmarkRun on a real Ceph in that cluster, from the OSDs up
+	e2e/demo.sh ceph
 
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself

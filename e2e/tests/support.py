@@ -265,6 +265,7 @@ class Cluster:
             self.kubectl("get", "benchmarkrun", name, "-n", namespace, "-o", "jsonpath={.status}", check=False),
             self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),
             json.dumps(self.state(name, namespace)),
+            json.dumps([trial.get("findings", trial.get("abort")) for trial in self.trials(name, namespace)]),
             self.kubectl("logs", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--tail=30", check=False),
             self.kubectl(
                 "logs",

@@ -17,7 +17,7 @@ from plimsoll.agent.host.observation import Observation
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report
+from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report, Stage
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FioParameters
 from synthetic import SECOND, document
@@ -72,6 +72,9 @@ class PretendedWork:
         del order
         progress(_DATA_SET.size, _DATA_SET.size)
         return _DATA_SET.size
+
+    async def stage(self, order: Stage, progress: Progress) -> None:
+        del order, progress
 
     def arm(self, order: Arm) -> Armed:
         self._notes.t0[str(order.trial)] = order.t0_nanoseconds

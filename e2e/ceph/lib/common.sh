@@ -2,8 +2,8 @@
 # Saying what happens, giving up in time, and the Kubernetes cluster underneath.
 
 # Only results go to standard output.
-say() { printf 'ceph: [%3ds] %s\n' "$SECONDS" "$*" >&2; }
-die() { printf 'ceph: %s\n' "$*" >&2; exit 1; }
+say() { printf '%s: [%3ds] %s\n' "${0##*/}" "$SECONDS" "$*" >&2; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 trap 'say "failed: $BASH_COMMAND"' ERR
 
 use_cluster() {

@@ -17,6 +17,7 @@ async def test_a_command_leaves_its_output_and_its_files(tmp_path: Path) -> None
     script = "echo out; echo err >&2; echo kept > file; exit 3"
     finished = await process.run(("sh", "-c", script), directory=tmp_path, environment={"LC_ALL": "C"})
     assert finished == process.Finished(exit_code=3, stdout="out\n", stderr="err\n", files={"file": "kept\n"})
+    assert 0 < finished.launched_at < finished.finished_at
 
 
 async def test_a_command_is_watched_from_its_start_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,6 +48,55 @@ async def test_a_cancelled_command_is_gone_with_its_children(tmp_path: Path) -> 
             await task
         while is_running(child):
             await asyncio.sleep(0.01)
+
+
+async def test_a_cancelled_command_may_put_away_its_things(tmp_path: Path) -> None:
+    script = "trap 'touch closed; exit' TERM; touch ready; while :; do sleep 0.01; done"
+    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    async with asyncio.timeout(10):
+        while not (tmp_path / "ready").exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert (tmp_path / "closed").exists()
+
+
+async def test_a_cancelled_command_that_does_not_care_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_TERM_SECONDS", 0.05)
+    script = "trap '' TERM; echo $$ > pid; touch ready; while :; do sleep 0.01; done"
+    task = asyncio.create_task(process.run(("sh", "-c", script), directory=tmp_path))
+    async with asyncio.timeout(10):
+        while not (tmp_path / "ready").exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_command_that_takes_too_long_is_gone_with_its_children_and_leaves_its_words(tmp_path: Path) -> None:
+    script = "sleep 60 & echo $! > child; echo no monitor answers >&2; wait"
+    with pytest.raises(process.OverdueError, match=r"did not end within 0\.5 s, and was killed; .* no monitor answers"):
+        await process.run(("sh", "-c", script), directory=tmp_path, limit_seconds=0.5)
+    child = int((tmp_path / "child").read_text())
+    async with asyncio.timeout(10):
+        while is_running(child):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_command_whose_watch_has_seen_enough_is_gone(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def watch(pid: int) -> None:
+        pids.append(pid)
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        await process.run(("sleep", "60"), directory=tmp_path, watch=watch)
+    assert not is_running(pids[0])
 
 
 def test_what_a_process_has_written_is_what_the_kernel_says() -> None:

@@ -161,7 +161,8 @@ def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("plimsoll.agent.worker.TOOLS", {"fio": Network()})
     worker = Worker(client=0, node="here", volume=None, directory=tmp_path, binaries={}, host=Host())
-    assert worker.arm(ARM).context.target.size == 0
+    armed = worker.arm(ARM)
+    assert armed.context.target.name == ""
 
 
 def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:

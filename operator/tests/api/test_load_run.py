@@ -51,6 +51,10 @@ status: {observedGeneration: 1, anything: [goes]}
 """
 
 
+CLUSTER = {"namespace": "r", "name": "r"}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
+
+
 def document(**spec: Any) -> dict[str, Any]:
     """Return a small run; `spec` replaces parts of its specification."""
     parts = {
@@ -81,6 +85,7 @@ def test_example_of_the_design_loads() -> None:
     run = load_run(EXAMPLE)
     assert run.metadata.namespace == "bench"
     assert run.spec.storage is not None
+    assert run.spec.storage.volume is not None
     assert run.spec.storage.volume.size == 20 * 2**30
     (one,) = run.spec.workloads
     assert (one.tool, one.clients) == ("fio", (1, 2, 4, 8))
@@ -104,6 +109,23 @@ def test_what_is_left_out_has_the_documented_default() -> None:
     assert (spec.prepare.prefill, spec.prepare.discard, spec.prepare.drop_caches) == (True, True, False)
     assert (spec.gates.ceph_health, spec.timeouts.total_seconds) == ("Required", 14400)
     assert spec.ttl_seconds_after_finished is None
+
+
+def test_storage_may_be_without_volumes() -> None:
+    storage = decode_run(document(storage={"ceph": CEPH})).spec.storage
+    assert storage is not None
+    assert storage.volume is None
+    assert storage.ceph is not None
+    assert storage.ceph.keyring_secret.key == "keyring"
+
+
+def test_image_is_not_cached_unless_asked_for() -> None:
+    for asked in (None, False, True):
+        volume = {"size": "1Gi", "access": "LibRBD"} | ({} if asked is None else {"rbdCache": asked})
+        storage = decode_run(document(storage={"ceph": CEPH, "volume": volume})).spec.storage
+        assert storage is not None
+        assert storage.volume is not None
+        assert storage.volume.rbd_cache is bool(asked)
 
 
 def test_run_needs_no_storage_of_its_own() -> None:
@@ -152,6 +174,14 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
         ),
         ({"clients": {"nodeSelector": ["a"]}}, "spec.clients.nodeSelector: must be a mapping of fields, not a list"),
         ({"clients": {"tolerations": {}}}, "spec.clients.tolerations: must be a list"),
+        (
+            {"gates": {"acceptedHealthChecks": ["mon disk low"]}},
+            'spec.gates.acceptedHealthChecks[0]: "mon disk low" must be the name of a health check such as',
+        ),
+        (
+            {"gates": {"acceptedHealthChecks": ["MON_DISK_LOW", "MON_DISK_LOW"]}},
+            "spec.gates.acceptedHealthChecks[1]: MON_DISK_LOW stands in the list before; every value must occur once",
+        ),
         ({"workloads": []}, "spec.workloads: must have at least 1 entry"),
         ({"workloads": None}, "spec.workloads: is empty; give it a value, or remove it"),
         ({"workloads": workload()}, "spec.workloads: must be a list"),
@@ -171,7 +201,6 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
     ("storage", "expected"),
     [
         ({"volume": {"size": "1Gi"}}, "spec.storage: needs exactly one of rook, ceph and storageClass"),
-        ({"storageClass": {"name": "a"}}, "spec.storage.volume: is required; add it"),
         ({"storageClass": {"name": "a"}, "volume": {}}, "spec.storage.volume.size: is required; add it"),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "20GB"}},
@@ -202,6 +231,48 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
                 "volume": {"size": "1Gi"},
             },
             "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
+        ),
+        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: needs exactly one of pool and existingPool"),
+        (
+            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
+            "spec.storage.rook: needs exactly one of pool and existingPool",
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},
+            'spec.storage.rook.pool.compressionMode: "on" must be none, passive, aggressive or force',
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd/image"}}},
+            "spec.storage.rook.existingPool.name: \"rbd/image\" must consist of letters, digits, '-', '_' and '.'",
+        ),
+        (
+            {"ceph": CEPH | {"user": "a b"}},
+            "spec.storage.ceph.user: \"a b\" must consist of letters, digits, '-', '_' and '.', and begin with",
+        ),
+        ({"ceph": CEPH | {"user": "client.u"}}, 'spec.storage.ceph.user: "client.u" must be without client., which is'),
+        (
+            {"ceph": CEPH | {"monitors": ["192.0.2.1", "a b"]}},
+            'spec.storage.ceph.monitors[1]: "a b" must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]',
+        ),
+        (
+            {"ceph": CEPH | {"keyringSecret": {"name": "k", "key": "a/b"}}},
+            "spec.storage.ceph.keyringSecret.key: \"a/b\" must consist of letters, digits, '-', '_' and '.'",
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi"}},
+            "spec.storage.volume.access: PVC must be LibRBD, because no StorageClass is known of a Ceph cluster",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "access": "LibRBD"}},
+            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass gives volumes by claims only",
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}},
+            "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which knows no file system",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},
+            "spec.storage.volume.rbdCache: true has an effect with access LibRBD only; leave it out",
         ),
     ],
 )

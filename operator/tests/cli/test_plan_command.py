@@ -1,8 +1,10 @@
 """`plimsoll plan`: what a run will do, or what is wrong with it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
@@ -29,8 +31,76 @@ def test_table_shows_points_and_costs() -> None:
         "Prefill    0:00:03 if every client writes 100Mi/s",
         "Settling   2 s",
         "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
-        "Capacity   429.5 MB of data, 429.5 MB with replicas or coding chunks",
+        "Capacity   429.5 MB of data, without the copies that its storage keeps",
     ]
+
+
+def costs(tmp_path: Path, **spec: Any) -> dict[str, str]:
+    """Return what is said of a run with these parts of a specification, name -> text."""
+    file = tmp_path / "run.yaml"
+    document = yaml.safe_load(QUICKSTART.read_text())
+    file.write_text(yaml.safe_dump(document | {"spec": document["spec"] | spec}))
+    _, _, text = run(str(file), columns="160").partition("\n\n")
+    return {name: words.strip() for name, _, words in (line.partition("  ") for line in text.splitlines())}
+
+
+CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
+CODED = {"dataChunks": 4, "codingChunks": 2}
+IMAGE = {"size": "1Gi", "access": "LibRBD"}
+
+
+@pytest.mark.parametrize(
+    ("pool", "layout", "capacity"),
+    [
+        ({"replicated": {"size": 1}}, "1 replica", "2.1 GB of data, 2.1 GB with"),
+        ({"replicated": {"size": 3}}, "3 replicas, each on another host", "2.1 GB of data, 6.4 GB with"),
+        (
+            {"erasureCoded": CODED, "failureDomain": "osd", "deviceClass": "ssd", "placementGroups": 64},
+            "4 + 2 chunks, each on another osd, device class ssd, 64 placement groups",
+            "2.1 GB of data, 3.2 GB with",
+        ),
+        (
+            {"replicated": {"size": 2}, "compressionMode": "force"},
+            "2 replicas, each on another host, compression force",
+            "2.1 GB of data, 4.3 GB with",
+        ),
+    ],
+)
+def test_pool_that_is_made_is_shown(tmp_path: Path, pool: dict[str, Any], layout: str, capacity: str) -> None:
+    said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "pool": pool}, "volume": IMAGE})
+    assert said["Pool"] == f"made for the run: {layout}"
+    assert said["Capacity"] == f"{capacity} replicas or coding chunks"
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        ({"name": "rbd"}, "rbd, which exists already and is not removed"),
+        (
+            {"name": "meta", "dataPool": "coded"},
+            "meta, with the images' data in coded, which exists already and is not removed",
+        ),
+    ],
+)
+def test_pool_that_is_there_is_shown(tmp_path: Path, pool: dict[str, str], words: str) -> None:
+    said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "existingPool": pool}, "volume": IMAGE})
+    assert said["Pool"] == words
+    assert said["Capacity"] == "2.1 GB of data, without the copies that its storage keeps"
+
+
+def test_pool_is_not_known_of_a_storage_class(tmp_path: Path) -> None:
+    assert "Pool" not in costs(tmp_path)
+
+
+def test_overwriting_is_shown_if_there_is_any(tmp_path: Path) -> None:
+    assert "Overwriting" not in costs(tmp_path)
+    assert costs(tmp_path, prepare={"precondition": {"seconds": 600}})["Overwriting"] == "0:10:00"
+
+
+def test_objects_need_no_prefill(tmp_path: Path) -> None:
+    storage = {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd"}}}
+    said = costs(tmp_path, storage=storage, workloads=[{"name": "objects", "radosBench": {}}])
+    assert said["Prefill"] == "none"
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100, 160])

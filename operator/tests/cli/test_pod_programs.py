@@ -11,7 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE, EXIT_UNUSABLE, Agent
-from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
+from plimsoll.agent.image import ImageVolume
+from plimsoll.agent.preparation import Volume
+from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.names import FailureReason
 from plimsoll.cli import main
@@ -20,6 +22,7 @@ from plimsoll.cli.termination import MAX_BYTES, write_last_words
 from plimsoll.conductor.conduct import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import PLAN_FILE
+from plimsoll.tools.base import OsdsTarget, PoolTarget
 from support.simulation import make_plan
 
 
@@ -83,6 +86,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         (("--file=/data/x", "--capacity=5"), FileVolume(path=Path("/data/x"), capacity=5)),
         (("--device=/dev/plimsoll-volume",), DeviceVolume(path=Path("/dev/plimsoll-volume"))),
         (("--device=/dev/x", "--offset=1", "--size=2"), DeviceVolume(path=Path("/dev/x"), offset=1, size=2)),
+        (
+            ("--image=p/i", "--size=5", "--ceph-user=u"),
+            ImageVolume(pool="p", image="i", user="u", size=5),
+        ),
+        (
+            ("--image=p/i", "--size=5", "--ceph-user=u", "--rbd-cache"),
+            ImageVolume(pool="p", image="i", user="u", size=5, cache=True),
+        ),
     ],
 )
 def test_the_agents_volume(started: Started, secret: Path, options: tuple[str, ...], volume: Volume | None) -> None:
@@ -97,6 +108,35 @@ def test_an_agent_has_one_volume_only(secret: Path) -> None:
     result = invoke("agent", *base, "--directory=/data", "--device=/dev/x")
     assert result.exit_code == 2
     assert "a client has one volume" in result.output
+
+
+def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
+    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
+    options = ("--rados-pool=p", "--rados-namespace=n", "--ceph-user=u", "--osd-keyring=/k")
+    result = invoke("agent", *base, *options)
+    assert result.exit_code == 0, result.output
+    pool = PoolTarget(pool="p", namespace="n", run_name="n", user="u")
+    assert started.worker["targets"] == (pool, OsdsTarget(keyring="/k"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--image=i", "--size=5", "--ceph-user=u"), "POOL/IMAGE"),
+        (("--image=p/i", "--ceph-user=u"), "--image needs --size"),
+        (("--image=p/i", "--size=5"), "--image needs --ceph-user"),
+        (("--device=/dev/x", "--rbd-cache"), "--rbd-cache is about --image"),
+        (("--rados-pool=p", "--ceph-user=u"), "--rados-pool needs --rados-namespace"),
+        (("--rados-pool=p", "--rados-namespace=n"), "--rados-pool needs --ceph-user"),
+        (("--rados-namespace=n",), "--rados-namespace is about --rados-pool"),
+        (("--tool=dd",), "dd"),
+    ],
+)
+def test_options_that_do_not_go_together(secret: Path, options: tuple[str, ...], says: str) -> None:
+    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
+    result = invoke("agent", *base, *options)
+    assert result.exit_code == 2
+    assert says in result.output
 
 
 def test_only_a_directory_can_be_a_mount_point(secret: Path) -> None:
@@ -122,6 +162,7 @@ def test_an_agent_by_its_environment(started: Started, secret: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (started.worker["client"], started.worker["node"]) == (3, "node-1")
     assert started.worker["binaries"] == {"fio": "/opt/fio"}
+    assert (started.worker["tools"], started.worker["targets"]) == (("fio",), ())
     assert (started.agent["identity"].attempt, started.agent["silence_seconds"]) == (2, 900)
 
 

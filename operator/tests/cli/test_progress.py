@@ -38,6 +38,14 @@ def measuring(*, started: float = NOW, attempt: int = 0, done: int = 0) -> RunSt
         (RunState(), "gathering"),
         (RunState(message="waiting for client 1"), "waiting for client 1"),
         (RunState(phase=RunPhase.PREPARING), "preparing"),
+        (
+            RunState(
+                phase=RunPhase.PREPARING,
+                message="overwriting for 600 s: client 0 and client 1",
+                prefill=Prefill(total_bytes=20 * 10**9),
+            ),
+            "overwriting for 600 s: client 0 and client 1",
+        ),
         (RunState(phase=RunPhase.SETTLING, message="settling for 2 s"), "settling for 2 s"),
         (RunState(phase=RunPhase.COMPLETE), "complete"),
         (measuring(), "pass 2/3: random-read-001 (randread 4Ki qd16)"),

@@ -28,6 +28,12 @@ def test_each_distinct_fact_stands_once() -> None:
     }
 
 
+def test_what_is_known_of_the_cluster_is_added() -> None:
+    found = environment(roster_of(client(0)), lambda nodes: {"ceph": {"seenFrom": [*nodes]}})
+    assert found["ceph"] == {"seenFrom": ["a"]}
+    assert environment(roster_of(), lambda _: {"ceph": {}}) == {}, "it is not known yet who uses it"
+
+
 def test_nothing_is_known_without_clients() -> None:
     assert environment(roster_of()) == {}
 

@@ -7,11 +7,16 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
+from plimsoll.conductor.gating import View
 from plimsoll.conductor.ledger import MAX_ATTEMPTS, is_settled
 from plimsoll.conductor.phases import Ended
+from plimsoll.protocol.messages import AgentState
 from support.simulation import Simulation, make_plan
 
 AGENT = st.integers(min_value=0, max_value=2)
+CLUSTER = st.sampled_from(
+    [View(prepared=True), View(prepared=False), View(prepared=True, problems=("1 of 3 OSDs are down",))]
+)
 
 
 class RunUnderFaults(RuleBasedStateMachine):
@@ -19,9 +24,10 @@ class RunUnderFaults(RuleBasedStateMachine):
 
     simulation: Simulation
 
-    @initialize(taking_part=st.integers(min_value=1, max_value=3))
-    def begin(self, taking_part: int) -> None:
-        self.simulation = Simulation(make_plan(points=2, clients=3, taking_part=taking_part, repetitions=2))
+    @initialize(taking_part=st.integers(min_value=1, max_value=3), reads=st.booleans(), cluster=st.none() | CLUSTER)
+    def begin(self, taking_part: int, cluster: View | None, *, reads: bool) -> None:
+        plan = make_plan(points=2, clients=3, taking_part=taking_part, repetitions=2, reads=reads)
+        self.simulation = Simulation(plan, cluster=cluster)
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 1.0, 3.5, 25.0]))
     def time_passes(self, seconds: float) -> None:
@@ -51,6 +57,15 @@ class RunUnderFaults(RuleBasedStateMachine):
     @rule(number=AGENT, fails=st.booleans())
     def tool_fails(self, number: int, *, fails: bool) -> None:
         (self.simulation.failing.add if fails else self.simulation.failing.discard)(number)
+
+    @rule(number=AGENT, state=st.sampled_from([AgentState.STAGED, AgentState.STAGING, AgentState.FAILED]))
+    def client_is_staged_or_not(self, number: int, state: AgentState) -> None:
+        self.simulation.staging[number] = state
+
+    @rule(cluster=CLUSTER, answers=st.booleans())
+    def cluster_changes(self, cluster: View, *, answers: bool) -> None:
+        if self.simulation.cluster is not None:
+            self.simulation.cluster, self.simulation.cluster_answers = cluster, answers
 
     @rule(before=st.booleans())
     def conductor_dies_around_an_effect(self, *, before: bool) -> None:
@@ -96,9 +111,21 @@ class RunUnderFaults(RuleBasedStateMachine):
             assert len(self.simulation.armed[attempt]) >= planned
             assert clients <= self.simulation.armed[attempt]
 
+    @invariant()
+    def nobody_is_armed_before_everybody_is_staged(self) -> None:
+        if not self.simulation.plan.points[0].parameters:
+            return
+        for attempt, clients in self.simulation.armed.items():
+            assert len(self.simulation.staged[attempt]) >= self.simulation.plan.points[0].clients
+            assert clients <= self.simulation.staged[attempt]
+
     def teardown(self) -> None:
         simulation = self.simulation
         simulation.failing.clear()
+        simulation.staging.clear()
+        simulation.cluster_answers = True
+        if simulation.cluster is not None:
+            simulation.cluster = View(prepared=True)
         simulation.settle()
         while simulation.phase is RunPhase.INTERRUPTED:
             simulation.crash()

@@ -13,6 +13,7 @@ from plimsoll.api.result import (
     Series,
     Trial,
 )
+from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.conductor.size import MAX_STATUS_BYTES, fit
 
 RATES = Rates(iops=1, bytes_per_second=1)
@@ -100,6 +101,24 @@ def test_a_trial_that_has_nothing_to_leave_out_says_nothing() -> None:
     bare = status.trials[0].model_copy(update={"operations": (), "slowest": ()})
     *_, last = fit(status.model_copy(update={"trials": (*status.trials, bare)})).trials
     assert last == bare
+
+
+def test_slowest_osds_and_problems_of_the_cluster_go_last() -> None:
+    spread = Spread(min=1, median=1, max=1)
+    osd = OsdResult(osd=1, iops=1, bytes_per_second=1)
+    osds = Osds(
+        count=9, iops=spread, bytes_per_second=spread, mean_iops=1, mean_bytes_per_second=1, slowest=(osd,) * 32
+    )
+    cluster = ClusterSummary(samples=9, failed=0, problems=("p" * 300,) * 8)
+    trials = [
+        trial.model_copy(update={"osds": osds, "cluster": cluster}) for trial in status_of(histogram=24_200).trials
+    ]
+    after = fit(ResultStatus(trials=tuple(trials)))
+    assert size_of(after) <= MAX_STATUS_BYTES
+    for trial in after.trials:
+        assert trial.osds == osds.model_copy(update={"slowest": ()})
+        assert trial.cluster == ClusterSummary(samples=9, failed=0)
+        assert trial.warnings[-1].startswith("slowest OSDs and what was wrong with the cluster left out")
 
 
 def test_histograms_stay_whatever_their_size() -> None:

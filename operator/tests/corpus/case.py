@@ -15,6 +15,25 @@ from plimsoll.tools.fio import FioParameters
 DIRECTORY = Path(__file__).parent
 
 
+class Watch(Model):
+    """How the conductor watched the Ceph cluster.
+
+    Attributes:
+        every: seconds between two looks, from a little before the ramp until a little after the end.
+        lag: seconds by which the counters of pools are behind.
+        required: the run demands a healthy cluster.
+        accepted: health checks that may stand.
+        foreign: operations per second on a pool that is not the run's.
+
+    """
+
+    every: float = 5.0
+    lag: float = 5.0
+    required: bool = True
+    accepted: tuple[str, ...] = ()
+    foreign: float = 0.0
+
+
 class Setting(Model):
     """The trial as it was planned, and what its clients do as long as nothing is wrong.
 
@@ -23,6 +42,10 @@ class Setting(Model):
         nodes: the clients are spread over so many.
         network_bytes_per_second: what the user says the network to a node can carry.
         fio_version: whose recorded output is stretched to the length and rate of this trial.
+        tool: another one than fio: every client leaves what `recorded` holds, a golden case of `ceph-18.2`, and has the
+            tool's `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
+        ceph: absent if nobody was to watch a cluster.
+        osd_classes: device classes of OSDs, as far as they are known.
 
     """
 
@@ -34,7 +57,12 @@ class Setting(Model):
     fio: FioParameters = FioParameters(io_depth=16)
     iops: int = 5000
     fio_version: Literal["3.33", "3.39"] = "3.39"
+    tool: Literal["fio", "radosBench", "rbdBench", "osdBench"] = "fio"
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    recorded: str = ""
     network_bytes_per_second: int | None = None
+    ceph: Watch | None = None
+    osd_classes: dict[int, str] = Field(default_factory=dict)
 
 
 class Pace(Model):
@@ -42,6 +70,22 @@ class Pace(Model):
 
     seconds: tuple[float, float]
     factor: Annotated[float, Field(ge=0)]
+
+
+class Trouble(Model):
+    """What the cluster was like from one second of the measured part to another; negative ones lie before it.
+
+    Attributes:
+        status: attributes of `ceph.watch.ClusterStatus` -> value.
+        silent: Ceph did not answer, for that reason.
+        counted: its pools counted so many times the bytes of the clients.
+
+    """
+
+    seconds: tuple[float, float] = (-1000.0, 1000.0)
+    status: dict[str, Any] = Field(default_factory=dict)
+    silent: str = ""
+    counted: float = 1.0
 
 
 class Damage(Model):
@@ -97,6 +141,7 @@ class Fault(Model):
 
     To a repetition as a whole:
 
+        cluster: what the cluster was like.
         aborted: it produced no numbers for that reason.
         replaced: an attempt before it was aborted for that reason.
         not_recorded: it was never done.
@@ -122,6 +167,7 @@ class Fault(Model):
     sends_nothing: bool = False
     sent_as: int | None = None
 
+    cluster: tuple[Trouble, ...] = ()
     aborted: AbortReason | None = None
     replaced: AbortReason | None = None
     not_recorded: bool = False
@@ -141,15 +187,27 @@ class Event(Model):
         client: who does it; absent if it is the conductor, or the user.
         does: a client's agent is replaced by another process (`restarts`), is silent for `seconds` (`hangs`), has a
             tool that fails from now on (`fails`) or never comes back (`neverEnds`), or sends its last document again
-            (`repeats`); the conductor is replaced by another process (`restarts`), or the user suspends the run
-            (`interrupted`).
+            (`repeats`), or cannot write what the trial reads (`failsToStage`) or never is done with that
+            (`neverStaged`); the conductor is replaced by another process (`restarts`), the user suspends the run
+            (`interrupted`), or the cluster gets a problem (`fallsIll`) or gets rid of it (`recovers`).
 
     """
 
-    at: Literal["Gathering", "Preparing", "Settling", "Arming", "Released", "Running"]
+    at: Literal["Gathering", "Preparing", "Settling", "Gating", "Staging", "Arming", "Released", "Running"]
     after: int = 0
     client: int | None = None
-    does: Literal["restarts", "hangs", "fails", "neverEnds", "repeats", "interrupted"]
+    does: Literal[
+        "restarts",
+        "hangs",
+        "fails",
+        "neverEnds",
+        "repeats",
+        "failsToStage",
+        "neverStaged",
+        "interrupted",
+        "fallsIll",
+        "recovers",
+    ]
     seconds: float = 0.0
 
 
@@ -158,6 +216,8 @@ class Session(Model):
 
     Attributes:
         absent: clients whose agents never start.
+        cluster: how the Ceph cluster is at the beginning; `none` if the conductor looks at none.
+        reads: every trial reads what its clients write before it.
         events: in this order.
 
     """
@@ -165,6 +225,8 @@ class Session(Model):
     clients: int = 3
     repetitions: int = 1
     absent: tuple[int, ...] = ()
+    cluster: Literal["none", "well", "ill"] = "none"
+    reads: bool = False
     events: tuple[Event, ...] = ()
 
 

@@ -126,7 +126,7 @@ class FioRun:
 
     def _submissions(self, ios: int) -> Mapping[int, int]:
         """Return how long submitting took; fio does not time it with synchronous engines."""
-        if self.parameters.engine.is_synchronous:
+        if self.parameters.is_synchronous:
             return {}
         return latencies("slat_ns", ios, round(self.submission * _NANOSECONDS))
 

@@ -2,10 +2,15 @@
 
 from corpus.case import Event, Session
 from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.conductor.gating import View
 from plimsoll.conductor.phases import Ended, Running
+from plimsoll.protocol.messages import AgentState
 from support.simulation import SimulatedAgent, Simulation, make_plan
 
 STEP = 0.1
+WELL = View(prepared=True)
+ILL = View(prepared=True, problems=("1 of 3 OSDs are down",))
+_CLUSTERS = {"none": None, "well": WELL, "ill": ILL}
 MAX_STEPS = 50_000
 
 
@@ -30,7 +35,8 @@ class Course:
     """What becomes of a session."""
 
     def __init__(self, session: Session) -> None:
-        self.simulation = Simulation(make_plan(points=1, clients=session.clients, repetitions=session.repetitions))
+        plan = make_plan(points=1, clients=session.clients, repetitions=session.repetitions, reads=session.reads)
+        self.simulation = Simulation(plan, cluster=_CLUSTERS[session.cluster])
         self.coming = list(session.events)
         self._silent = dict.fromkeys(session.absent, float("inf"))
         self._endless: set[int] = set()
@@ -81,22 +87,43 @@ class Course:
         return agent.started or agent.client in self._silent or agent.client in self._endless
 
     def _do(self, event: Event) -> None:
+        if event.client is None:
+            self._befall(event)
+        else:
+            self._misbehave(event, event.client)
+
+    def _befall(self, event: Event) -> None:
+        """Let something happen to the conductor or the cluster."""
+        match event.does:
+            case "restarts":
+                self.simulation.crash()
+            case "interrupted":
+                self.simulation.session.stop()
+            case "fallsIll":
+                self.simulation.cluster = ILL
+            case "recovers":
+                self.simulation.cluster = WELL
+            case _:
+                raise AssertionError(event)
+
+    def _misbehave(self, event: Event, client: int) -> None:
+        """Let a client do what it should not."""
         simulation = self.simulation
-        match event.does, event.client:
-            case "restarts", None:
-                simulation.crash()
-            case "interrupted", None:
-                simulation.session.stop()
-            case "restarts", int(client):
+        match event.does:
+            case "restarts":
                 simulation.kill(simulation.agents[client])
-            case "hangs", int(client):
+            case "hangs":
                 self._silent[client] = simulation.seconds + event.seconds
-            case "fails", int(client):
+            case "fails":
                 simulation.failing.add(client)
-            case "neverEnds", int(client):
+            case "neverEnds":
                 simulation.agents[client].started = False
                 self._endless.add(client)
-            case "repeats", int(client):
+            case "failsToStage":
+                simulation.staging[client] = AgentState.FAILED
+            case "neverStaged":
+                simulation.staging[client] = AgentState.STAGING
+            case "repeats":
                 posts = [post for post in simulation.posts if post.client == client]
                 assert simulation.post(posts[-1]) is not True, "a document that was of use before must not be again"
             case _:

@@ -10,6 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from corpus.case import Case, Damage, Fault, Pace, Setting
+from corpus.ceph_run import parsed, recorded_run
+from corpus.cluster_case import watch_of
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
@@ -19,6 +21,7 @@ from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
 from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
 from plimsoll.tools.fio.command import slice_seconds
+from plimsoll.tools.registry import TOOLS
 
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND
@@ -57,18 +60,21 @@ def measure(case: Case) -> Measured:
             )
         elif not any(fault.not_recorded for fault in faults):
             documents = dict(_documents(setting, faults, number))
-            trials[number] = measure_trial(_facts(setting), documents)
+            trials[number] = measure_trial(_facts(setting, faults), documents)
             recorded.append(_trial(number, setting, attempt=len(replaced), numbers=trials[number]))
     return Measured(trials=trials, point=summarise(recorded, setting.repetitions))
 
 
-def _facts(setting: Setting) -> TrialFacts:
+def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
     return TrialFacts(
         clients=tuple(range(setting.clients)),
         runtime_seconds=setting.runtime_seconds,
         ramp_seconds=setting.ramp_seconds,
         t0_nanoseconds=T0,
         network_bytes_per_second=setting.network_bytes_per_second,
+        windowed=TOOLS[setting.tool].windowed,
+        cluster=watch_of(setting, faults, T0) if setting.ceph else None,
+        osd_classes=setting.osd_classes,
     )
 
 
@@ -104,19 +110,15 @@ def _documents(setting: Setting, faults: Sequence[Fault], number: int) -> Iterat
 
 def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientDocument:
     """Return what the agent sends: what `Worker.measure` makes of the tool's output, then the case's changes."""
-    run = _run(setting, faults)
-    output = _output(setting, run, faults)
-    measurement, parse_error = _parsed(
-        setting.fio, _timing(setting), output.exit_code, output.stderr, tuple(output.files.items())
-    )
+    output, measurement, parse_error = _answer(setting, faults)
     launched = T0 + round(SECOND * sum(fault.launched_late for fault in faults))
     document = ClientDocument(
         client=client,
         node=f"node-{client % setting.nodes}",
         exit_code=output.exit_code,
         launched_at=launched,
-        finished_at=(run.started_at + run.milliseconds) * 10**6,
-        argv=("fio",),
+        finished_at=output.finished_at,
+        argv=(TOOLS[setting.tool].program,),
         measurement=measurement,
         parse_error=parse_error,
         stderr_tail=output.stderr,
@@ -128,6 +130,29 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
         for path, value in fault.document.items():
             put(wire, path, value)
     return ClientDocument.model_validate_json(json.dumps(wire), by_alias=True, by_name=False)
+
+
+def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurement | None, str | None]:
+    """Return what the tool left, and what the agent makes of it."""
+    if setting.tool != "fio":
+        output = _output_of_ceph(setting, faults)
+        return output, *parsed(setting, output)
+    run = _run(setting, faults)
+    output = replace(_output(setting, run, faults), finished_at=(run.started_at + run.milliseconds) * 10**6)
+    files = tuple(output.files.items())
+    return output, *_parsed(setting.fio, _timing(setting), output.exit_code, output.stderr, files)
+
+
+def _output_of_ceph(setting: Setting, faults: Sequence[Fault]) -> Output:
+    stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
+    output = recorded_run(stem, T0 + _START * 10**6)
+    texts = {"stdout": output.stdout, "stderr": output.stderr}
+    for fault in faults:
+        for name, damage in fault.files.items():
+            texts[name] = damaged(texts[name], damage)
+        texts["stderr"] += fault.stderr
+    exit_code = next((fault.exit_code for fault in faults if fault.exit_code is not None), output.exit_code)
+    return replace(output, exit_code=exit_code, stdout=texts["stdout"], stderr=texts["stderr"])
 
 
 def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:

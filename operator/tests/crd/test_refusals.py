@@ -33,7 +33,7 @@ def test_nothing_of_a_full_run_is_lost(api: ApiServer) -> None:
         **FULL["spec"],
         "workloads": [
             FULL["spec"]["workloads"][0]
-            | {"fio": FULL["spec"]["workloads"][0]["fio"] | {"engine": "libaio", "fsyncEvery": 0, "directIo": True}},
+            | {"fio": FULL["spec"]["workloads"][0]["fio"] | {"fsyncEvery": 0, "directIo": True}},
             FULL["spec"]["workloads"][1] | {"runtimeSeconds": 60, "rampSeconds": 10},
         ],
     }

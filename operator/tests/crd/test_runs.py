@@ -10,7 +10,7 @@ from plimsoll.api.run import decode_run
 from plimsoll.api.status import BenchmarkRunStatus
 from support.apiserver import ApiServer, Document, wait_until
 from support.kinds import RUNS, apply, create, delete, patch, rows
-from support.manifests import FULL, REMOVED, SMALL, changed
+from support.manifests import CEPH, FULL, REMOVED, SMALL, changed
 from support.results import FULL_STATUS, RUN_STATUS
 
 pytestmark = pytest.mark.crd
@@ -39,7 +39,10 @@ def test_status_cannot_be_set_on_creation(api: ApiServer) -> None:
 
 def test_defaults_are_stored(api: ApiServer) -> None:
     assert create(api, RUNS, dict(SMALL)).expect(201)["spec"] == {
-        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Block", "access": "PVC"}},
+        "storage": {
+            "storageClass": {"name": "fast"},
+            "volume": {"size": "1Gi", "mode": "Block", "access": "PVC", "rbdCache": False},
+        },
         "clients": {
             "count": 2,
             "spread": "Required",
@@ -57,7 +60,6 @@ def test_defaults_are_stored(api: ApiServer) -> None:
                     "pattern": "randread",
                     "blockSize": ["4Ki"],
                     "ioDepth": [1],
-                    "engine": "libaio",
                     "jobs": 1,
                     "fsyncEvery": 0,
                     "directIo": True,
@@ -72,7 +74,7 @@ def test_defaults_are_stored(api: ApiServer) -> None:
             "settleSeconds": 10,
             "fillPercent": 80,
         },
-        "gates": {"cephHealth": "Required", "pauseScrub": True},
+        "gates": {"cephHealth": "Required", "acceptedHealthChecks": [], "pauseScrub": True},
         "timeouts": {"provisionSeconds": 600, "readySeconds": 300, "totalSeconds": 14400},
         "cleanup": "Always",
         "results": "Delete",
@@ -90,6 +92,33 @@ def test_pool_has_its_default_too(api: ApiServer) -> None:
     document = changed(FULL, {"spec.storage.rook.pool.failureDomain": REMOVED})
     stored = create(api, RUNS, document).expect(201)
     assert stored["spec"]["storage"]["rook"]["pool"]["failureDomain"] == "host"
+
+
+def test_tools_of_ceph_have_their_defaults_too(api: ApiServer) -> None:
+    document = changed(
+        FULL,
+        {
+            "spec.storage": {"ceph": CEPH},
+            "spec.workloads": [
+                {"name": "rados", "radosBench": {}},
+                {"name": "osds", "osdBench": {"keyringSecret": {"name": "admin"}}},
+            ],
+        },
+    )
+    stored = create(api, RUNS, document).expect(201)["spec"]
+    rados, osds = stored["workloads"]
+    assert rados["radosBench"] == {"operation": "write", "objectSize": ["4Mi"], "concurrency": [16]}
+    assert osds["osdBench"] == {
+        "blockSize": ["4Mi"],
+        "user": "admin",
+        "keyringSecret": {"name": "admin", "key": "keyring"},
+    }
+    assert stored["storage"]["ceph"]["keyringSecret"] == {"name": "keyring", "key": "keyring"}
+    document = changed(
+        FULL, {"spec.storage.volume.access": "LibRBD", "spec.workloads": [{"name": "w", "rbdBench": {}}]}
+    )
+    (rbd,) = create(api, RUNS, document).expect(201)["spec"]["workloads"]
+    assert rbd["rbdBench"] == {"operation": "write", "order": "rand", "blockSize": ["4Ki"], "concurrency": [16]}
 
 
 def test_overwriting_has_its_defaults_too(api: ApiServer) -> None:
@@ -144,6 +173,9 @@ def test_mutable(api: ApiServer, run: str, change: Document) -> None:
         ("storage", {"volume": {"size": "21Gi"}}),
         ("storage", {"rook": {"pool": {"placementGroups": None}}}),
         ("storage", {"rook": {"pool": {"deviceClass": "hdd"}}}),
+        ("storage", {"rook": {"pool": {"compressionMode": "force"}}}),
+        ("storage", {"rook": {"pool": None, "existingPool": {"name": "p"}}}),
+        ("storage", {"volume": {"access": "LibRBD"}}),
         ("storage", {"rook": None, "storageClass": {"name": "fast"}}),
         ("clients", {"count": 9}),
         ("clients", {"spread": "Preferred"}),
@@ -163,6 +195,7 @@ def test_mutable(api: ApiServer, run: str, change: Document) -> None:
         ("prepare", {"precondition": None}),
         ("gates", {"pauseScrub": False}),
         ("gates", {"cephHealth": "Ignored"}),
+        ("gates", {"acceptedHealthChecks": []}),
         ("timeouts", {"totalSeconds": 14401}),
     ],
     ids=str,

@@ -16,13 +16,14 @@ KINDS = pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND])
 
 BY_KUBERNETES = "Kubernetes bounds it; the models hand it on"
 EXCEPTIONS = {
-    r"spec\.storage\.ceph\.monitors\[\]: m\w+Length None": BY_KUBERNETES,
     r"spec\.clients\.(resources|nodeSelector|tolerations|priorityClassName|imagePullSecrets)\b.*": BY_KUBERNETES,
     r"spec\.storage\.volume\.size: (minimum|maximum) .*": "said by a rule, in quantities",
     r"spec\.clients\.networkBytesPerSecond: (minimum|maximum) .*": "said by a rule, in quantities",
     r"spec\.storage\.volume\.size: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.clients\.networkBytesPerSecond: (pattern|maxLength) None": "the form of a quantity",
-    r"spec\.workloads\[\]\.fio\.blockSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.(fio|rbdBench|osdBench)\.blockSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.radosBench\.objectSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.osdBench\.totalSize: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.prepare\.precondition\.blockSize: (pattern|maxLength) None": "the form of a quantity",
 }
 """Difference, as a pattern -> why it is one."""

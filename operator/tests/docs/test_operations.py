@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from plimsoll.api.names import AbortReason, ConditionType, FailureReason, RunPha
 from plimsoll.conductor import conduct
 from plimsoll.lifecycle.admission import LOAD_IS_GONE
 from plimsoll.lifecycle.decision import Stage
+from plimsoll.lifecycle.refusal import REASONS as REFUSALS
+from plimsoll.lifecycle.rook import facts
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
@@ -32,6 +35,20 @@ def texts(node: ast.AST) -> Iterator[str]:
             yield from (*texts(one), *texts(other))
         case ast.BoolOp(values=values):
             yield from (text for value in values for text in texts(value))
+        case ast.JoinedStr(values=parts):
+            yield from map("".join, product(*map(literals, parts)))
+
+
+def literals(part: ast.AST) -> list[str]:
+    """Return what a part of a composed text may be: itself, one of two texts, or what Rook's objects are called."""
+    match part:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.FormattedValue(value=ast.IfExp(body=ast.Constant(value=str(one)), orelse=ast.Constant(value=other))):
+            return [one, str(other)]
+        case ast.FormattedValue(value=ast.Subscript(value=ast.Name(id="_WORDS"))):
+            return sorted(facts._WORDS.values())
+    return []
 
 
 def reasons(tree: ast.AST) -> Iterator[str]:
@@ -40,6 +57,8 @@ def reasons(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Name(id=name), keywords=keywords) if name in CARRIERS:
                 yield from (text for keyword in keywords if keyword.arg == "reason" for text in texts(keyword.value))
+            case ast.Assign(targets=[ast.Name(id="reason")], value=value):
+                yield from texts(value)
             case ast.FunctionDef(name=name) if "reason" in name:
                 yield from chosen(node)
 
@@ -55,7 +74,7 @@ def chosen(function: ast.FunctionDef) -> Iterator[str]:
 
 def reasons_of_the_code() -> set[str]:
     found = {text for path in LIFECYCLE.rglob("*.py") for text in reasons(ast.parse(path.read_text()))}
-    return found | LOAD_IS_GONE | {reason.value for reason in (*AbortReason, *FailureReason)}
+    return found | LOAD_IS_GONE | REFUSALS | {reason.value for reason in (*AbortReason, *FailureReason)}
 
 
 def section(title: str) -> str:

@@ -1,6 +1,9 @@
-"""The operator's ClusterRole: what the operator asks for, and what it grants to conductors, and nothing else."""
+"""The operator's rights: what it asks for, and what it grants to conductors, and nothing else.
 
-from collections.abc import Iterator
+Everywhere by the ClusterRole, in its own namespace by a Role, and by another in the namespace of a Rook cluster.
+"""
+
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,12 @@ import yaml
 
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from support.pretend_cluster import NAMESPACE
+from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
 
-MANIFEST = Path(__file__).parents[3] / "manifests" / "operator" / "operator.yaml"
+MANIFESTS = Path(__file__).parents[3] / "manifests"
+OPERATOR = MANIFESTS / "operator" / "operator.yaml"
+ROOK_ROLE = MANIFESTS / "rook" / "role.yaml"
 
 Right = tuple[str, str]
 """A verb and a resource."""
@@ -19,10 +25,15 @@ Right = tuple[str, str]
 RESOURCES = {
     "BenchmarkResult": "benchmarkresults",
     "BenchmarkRun": "benchmarkruns",
+    "CephBlockPool": "cephblockpools",
+    "CephClient": "cephclients",
+    "CephCluster": "cephclusters",
     "ConfigMap": "configmaps",
+    "Deployment": "deployments",
     "Event": "events",
     "Job": "jobs",
     "NetworkPolicy": "networkpolicies",
+    "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "Pod": "pods",
     "Role": "roles",
@@ -48,9 +59,9 @@ def rights_of(rules: list[dict[str, Any]]) -> Iterator[Right]:
             yield from ((verb, resource) for verb in rule["verbs"])
 
 
-def granted() -> set[Right]:
-    documents = yaml.safe_load_all(MANIFEST.read_text())
-    return set(rights_of(next(one["rules"] for one in documents if one["kind"] == "ClusterRole")))
+def granted(manifest: Path, kind: str) -> set[Right]:
+    documents = yaml.safe_load_all(manifest.read_text())
+    return set(rights_of(next(one["rules"] for one in documents if one["kind"] == kind)))
 
 
 def right(request: str) -> Right:
@@ -63,35 +74,60 @@ def right(request: str) -> Right:
     return verb, RESOURCES[kind]
 
 
+def rights(requests: Iterable[str]) -> set[Right]:
+    """Return what requests need. A creation or deletion that meets a conflict looks whose object it met."""
+    needed = {right(request) for request in requests}
+    looked_at = {("get", resource) for verb, resource in needed if verb in {"create", "delete"}}
+    return needed | (looked_at - {("get", "secrets")})
+
+
+def place(request: str) -> str:
+    """Return the namespace of a request: the operator's, Rook's, or nothing for all others."""
+    where = request.rsplit(maxsplit=1)[-1].partition("/")[0]
+    return where if where in {OPERATOR_NAMESPACE, ROOK_NAMESPACE} else ""
+
+
+def play(world: PretendWorld) -> None:
+    """Have runs ask for everything: one with a pod without its Job that expires, and one without volumes."""
+    uid = world.create("a", ttlSecondsAfterFinished=30, clients={"count": 1})
+    world.until(lambda: world.conductors.loads)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "gone"}
+    metadata = {
+        "name": "left-over", "namespace": NAMESPACE, "labels": {LABEL_RUN_UID: uid}, "ownerReferences": [owner]
+    }  # fmt: skip
+    world.cluster.kube.put(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {"volumes": []},
+            "status": {"phase": "Pending"},
+        }
+    )
+    world.until(lambda: world.run(uid) is None)
+    world.cluster.faults.no_volumes = True
+    second = world.create("b")
+    for _ in range(4):
+        world.round()
+    run = world.run(second)
+    assert run is not None
+    world.cluster.delete(run)
+    world.until(lambda: world.run(second) is None)
+    world.cluster.faults.no_volumes = False
+
+
+def play_on_rook(world: PretendWorld) -> None:
+    uid = world.create("a", storage={"rook": ROOK, "volume": {"size": "1Gi"}})
+    world.until_settled(uid)
+
+
 @pytest.fixture(scope="module")
-def used() -> set[Right]:
-    """Return what two runs ask for: one that has a pod without its Job and expires, and one without volumes."""
+def asked() -> list[str]:
+    """Return what runs ask for, on a StorageClass and on Rook."""
     with PretendWorld() as world:
-        uid = world.create("a", ttlSecondsAfterFinished=30, clients={"count": 1})
-        world.until(lambda: world.conductors.loads)
-        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "gone"}
-        metadata = {
-            "name": "left-over", "namespace": NAMESPACE, "labels": {LABEL_RUN_UID: uid}, "ownerReferences": [owner]
-        }  # fmt: skip
-        world.cluster.kube.put(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata,
-                "spec": {"volumes": []},
-                "status": {"phase": "Pending"},
-            }
-        )
-        world.until(lambda: world.run(uid) is None)
-        world.cluster.faults.no_volumes = True
-        second = world.create("b")
-        for _ in range(4):
-            world.round()
-        run = world.run(second)
-        assert run is not None
-        world.cluster.delete(run)
-        world.until(lambda: world.run(second) is None)
-        return {right(request) for request in world.cluster.kube.requests}
+        play(world)
+        play_on_rook(world)
+        return world.cluster.kube.requests
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +139,32 @@ def lent() -> set[Right]:
         return set(rights_of(world.cluster.kube.objects("Role")[0]["rules"]))
 
 
-def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(used: set[Right], lent: set[Right]) -> None:
-    # A creation or deletion that meets a conflict looks whose object it met; Secrets are never looked at.
-    looked_at = {("get", resource) for verb, resource in used if verb in {"create", "delete"}} - {("get", "secrets")}
-    needed = used | looked_at | lent | KOPF | OWNING
-    assert needed - granted() == set(), "missing"
-    assert granted() - needed == set(), "not used"
+def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(asked: list[str], lent: set[Right]) -> None:
+    needed = rights(request for request in asked if not place(request)) | lent | KOPF | OWNING
+    held = granted(OPERATOR, "ClusterRole")
+    assert needed - held == set(), "missing"
+    assert held - needed == set(), "not used"
+
+
+def test_in_its_own_namespace_it_holds_more_for_what_it_keeps_there(asked: list[str]) -> None:
+    needed = rights(request for request in asked if place(request) == OPERATOR_NAMESPACE)
+    everywhere, held = granted(OPERATOR, "ClusterRole"), granted(OPERATOR, "Role")
+    assert needed - everywhere - held == set(), "missing"
+    assert held - needed == set(), "not used"
+    assert held & everywhere == set(), "held everywhere"
+
+
+def test_in_rooks_namespace_it_holds_what_it_uses_there_and_nothing_else(asked: list[str]) -> None:
+    needed = rights(request for request in asked if place(request) == ROOK_NAMESPACE)
+    held = granted(ROOK_ROLE, "Role")
+    assert needed - granted(OPERATOR, "ClusterRole") - held == set(), "missing"
+    assert held - needed == set(), "not used"
+
+
+def test_of_secrets_and_config_maps_there_it_reads_only_those_that_are_named(asked: list[str]) -> None:
+    rules = next(iter(yaml.safe_load_all(ROOK_ROLE.read_text())))["rules"]
+    for kind in ("Secret", "ConfigMap"):
+        (rule,) = [rule for rule in rules if RESOURCES[kind] in rule["resources"]]
+        read = [request.split()[-1] for request in asked if request.startswith(f"get {kind} {ROOK_NAMESPACE}/")]
+        assert read
+        assert {name.partition("/")[2] for name in read} <= set(rule["resourceNames"])

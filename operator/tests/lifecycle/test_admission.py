@@ -45,6 +45,26 @@ def test_a_run_that_is_over_lets_the_next_go() -> None:
     assert ahead_of("u1", [entry(0, over=True), entry(1)]) == ()
 
 
+def test_a_run_whose_storage_is_still_being_taken_away_is_waited_for_and_it_is_said() -> None:
+    def body(reason: str) -> dict[str, Any]:
+        conditions = [
+            {"type": "Admitted", "status": "True"},
+            {"type": "CleanedUp", "status": "False", "reason": reason},
+        ]
+        return {
+            "metadata": {"uid": "u0", "namespace": "ns", "name": "r0", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"storage": {"rook": {"cluster": {"namespace": "rook-ceph", "name": "c"}}}},
+            "status": {"conditions": conditions},
+        }
+
+    behind = entry(1, target="rook/rook-ceph/c")
+    for reason in ("InProgress", "TeardownFailing", "PoolDeletionBlocked"):
+        (ahead,) = ahead_of("u1", [entry_of(body(reason)), behind])
+        assert ahead == f"ns/r0, which is being taken away ({reason})"
+    for reason in ("StorageKept", "Removed", "NodeGone"):
+        assert ahead_of("u1", [entry_of(body(reason)), behind]) == ()
+
+
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=8))
 def test_at_most_one_waiting_run_of_a_target_may_go(kinds: list[tuple[bool, bool, int]]) -> None:
     entries = [

@@ -1,6 +1,7 @@
 """Whatever happens in whatever order, what must hold holds, and every run comes to its end and leaves nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import hypothesis.strategies as st
 from hypothesis import settings
@@ -24,7 +25,14 @@ KINDS_OF_LOAD = ("Job", "Pod", "PersistentVolumeClaim")
 
 
 class Anything(RuleBasedStateMachine):
-    """Users, machines and programs doing what they do, at any time."""
+    """Users, machines and programs doing what they do, at any time.
+
+    Attributes:
+        storages: of which runs choose one; None is a StorageClass.
+
+    """
+
+    storages: ClassVar[Sequence[Document | None]] = (None,)
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,12 +42,12 @@ class Anything(RuleBasedStateMachine):
 
     # -- users
 
-    @initialize(rounds=st.integers(0, 30), second=st.booleans())
-    def begin(self, rounds: int, *, second: bool) -> None:
+    @initialize(rounds=st.integers(0, 30), second=st.booleans(), storage=st.integers(0, 3))
+    def begin(self, rounds: int, storage: int, *, second: bool) -> None:
         """Begin anywhere in a run's life, perhaps with another run in the queue."""
-        self.world.create("a")
+        self.world.create("a", **self._storage(storage))
         if second:
-            self.world.create("b")
+            self.world.create("b", **self._storage(storage))
         for _ in range(rounds):
             self.world.round(1.0)
 
@@ -50,10 +58,11 @@ class Anything(RuleBasedStateMachine):
         results=st.sampled_from(["Delete", "Delete", "Retain"]),
         suspend=st.sampled_from([False, False, True]),
         ttl=st.sampled_from([None, None, 0, 30]),
+        storage=st.integers(0, 3),
     )
-    def create(self, name: str, cleanup: str, results: str, ttl: int | None, *, suspend: bool) -> None:
+    def create(self, name: str, cleanup: str, results: str, ttl: int | None, storage: int, *, suspend: bool) -> None:
         if self._named(name) is None:
-            spec = {} if ttl is None else {"ttlSecondsAfterFinished": ttl}
+            spec = self._storage(storage) | ({} if ttl is None else {"ttlSecondsAfterFinished": ttl})
             uid = self.world.create(name, cleanup=cleanup, results=results, suspend=suspend, **spec)
             if results == "Retain":
                 self.retained.add(uid)
@@ -202,11 +211,17 @@ class Anything(RuleBasedStateMachine):
             world.cluster.delete(run)
         world.until(lambda: not world.runs())
         world.round()
-        objects = [obj for obj in world.cluster.kube.objects() if obj["kind"] != "StorageClass"]
+        objects = [obj for obj in world.cluster.kube.objects() if obj["metadata"]["uid"] not in world.furniture]
         left = {(obj["kind"], label(obj, naming.LABEL_RUN_UID)) for obj in objects}
-        allowed = {("BenchmarkResult", uid) for uid in self.retained} | {("Namespace", ""), ("Event", "")}
+        allowed = {("BenchmarkResult", uid) for uid in self.retained} | {("Event", "")}
         assert not left - allowed
         assert not self.namespace_goes or not left - {("Event", "")}
+        assert not any(world.rook.images.values())
+        assert not any(world.rook.notes.values())
+
+    def _storage(self, number: int) -> dict[str, object]:
+        storage = self.storages[number % len(self.storages)]
+        return {} if storage is None else {"storage": storage}
 
     def _named(self, name: str) -> Document | None:
         return next((run for run in self.world.runs() if run["metadata"]["name"] == name), None)

@@ -20,6 +20,11 @@ def test_children_have_names_that_the_api_server_takes(run: str, client: int, at
         naming.conductor(run),
         naming.client_job(run, client, attempt),
         naming.client_claim(run, client),
+        naming.ceph_config_map(run),
+        naming.keyring_secret(run, "uid", naming.CONDUCTOR),
+        naming.keyring_secret(run, "uid", naming.CLIENT),
+        naming.storage_class(run, "uid"),
+        naming.teardown("d9428888-122b-11e1-b85c-61cd3cbb3210"),
     ]
     assert len(set(names)) == len(names)
     for name in names:

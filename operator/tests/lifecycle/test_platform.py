@@ -51,3 +51,24 @@ def test_where_a_run_is_measured_stands_in_its_plan_and_its_status(world: Preten
     assert environment["nodes"] == "node-0, node-1"
     asked = [request for request in world.cluster.kube.requests if request in {"get /version", "list StorageClass"}]
     assert sorted(asked) == ["get /version", "list StorageClass"], "asked once, before the plan"
+
+
+def test_what_is_known_of_a_ceph_cluster_is_shown_as_text_that_cannot_fill_a_status(world: PretendWorld) -> None:
+    uid = world.create("a")
+    world.until_settled(uid)
+    osds = [{"class": "ssd", "count": number} for number in range(1000)]
+    facts = {"ceph": {"fsid": "f", "versions": ["18.2.7"], "osds": osds}, "pool": {"layout": {"size": 3}}}
+    result = world.cluster.of_run("BenchmarkResult", uid)[0]
+    world.cluster.set_status(result, environment=facts)
+    run = world.run(uid)
+    assert run is not None
+    # A change of `cleanup` has a settled run looked at again.
+    world.change(uid, ttlSecondsAfterFinished=3600)
+    world.round()
+    world.round()
+    run = world.run(uid)
+    assert run is not None
+    shown = run["status"]["environment"]
+    assert shown["ceph"].startswith("fsid f, versions 18.2.7, osds class ssd, count 0")
+    assert len(shown["ceph"]) == 256
+    assert shown["pool"] == "layout size 3"

@@ -151,12 +151,6 @@ def delete_the_plan(world: PretendWorld) -> None:
         world.cluster.delete(plan)
 
 
-CEPH = {
-    "ceph": {
-        "monitors": ["192.0.2.1:6789"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}
-    },
-    "volume": {"size": "1Gi"},
-}  # fmt: skip
 SHORT = {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 5}
 
 CASES = [
@@ -281,7 +275,11 @@ CASES = [
         spec={"repetitions": "many"},
         says=("spec.repetitions", "many"),
     ),
-    Case(reason="StorageNotSupported", spec={"storage": CEPH}, says=("storageClass",)),
+    Case(
+        reason="ClusterNotReady",
+        meanwhile=fail_as(FailureReason.CLUSTER_NOT_READY),
+        says=("as it was told",),
+    ),
     Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it anew")),
     Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan is gone", "create it anew")),
     Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),

@@ -64,10 +64,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
 def rendered(name: str) -> list[dict[str, Any]]:
     """Return every object of a run, without the second and later of a kind that there is one of per client or point."""
     run, plan = run_named(name)
-    assert run.document is not None
-    storage = run.document.spec.storage
-    assert storage is not None
-    claims = [client.claim(run, storage, "fast", 0)] if plan.volume is not None else []
+    claims = [client.claim(run, plan.volume, "fast", 0)] if plan.volume is not None else []
     return [
         documents.plan_config_map(run, plan),
         documents.state_config_map(run),
@@ -77,7 +74,7 @@ def rendered(name: str) -> list[dict[str, Any]]:
         conductor.role(run, plan),
         conductor.role_binding(run),
         conductor.service(run, SETTINGS),
-        *network.policies(run, SETTINGS),
+        *network.policies(run, plan, SETTINGS),
         *claims,
         client.job(run, plan, SETTINGS, client=0, attempt=0),
         conductor.job(run, plan, SETTINGS),

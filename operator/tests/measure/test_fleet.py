@@ -1,4 +1,5 @@
-from plimsoll.api.result import HostSummary, Spread
+from plimsoll.api.result import HostSummary
+from plimsoll.api.surroundings import Spread
 from plimsoll.measure.fleet import hosts_of
 
 

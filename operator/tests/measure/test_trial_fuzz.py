@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation, Verdict
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import (
     Cells,
@@ -22,6 +23,7 @@ from plimsoll.measure.sample import (
     MemoryUse,
     NetworkUse,
     OperationSample,
+    OsdRate,
 )
 from plimsoll.measure.trial import measure_trial
 from support.documents import SECOND, T0, facts, latency
@@ -107,6 +109,9 @@ any_measurement = drawn(
     submitters=integers,
     in_flight=st.one_of(st.none(), integers),
     bypasses_cache=st.booleans(),
+    osds=st.lists(
+        drawn(OsdRate, osd=integers, ios=integers, bytes=integers, seconds=numbers_of_any_kind), max_size=3
+    ).map(tuple),
     errors=st.lists(st.text(max_size=9), max_size=3).map(tuple),
     warnings=st.lists(st.text(max_size=9), max_size=3).map(tuple),
 )
@@ -128,14 +133,49 @@ any_document = drawn(
 )
 
 
-@given(st.dictionaries(st.integers(0, 5), any_document, max_size=5), st.booleans())
+counts = st.integers(0, 2**63 - 1)
+any_counters = st.builds(PoolCounters, reads=counts, writes=counts, read_bytes=counts, written_bytes=counts)
+any_status = st.builds(
+    ClusterStatus,
+    health=st.text(max_size=9),
+    checks=st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=2),
+    pg_states=st.dictionaries(st.text(max_size=9), counts, max_size=2),
+    osds=counts,
+    osds_up=counts,
+    osds_in=counts,
+    osds_up_since=st.text(max_size=3),
+    osds_in_since=st.text(max_size=3),
+    remapped_pgs=counts,
+    recovering_bytes_per_second=counts,
+    used_bytes=counts,
+    total_bytes=counts,
+)
+any_sample = st.builds(
+    ClusterSample,
+    at=st.one_of(integers, st.integers(T0, T0 + 60 * SECOND)),
+    status=st.one_of(st.none(), any_status),
+    pools=st.dictionaries(st.sampled_from(["ours", "other", ".mgr"]), any_counters),
+    problem=st.text(max_size=9),
+)
+any_watch = st.one_of(
+    st.none(),
+    st.lists(any_sample, max_size=6).map(
+        lambda found: ClusterWatch(samples=tuple(sorted(found, key=lambda one: one.at)), pools=("ours",))
+    ),
+)
+
+
+@given(st.dictionaries(st.integers(0, 5), any_document, max_size=5), st.booleans(), any_watch)
 @settings(deadline=None)  # slow under load, not stuck
 def test_no_document_makes_it_raise_or_write_what_is_not_json(
     documents: dict[int, ClientDocument],
     windowed: bool,  # noqa: FBT001  # drawn, not passed by hand
+    watch: ClusterWatch | None,
 ) -> None:
-    numbers = measure_trial(facts(4, windowed=windowed, network_bytes_per_second=10**9), documents)
+    planned = facts(4, windowed=windowed, network_bytes_per_second=10**9, cluster=watch)
+    numbers = measure_trial(planned, documents)
     assert numbers.verdict is not Verdict.VALID or len(documents) >= 4
-    for model in (*numbers.findings, *numbers.operations, *numbers.slowest, numbers.window, numbers.stalls):
+    whole = (numbers.window, numbers.stalls, numbers.osds, numbers.cluster)
+    for model in (*numbers.findings, *numbers.operations, *numbers.slowest, *whole):
         if model is not None:
             json.dumps(model.model_dump(mode="json"), allow_nan=False)

@@ -17,14 +17,16 @@ from plimsoll.plan.expand import make_plan
 MakeRun = Callable[..., BenchmarkRun]
 
 WRITE = {"pattern": "randwrite"}
+ROOK = {"cluster": {"namespace": "r", "name": "r"}}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
 
 
 def cost_of(run: BenchmarkRun) -> Estimate:
-    return estimate(make_plan(run, seed=1), run.spec.storage)
+    return estimate(make_plan(run, seed=1))
 
 
 def storage(size: str, mode: str = "Block", **pool: Any) -> dict[str, Any]:
-    source: dict[str, Any] = {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": pool}} if pool else {}
+    source: dict[str, Any] = {"rook": ROOK | {"pool": pool}} if pool else {}
     return (source or {"storageClass": {"name": "fast"}}) | {"volume": {"size": size, "mode": mode}}
 
 
@@ -74,7 +76,6 @@ def test_file_system_is_filled_to_a_share(make_run: MakeRun) -> None:
 @pytest.mark.parametrize(
     ("pool", "stored"),
     [
-        ({}, 8 * 2**30),
         ({"replicated": {"size": 3}}, 3 * 8 * 2**30),
         ({"replicated": {"size": 1}}, 8 * 2**30),
         ({"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}, 12 * 2**30),
@@ -87,9 +88,37 @@ def test_room_is_that_of_replicas_or_chunks(make_run: MakeRun, pool: dict[str, A
     assert cost.stored_bytes == stored
 
 
-def test_copies_are_unknown_without_storage(make_run: MakeRun) -> None:
-    run = make_run({"fio": {}}, storage=storage("1Gi", replicated={"size": 3}))
-    assert estimate(make_plan(run, seed=1)).stored_bytes == 8 * 2**30
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
+        {"rook": ROOK | {"existingPool": {"name": "p"}}, "volume": {"size": "1Gi"}},
+        {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}},
+    ],
+)
+def test_copies_are_unknown_of_storage_that_is_there(make_run: MakeRun, source: dict[str, Any]) -> None:
+    cost = cost_of(make_run({"fio": {}}, storage=source))
+    assert (cost.data_bytes, cost.stored_bytes) == (8 * 2**30, None)
+
+
+@pytest.mark.parametrize("volume", [{"volume": {"size": "1Gi"}}, {}], ids=["unused volume", "no volume"])
+def test_without_a_volume_there_is_nothing_to_prepare(make_run: MakeRun, volume: dict[str, Any]) -> None:
+    source = {"rook": ROOK | {"pool": {"replicated": {"size": 3}}}, **volume}
+    cost = cost_of(make_run({"radosBench": {}}, storage=source, prepare={"precondition": {}}))
+    assert (cost.data_bytes, cost.stored_bytes, cost.prefill_seconds, cost.precondition_seconds) == (0, 0, 0, 0)
+
+
+def test_what_trials_write_for_themselves_takes_time(make_run: MakeRun) -> None:
+    """A sequential read ends when all objects were read once, so more are written than are read."""
+    timing = {"runtimeSeconds": 30, "rampSeconds": 5}
+    for parameters, staging in (
+        ({"operation": "write"}, 0),
+        ({"operation": "rand"}, 35),
+        ({"operation": "seq"}, 3 * 35),
+        ({"operation": "seq", "writeSeconds": 50}, 50),
+    ):
+        cost = cost_of(make_run({"radosBench": parameters, **timing}, storage={"ceph": CEPH}))
+        assert cost.measuring_seconds == 2 * (staging + 35 + TRIAL_OVERHEAD_SECONDS)
 
 
 def test_run_that_cannot_end_in_time_is_refused(make_run: MakeRun) -> None:

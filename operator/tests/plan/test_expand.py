@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from pydantic import JsonValue
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.plan.document import MAX_POINTS
+from plimsoll.plan.estimate import refuse_if_hopeless
 from plimsoll.plan.expand import expand, make_plan
 
 MakeRun = Callable[..., BenchmarkRun]
+
+SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
 AXIS = st.lists(st.integers(1, 64), min_size=1, max_size=4, unique=True)
 WORKLOADS = st.lists(
@@ -105,7 +109,7 @@ def test_order_of_the_document_does_not_matter(make_run: MakeRun) -> None:
 def test_parameters_hold_the_defaults_and_scalars_only(make_run: MakeRun) -> None:
     (point,) = expand(make_run({"fio": {"blockSize": ["8Ki"]}}))
     assert point.parameters["blockSize"] == "8Ki"
-    assert point.parameters["engine"] == "libaio"
+    assert point.parameters["directIo"] is True
     assert not [value for value in point.parameters.values() if isinstance(value, list | dict)]
 
 
@@ -192,10 +196,10 @@ def test_bad_parameter_is_reported_once_at_its_place(
 
 
 def test_problems_of_all_workloads_are_reported(make_run: MakeRun) -> None:
-    run = make_run({"fio": {"jobs": 0}}, {"radosBench": {"operation": "write"}}, {"fio": {"ioDepth": [0]}})
+    run = make_run({"fio": {"jobs": 0}}, {"bonnie": {}}, {"fio": {"ioDepth": [0]}})
     assert problems(run) == [
         "spec.workloads[0].fio.jobs: 0 must be at least 1",
-        "spec.workloads[1].radosBench: is not a known field or tool; the tools are fio",
+        "spec.workloads[1].bonnie: is not a known field or tool; the tools are fio, osdBench, radosBench, rbdBench",
         "spec.workloads[2].fio.ioDepth[0]: 0 must be at least 1",
     ]
 
@@ -264,3 +268,8 @@ def test_without_reads_the_prefill_may_be_left_out(make_run: MakeRun, pattern: s
 def test_all_reading_workloads_are_named(make_run: MakeRun) -> None:
     (found,) = problems(make_run({"fio": {}}, {"fio": {}}, prepare={"prefill": False}))
     assert "because w0, w1 would read" in found
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_samples_can_be_done_in_their_time(path: Path) -> None:
+    refuse_if_hopeless(make_plan(load_run(path.read_text()), seed=1))

@@ -9,7 +9,9 @@ from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.run import Gates, Precondition, Prepare
-from plimsoll.api.storage import Volume
+from plimsoll.api.storage import Pool, Replicated, Volume
+from plimsoll.plan.ceph import base_name
+from plimsoll.plan.document import CephTarget, RunIdentity
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
 from support.simulation import make_plan
 
@@ -47,7 +49,7 @@ BASE = taken()
 @pytest.mark.parametrize(
     ("key", "other"),
     [
-        ("tool", taken(point={"tool": "other"})),
+        ("tool", taken(point={"tool": "rbdBench"})),
         ("parameters.blockSize", taken(point={"parameters": {"blockSize": 8192}})),
         ("toolVersions", taken(changed("tools", {"fio": "fio-3.40", "other": "1"}))),
         ("toolVersions", taken(changed("tools", [{"fio": "fio-3.39", "other": "1"}, {"fio": "fio-3.40"}]))),
@@ -98,6 +100,32 @@ def test_preconditioning_is_identity() -> None:
         "prepare.precondition.blockSize",
         "prepare.precondition.seconds",
     ]
+
+
+def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fingerprint:
+    """Return the fingerprint of a run that has its pool and its StorageClass made for it."""
+    run = RunIdentity(name="run", namespace="default", uid=uid)
+    base = base_name("run", uid)
+    made = Pool(**({"replicated": Replicated(size=3)} | pool))
+    target = CephTarget(pool=base, made=made, conductor_user=f"{base}-conductor", agent_user=f"{base}-agent")
+    storage_class = STORAGE_CLASS | {"name": base, "parameters": {"pool": base, "clusterID": "rook-ceph"}}
+    return taken({**facts, "storageClass": storage_class}, run=run, ceph=target)
+
+
+def test_what_is_named_after_the_run_is_not_identity() -> None:
+    layout: dict[str, JsonValue] = {**ENVIRONMENT, "pool": {"type": "replicated", "size": 3}}
+    one, other = of_a_made_pool("one", layout), of_a_made_pool("other", layout)
+    assert one.identity_sha256 == other.identity_sha256
+    assert one.identity["storageClass"] == {
+        "provisioner": "rbd.csi.ceph.com",
+        "parameters": {"clusterID": "rook-ceph"},
+    }
+    assert one.identity["pool"] == layout["pool"]
+
+
+def test_pool_that_could_not_be_read_is_that_which_was_asked_for() -> None:
+    one, other = of_a_made_pool("u", ENVIRONMENT), of_a_made_pool("u", ENVIRONMENT, failure_domain="osd")
+    assert [found.key for found in differences(one, other)] == ["pool.failureDomain"]
 
 
 def test_number_and_names_of_points_do_not_matter() -> None:
@@ -165,3 +193,11 @@ def test_parts_have_no_difference_exactly_if_their_digests_are_equal(
         Fingerprint(identity=part, context={}, identity_sha256=digest(part), context_sha256="") for part in (one, other)
     ]
     assert (differences(*prints) == []) == (prints[0].identity_sha256 == prints[1].identity_sha256)
+
+
+def test_by_whose_key_osds_are_measured_is_no_part_of_what_is_measured() -> None:
+    def of(user: str) -> Fingerprint:
+        parameters = {"blockSize": 4096, "user": user, "keyringSecret": {"name": user, "key": "keyring"}}
+        return taken(point={"tool": "osdBench", "parameters": parameters})
+
+    assert of("admin").identity_sha256 == of("bench").identity_sha256

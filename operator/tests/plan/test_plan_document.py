@@ -36,7 +36,10 @@ def test_frozen_plan_is_read() -> None:
 
 
 def test_plan_from_before_a_field_was_added_is_read() -> None:
-    assert load_plan(changed(networkBytesPerSecond=..., environment=...)) == quickstart()
+    assert load_plan(changed(networkBytesPerSecond=..., environment=..., ceph=...)) == quickstart()
+    document = json.loads(GOLDEN.read_text())
+    del document["volume"]["rbdCache"], document["gates"]["acceptedHealthChecks"]
+    assert load_plan(json.dumps(document)) == quickstart()
 
 
 def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) -> None:
@@ -48,6 +51,22 @@ def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) 
     text = plan.model_dump_json()
     assert load_plan(text) == plan
     assert len(text.encode()) < 2**20
+
+
+def test_plan_on_ceph_round_trips(make_run: MakeRun) -> None:
+    ceph = {
+        "monitors": ["[v2:192.0.2.1:3300,v1:192.0.2.1:6789]"],
+        "user": "u",
+        "keyringSecret": {"name": "k"},
+        "pool": {"name": "meta", "dataPool": "data"},
+    }
+    rook = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}}
+    osd_bench = {"osdBench": {"keyringSecret": {"name": "admin"}}}
+    for source in ({"ceph": ceph}, {"rook": rook}):
+        storage = {**source, "volume": {"size": "1Gi", "access": "LibRBD"}}
+        plan = make_plan(make_run({"fio": {}}, {"radosBench": {}}, osd_bench, storage=storage), seed=1)
+        assert plan.ceph is not None
+        assert load_plan(plan.model_dump_json()) == plan
 
 
 def test_point_is_found_by_its_name() -> None:

@@ -1,10 +1,11 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
+from support.corpus_ceph import CEPHS
 from support.corpus_storage import STORAGE
+from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
 from support.corpus_workloads import WORKLOADS
 from support.manifests import (
     BY_HAND,
-    CEPH,
     FIO,
     FULL,
     LONGER,
@@ -133,8 +134,10 @@ _REST = [
 
 REFUSED = [
     *STORAGE,
+    *CEPHS,
     *_CLIENTS,
     *WORKLOADS,
+    *TOOLS_OF_CEPH,
     *_PREPARE,
     *_REST,
 ]
@@ -167,7 +170,7 @@ ACCEPTED = [
         changes={f"{VOLUME}.size": "1Mi", PRECONDITION: {"blockSize": "2Mi"}},
         server_accepts="whether the data set is that large depends on more than a rule sees; the operator refuses it",
     ),
-    Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "LibRBD"}),
+    Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "PVC"}),
     Manifest(name="rook", changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}),
     Manifest(
         name="erasure coded",
@@ -178,7 +181,6 @@ ACCEPTED = [
             }
         },
     ),
-    Manifest(name="ceph", changes={"spec.storage": {"ceph": CEPH, "volume": {"size": "1Gi"}}}),
     Manifest(name="name of 63", changes={"metadata.name": "r" * 63}),
     Manifest(name="512 points", changes={FIO: _512_POINTS}),
     Manifest(name="32 workloads", changes={"spec.workloads": [{"name": f"w{n}", "fio": {}} for n in range(32)]}),
@@ -224,5 +226,6 @@ ACCEPTED = [
         changes={"metadata": {"generateName": "run-"}},
         server_accepts="the API server makes a name up; a file has to have one",
     ),
+    *CEPH_TOOLS_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from support.manifests import FIO, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
-
-_SPELLING = "sizes in lists are bounded by a pattern, which allows the usual spellings only"
+from support.corpus_tools import SPELLING
+from support.manifests import CEPH, FIO, IMAGE, VOLUME, Manifest, bounds, choice, flag, missing, refused, unknown
 
 
 def _fio(name: str, says: tuple[str, ...], **parameters: Any) -> Manifest:
@@ -29,7 +28,7 @@ _WORKLOADS = [
         "spec.workloads[1]",
         'Duplicate value: {"name":"w"}',
     ),
-    refused("no tool", "spec.workloads", [{"name": "w"}], _W, "must have exactly one tool: fio"),
+    refused("no tool", "spec.workloads", [{"name": "w"}], _W, "must have exactly one tool: fio, radosBench"),
     refused("unknown tool", "spec.workloads.0.bonnie", {}, 'unknown field "spec.workloads[0].bonnie"'),
     refused("no name", "spec.workloads", [{"fio": {}}], f"{_W}.name", "Required value"),
     refused("name form", "spec.workloads.0.name", "W", f"{_W}.name", "should match"),
@@ -73,7 +72,29 @@ _LOW_RATES: tuple[dict[str, Any], ...] = (
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
-    *choice(f"{FIO}.engine", "libaio", "io_uring", "psync", "sync"),
+    *choice(f"{FIO}.engine", "libaio", "io_uring", "psync", "sync", "rbd"),
+    _fio("librbd on a claim", ("spec.workloads", "must have engine rbd with access LibRBD and cannot"), engine="rbd"),
+    *(
+        Manifest(
+            name=f"{engine} on an image",
+            changes={"spec.storage": {"ceph": CEPH, "volume": IMAGE}, FIO: {"engine": engine}},
+            says=("spec.workloads", "must have engine rbd with access LibRBD"),
+        )
+        for engine in ("libaio", "psync")
+    ),
+    Manifest(
+        name="buffered on an image",
+        changes={"spec.storage": {"ceph": CEPH, "volume": IMAGE}, FIO: {"directIo": False}},
+        says=("spec.workloads", "must have directIo true with access LibRBD"),
+    ),
+    *(
+        Manifest(
+            name=f"jobs of {pattern} on an image",
+            changes={"spec.storage": {"ceph": CEPH, "volume": IMAGE}, FIO: {"jobs": 2, "pattern": pattern}},
+            says=("spec.workloads", "cannot have several jobs that write or trim with access LibRBD"),
+        )
+        for pattern in ("write", "randwrite", "randrw", "readwrite", "trim", "randtrim")
+    ),
     *bounds(f"{FIO}.jobs", 1, 64),
     *(
         manifest
@@ -155,7 +176,7 @@ _BLOCK_SIZES = [
         )
     ),
     *(
-        refused(f"block size {size!r}", FIO, {"blockSize": [size]}, _BLOCK, "should match", model_accepts=_SPELLING)
+        refused(f"block size {size!r}", FIO, {"blockSize": [size]}, _BLOCK, "should match", model_accepts=SPELLING)
         for size in ("4096", "64k", "0.5Ki", "10240Ki", "04Ki")
     ),
 ]

@@ -70,6 +70,7 @@ def document(client: int, measured: Measurement | None = None, **changes: Any) -
         argv=("fio",),
         measurement=measured or measurement(),
         clock=Clock(offset=0.0001, error=0.0005),
+        data_set_bytes=2**40,
         host=quiet_host(),
     )
     return whole.model_copy(update=changes)

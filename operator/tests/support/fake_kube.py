@@ -48,6 +48,7 @@ KINDS: Mapping[Kind, Traits] = {
             "Service": Traits(),
             "ServiceAccount": _PLAIN,
         },
+        "apps/v1": {"Deployment": Traits()},
         "batch/v1": {"Job": Traits()},
         "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
         "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},

@@ -94,9 +94,9 @@ class LocalRun:
 
         def running() -> RunState | None:
             state = self.state
-            due = (
-                state is not None and state.current is not None and time.time() >= state.current.starts_at + seconds_in
-            )
+            current = state.current if state is not None else None
+            # A trial stands there for a moment longer than it takes.
+            due = current is not None and current.starts_at + seconds_in <= time.time() < current.ends_at
             return state if due else None
 
         return self.wait_for(running)

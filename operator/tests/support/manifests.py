@@ -21,6 +21,8 @@ ROOK: Mapping[str, JsonValue] = {
     "cluster": {"namespace": "rook-ceph", "name": "rook-ceph"},
     "pool": {"replicated": {"size": 3}},
 }
+IMAGE: Mapping[str, JsonValue] = {"size": "1Gi", "access": "LibRBD"}
+"""A volume that all Ceph clusters can give."""
 CEPH: Mapping[str, JsonValue] = {
     "monitors": ["192.0.2.1:6789"],
     "user": "plimsoll",
@@ -51,10 +53,11 @@ FULL: Mapping[str, Any] = {
                     "replicated": {"size": 3},
                     "failureDomain": "host",
                     "deviceClass": "ssd",
+                    "compressionMode": "none",
                     "placementGroups": 64,
                 },
             },
-            "volume": {"size": "20Gi", "mode": "Block", "access": "PVC"},
+            "volume": {"size": "20Gi", "mode": "Block", "access": "PVC", "rbdCache": False},
         },
         "clients": {
             "count": 8,
@@ -98,7 +101,7 @@ FULL: Mapping[str, Any] = {
             "settleSeconds": 10,
             "fillPercent": 90,
         },
-        "gates": {"cephHealth": "Required", "pauseScrub": True},
+        "gates": {"cephHealth": "Required", "acceptedHealthChecks": ["MON_DISK_LOW"], "pauseScrub": True},
         "timeouts": {"provisionSeconds": 600, "readySeconds": 300, "totalSeconds": 14400},
         "cleanup": "Always",
         "results": "Delete",

@@ -18,6 +18,7 @@ Document = dict[str, Any]
 
 KUBELET = "pretend/kubelet"
 PROTECTION = "kubernetes.io/pvc-protection"
+NOBODY = -1
 NODES = ("node-0", "node-1")
 NAMESPACE = "bench"
 STORAGE_CLASS = {
@@ -169,7 +170,7 @@ class PretendCluster:
             for pod in active:
                 self.delete(pod)
             self._conclude(job, "FailureTarget" if active else "Failed", *reason)
-        elif not active and client_of(job) in self.faults.over_quota:
+        elif not active and role_of(job) in self.faults.over_quota:
             words = (
                 f'Error creating: pods "{job["metadata"]["name"]}" is forbidden: exceeded quota: few, limited: pods=1'
             )
@@ -250,7 +251,7 @@ class PretendCluster:
                 self._start(pod)
 
     def _start(self, pod: Document) -> None:
-        client = client_of(pod)
+        client = role_of(pod)
         nodes = [node for node in NODES if node not in self.faults.dead_nodes]
         words = self._why_not_scheduled(client, nodes)
         if words:
@@ -266,7 +267,7 @@ class PretendCluster:
             self._hold(pod, "CreateContainerConfigError", "secret not found")
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
-        elif self._has_volume(pod):
+        elif self._has_volume(pod) and self._has_sources(pod):
             running = {"startedAt": timestamp(self.now)}
             self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
 
@@ -277,7 +278,7 @@ class PretendCluster:
     def _why_not_scheduled(self, client: int | None, nodes: Sequence[str]) -> str:
         if not nodes or client in self.faults.unschedulable:
             return "0/2 nodes are available: 2 Insufficient memory."
-        if self.faults.no_volumes and client is not None:
+        if self.faults.no_volumes and client not in {None, NOBODY}:
             return "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
         return ""
 
@@ -287,6 +288,21 @@ class PretendCluster:
         ]
         claims = [self.find("PersistentVolumeClaim", name) for name in names]
         return all(claim is not None and claim.get("status", {}).get("phase") == "Bound" for claim in claims)
+
+    def _has_sources(self, pod: Document) -> bool:
+        """Tell whether the ConfigMaps and Secrets are there from which the pod's volume for Ceph is put together."""
+        wanted = [s for v in pod["spec"]["volumes"] for s in v.get("projected", {}).get("sources", [])]
+        for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
+            there = {
+                obj["metadata"]["name"]: set(obj.get("data", {}))
+                for obj in self.kube.objects(kind)
+                if obj["metadata"]["namespace"] == pod["metadata"]["namespace"]
+            }
+            for source in (s[field_name] for s in wanted if field_name in s):
+                keys = {item["key"] for item in source["items"]}
+                if not there.get(source["name"], set()) >= keys:
+                    return False
+        return True
 
     def end(self, pod: Document, code: int, words: str = "") -> None:
         """Have a pod's container end."""
@@ -318,6 +334,12 @@ def label(obj: Document, name: str) -> str:
 def client_of(obj: Document) -> int | None:
     text = label(obj, naming.LABEL_CLIENT)
     return int(text) if text else None
+
+
+def role_of(obj: Document) -> int | None:
+    """Return a client's number, None for a conductor, and `NOBODY` for what is neither, which no fault is about."""
+    outside = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
+    return NOBODY if outside else client_of(obj)
 
 
 def is_going(obj: Document) -> bool:

@@ -60,7 +60,8 @@ class PretendConductors:
 
     def pods(self) -> list[Document]:
         pods = self.cluster.kube.objects("Pod")
-        return [pod for pod in pods if client_of(pod) is None and phase(pod) == "Running"]
+        conductors = (pod for pod in pods if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR)
+        return [pod for pod in conductors if phase(pod) == "Running"]
 
     def step(self) -> None:
         for pod in self.pods():

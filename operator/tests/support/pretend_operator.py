@@ -21,7 +21,12 @@ from plimsoll.lifecycle.step import step
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"
-SETTINGS = Settings(runner_image="runner:1", max_client_restarts=3, conductor_restarts=3)
+SETTINGS = Settings(
+    runner_image="runner:1",
+    rook_clusters={"rook-ceph/rook-ceph": ("bench",)},
+    max_client_restarts=3,
+    conductor_restarts=3,
+)
 
 
 class FakeIndex(Mapping[str, Any]):

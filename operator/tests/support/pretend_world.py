@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from copy import deepcopy
@@ -18,13 +19,18 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Create, CreateSecret
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
+from plimsoll.plan.ceph import image_prefix
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
 from support.pretend_operator import PretendOperator, no_secret
+from support.pretend_rook import KEY, PretendRook
 
 T = TypeVar("T")
 
 MAX_STATUS_BYTES = 64 * 1024
+SECRETS = re.compile(r"plimsoll-system/plimsoll-teardown-.*|rook-ceph/plimsoll-\d+|bench/keyring")
+"""Those that the operator may look at: its own, and where Rook or the user put a key for it."""
+
 LOAD_ENDS_SECONDS = 200
 """Without an API server a conductor leaves after two minutes at most, and its agents a minute later."""
 
@@ -61,11 +67,17 @@ class PretendWorld:
     def __init__(self) -> None:
         self.cluster = PretendCluster()
         self.conductors = PretendConductors(self.cluster)
+        self.rook = PretendRook(self.cluster)
+        self.rook.install()
         self.operator = PretendOperator(self.cluster)
+        self.furniture = {obj["metadata"]["uid"] for obj in self.cluster.kube.objects()}
         self.uids: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._patches = ExitStack()
+        self._checked = 0
+        self._targets: dict[str, str] = {}
         self._statuses: dict[str, Document] = {}
+        self._guard_creations()
         self._guard_deletions()
 
     def __enter__(self) -> Self:
@@ -86,8 +98,10 @@ class PretendWorld:
 
     def create(self, name: str, **spec: Any) -> str:
         """Create a run, and return its UID."""
-        uid = str(self.cluster.kube.put(make_run(name, **spec))["metadata"]["uid"])
+        run = self.cluster.kube.put(make_run(name, **spec))
+        uid = str(run["metadata"]["uid"])
         self.uids.add(uid)
+        self._targets[uid] = next(iter({"rook", "ceph", "storageClass"} & set(run["spec"]["storage"])), "")
         return uid
 
     def runs(self) -> list[Document]:
@@ -159,6 +173,7 @@ class PretendWorld:
             self.look(uid)
         for _ in range(2):
             self.cluster.step()
+            self.rook.step()
             self.conductors.step()
         self.cluster.pass_time(seconds)
 
@@ -185,12 +200,16 @@ class PretendWorld:
 
     def check(self) -> None:
         """Check what must hold at any time."""
-        asked = [request.split()[:2] for request in self.cluster.kube.requests]
-        assert not [request for request in asked if request[1] == "Secret" and request[0] != "create"]
+        requests = self.cluster.kube.requests
+        for request in requests[self._checked :]:
+            verb, kind, name = (*request.split(), "", "")[:3]
+            assert kind != "Secret" or verb in {"create", "delete"} or (verb == "get" and SECRETS.fullmatch(name))
+        self._checked = len(requests)
         for run in self.runs():
             self._check_status(run)
         loaded = {label(pod, naming.LABEL_RUN_UID) for pod in self.cluster.kube.objects("Pod") if self._loads(pod)}
-        assert len(loaded) <= 1, "two runs load one target"
+        targets = [self._targets[uid] for uid in loaded]
+        assert len(targets) == len(set(targets)), "two runs load one target"
 
     def _loads(self, pod: Document) -> bool:
         """Tell whether a client may do I/O: on a dead node until it has heard of no conductor for long enough."""
@@ -206,6 +225,7 @@ class PretendWorld:
         if status == before:
             return
         BenchmarkRunStatus.model_validate(status)
+        assert KEY not in json.dumps(status)
         assert len(json.dumps(status)) < MAX_STATUS_BYTES
         assert status["observedGeneration"] <= run["metadata"]["generation"]
         then = {entry["type"]: entry for entry in before.get("conditions", [])}
@@ -225,6 +245,17 @@ class PretendWorld:
 
         kube.delete = guarded  # type: ignore[method-assign]
 
+    def _guard_creations(self) -> None:
+        """See that what is made outside a run's namespace is on record before."""
+        kube, create = self.cluster.kube, self.cluster.kube.create
+
+        async def guarded(obj: Mapping[str, Any]) -> bool:
+            if obj["kind"] in {"CephBlockPool", "CephClient", "StorageClass"}:
+                assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
+            return await create(obj)
+
+        kube.create = guarded  # type: ignore[method-assign]
+
     def _check_deletion(self, obj: Mapping[str, Any], uid: str | None) -> None:
         document = dict(obj)
         assert uid, "an object is deleted by name alone"
@@ -234,8 +265,33 @@ class PretendWorld:
         assert label(document, naming.LABEL_RUN_UID) in self.uids
         assert obj["kind"] != "BenchmarkResult"
         assert label(document, naming.LABEL_COMPONENT) not in {"plan", "state"}
+        if document["metadata"].get("namespace") != NAMESPACE:
+            assert document["metadata"]["name"].startswith("plimsoll-")
+            self._check_deletion_in_ceph(document)
         if obj["kind"] == "PersistentVolumeClaim":
             assert not self.client_pods(label(document, naming.LABEL_RUN_UID)), "a claim goes before its client"
+
+    def _check_deletion_in_ceph(self, obj: Document) -> None:
+        """Check the order in which storage goes: what is in it, who reaches it, the pools, what knows of it."""
+        uid, rook = label(obj, naming.LABEL_RUN_UID), self.rook
+        images = [image for found in rook.images.values() for image in found if image.startswith(image_prefix(uid))]
+        if obj["kind"] in {"StorageClass", "CephClient", "CephBlockPool"}:
+            assert not self.client_pods(uid)
+            assert not images
+            assert not any(uid in found for found in rook.notes.values())
+        if obj["kind"] == "StorageClass":
+            assert not self.cluster.kube.objects("PersistentVolume")
+        if obj["kind"] == "CephBlockPool":
+            assert not self._own("CephClient", uid)
+            name = obj["metadata"]["name"]
+            assert not name.endswith("-data") or len(self._own("CephBlockPool", uid)) == 1, "the data goes first"
+        if label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN and obj["kind"] in {"ConfigMap", "Secret"}:
+            assert not self._own("CephBlockPool", uid)
+
+    def _own(self, kind: str, uid: str) -> list[Document]:
+        """Return what the operator made of a kind: whoever else takes the run's label takes another name."""
+        found = self.cluster.of_run(kind, uid)
+        return [obj for obj in found if obj["metadata"]["name"].startswith("plimsoll-")]
 
 
 def check_condition(entry: Mapping[str, str], before: Mapping[str, str] | None, now: datetime) -> None:

@@ -14,6 +14,7 @@ from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.run import Prepare as Preparation
 from plimsoll.cli.launch import free_port
+from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.secret import make_secret, server_context, write_secret
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
@@ -23,6 +24,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import (
     Arm,
     Prepare,
+    Stage,
 )
 from plimsoll.protocol.secret import TOKEN_FILE
 from support.simulation import make_document, make_plan
@@ -47,6 +49,9 @@ class PretendedWork:
         progress(0, 2**30)
         return 2**30
 
+    async def stage(self, order: Stage, progress: Progress) -> None:
+        progress(0, 0)
+
     def arm(self, order: Arm) -> Armed:
         nothing: Any = None
         return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
@@ -70,7 +75,7 @@ class Setting:
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
 
-    async def conduct(self, epoch: str | None = None) -> int:
+    async def conduct(self, epoch: str | None = None, cluster: Cluster | None = None) -> int:
         listen = Listen(
             host="127.0.0.1",
             port=self.port,
@@ -78,7 +83,7 @@ class Setting:
             token=(self.secret / TOKEN_FILE).read_text(),
         )
         sink = FilesSink(self.results)
-        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch)
+        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch, cluster=cluster)
 
     async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
         connection = Connection(self.url, secret or self.secret)

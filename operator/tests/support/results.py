@@ -27,7 +27,6 @@ from plimsoll.api.result import (
     ResultSpec,
     ResultStatus,
     Series,
-    Spread,
     Stalls,
     Statistic,
     Steadiness,
@@ -46,6 +45,7 @@ from plimsoll.api.status import (
     Points,
     ResultDisplay,
 )
+from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
 from plimsoll.tools.fio import FioParameters
 
 NOW = "2026-01-31T12:00:00Z"
@@ -143,6 +143,25 @@ _TRIAL = Trial(
             host=_HOST,
         )
         for number in range(8)
+    ),
+    osds=Osds(
+        count=2000,
+        iops=_SPREAD,
+        bytes_per_second=_SPREAD,
+        mean_iops=1e9 / 3,
+        mean_bytes_per_second=2**62,
+        slowest=tuple(OsdResult(osd=number, iops=1e9 / 3, bytes_per_second=2**62) for number in range(32)),
+    ),
+    cluster=ClusterSummary(
+        samples=20,
+        failed=1,
+        worst_health="HEALTH_WARN",
+        problems=("p" * 300,) * 8,
+        used_ratio=0.25,
+        read_bytes_per_second=2**62,
+        written_bytes_per_second=0,
+        operations_per_second=1e9 / 3,
+        foreign_operations_per_second=0.125,
     ),
     warnings=("w",) * 20,
 )

@@ -7,6 +7,7 @@ from plimsoll.api.result import Trial
 from plimsoll.api.run import Gates, Prepare, Timeouts
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.api.storage import Volume
+from plimsoll.conductor.gating import Gate, View
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Effect, Ended, Judge, Record
 from plimsoll.conductor.publication import run_state
@@ -32,8 +33,9 @@ def make_plan(
     taking_part: int | None = None,
     repetitions: int = 2,
     total_seconds: int = 2_000_000,
+    reads: bool = False,
 ) -> Plan:
-    """Return a plan of points with a ramp of 1 s and a runtime of 4 s."""
+    """Return a plan of points with a ramp of 1 s and a runtime of 4 s; with `reads` it is written first."""
     return Plan(
         run=RunIdentity(name="simulated", namespace="default", uid="u"),
         seed=1,
@@ -43,8 +45,8 @@ def make_plan(
             Point(
                 name=f"w-{number:03d}",
                 workload="w",
-                tool="fio",
-                parameters={},
+                tool="radosBench" if reads else "fio",
+                parameters={"operation": "rand"} if reads else {},
                 label=f"point {number}",
                 clients=taking_part or clients,
                 runtime_seconds=4,
@@ -108,8 +110,11 @@ class SimulatedAgent:
 class Simulation:
     """Everything of a run that outlives a conductor, and the conductor of the moment."""
 
-    def __init__(self, plan: Plan, timings: Timings | None = None) -> None:
+    def __init__(self, plan: Plan, timings: Timings | None = None, *, cluster: View | None = None) -> None:
+        """Begin a run. `cluster` is what the conductor sees of a cluster; None if it looks at none."""
         self.plan = plan
+        self.cluster = cluster
+        self.cluster_answers = True
         self.timings = timings or Timings(lost_after=20.0, start_grace=3.0, overrun_grace=30.0)
         self.seconds = 100.0
         self.stored: dict[str, tuple[Trial, ...]] = {}
@@ -119,6 +124,9 @@ class Simulation:
         self.touched: list[tuple[str, TrialKey, int]] = []
         self.armed: dict[tuple[str, TrialKey], set[int]] = {}
         self.failing: set[int] = set()
+        self.staged: dict[tuple[str, TrialKey], set[int]] = {}
+        self.staging: dict[int, AgentState] = {}
+        """How clients get on with being staged that do not just do it."""
         self.epochs = 0
         self.session = self.new_session()
 
@@ -139,6 +147,7 @@ class Simulation:
             timings=self.timings,
             before=self.stored_state,
             moment=self.moment,
+            gate=Gate(watched=self.cluster is not None, fresh_seconds=self.timings.gate_fresh),
         )
 
     # -- the conductor's shell
@@ -149,6 +158,7 @@ class Simulation:
 
     def work(self, *, crash_before: bool = False, crash_after: bool = False) -> bool:
         """Advance and perform one effect, perhaps dying before or after it is durable; false if there was none."""
+        self.look()
         self.session.advance(self.moment)
         effect = self.session.take_effect()
         if effect is None:
@@ -181,6 +191,11 @@ class Simulation:
                 self.session.recorded(self.moment)
             case Judge(facts=facts, documents=documents):
                 self.session.judged(measure_trial(facts, documents), self.moment)
+
+    def look(self) -> None:
+        """Tell the session how the cluster is, if that can be found out."""
+        if self.cluster is not None and self.cluster_answers:
+            self.session.see(self.cluster, self.moment)
 
     def publish(self) -> None:
         """Store the state, as the shell does now and then."""
@@ -221,6 +236,11 @@ class Simulation:
             case messages.Prepare():
                 agent.prepared_bytes = 2**30
                 self._say(agent, AgentState.PREPARED, done=2**30)
+            case messages.Stage(trial=trial):
+                state = self.staging.get(agent.client, AgentState.STAGED)
+                if state is AgentState.STAGED:
+                    self.staged.setdefault((agent.epoch, trial), set()).add(agent.client)
+                self._say(agent, state, message="no space" if state is AgentState.FAILED else "")
             case messages.Arm(trial=trial, t0_nanoseconds=t0):
                 self._t0 = t0
                 self.armed.setdefault((agent.epoch, trial), set()).add(agent.client)
@@ -288,13 +308,14 @@ class Simulation:
             prepared_bytes=agent.prepared_bytes,
         )
 
-    def _say(self, agent: SimulatedAgent, state: AgentState, done: int = 0) -> None:
+    def _say(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:
         report = messages.Report(
             epoch=agent.epoch,
             client=agent.client,
             instance=agent.instance,
             sequence=agent.after,
             state=state,
+            message=message,
             done_bytes=done,
             clock=Clock(offset=0.0, error=0.001),
         )
@@ -313,7 +334,6 @@ class Simulation:
         for _ in range(limit):
             if isinstance(self.session.phase, Ended):
                 return
-            self.session.advance(self.moment)
             while self.work():
                 pass
             for agent in self.agents:

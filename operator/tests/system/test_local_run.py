@@ -16,6 +16,7 @@ from plimsoll.agent.agent import EXIT_REFUSED
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from plimsoll.conductor.sink import read_plan
 from plimsoll.protocol.secret import TOKEN_FILE
 from support.local_run import LocalRun, command_line, make_spec, processes_naming
 
@@ -60,6 +61,16 @@ def test_a_run_measures_what_it_was_asked_to(tmp_path: Path, fio: str) -> None:
     assert "mixed" in out
     assert list(run.data.iterdir()) == [], "the data is removed"
     assert not processes_naming(str(run.results)), "no process is left"
+
+
+def test_a_run_on_ceph_is_one_on_this_machine(tmp_path: Path, fio: str) -> None:
+    rook = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
+    storage = {"rook": rook, "volume": {"size": "16Mi", "access": "LibRBD"}}
+    with LocalRun(tmp_path, fio, make_spec(storage=storage, repetitions=1)) as run:
+        code, _, err = run.finish()
+    assert code == 0, err
+    assert read_plan(run.results).ceph is None
+    assert_every_planned_trial_is_measured_once(run, passes=1)
 
 
 def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path, fio: str) -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.base import DataSet, ImageTarget, Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
@@ -30,8 +30,26 @@ _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
         "trim": FioParameters.model_validate({"pattern": "randtrim", "blockSize": "64Ki", "ioDepth": 4}),
         "io-error": FioParameters.model_validate({"pattern": "read", "blockSize": "64Ki", "ioDepth": 4}),
         "no-space": FioParameters.model_validate({"pattern": "write", "blockSize": "64Ki", "ioDepth": 4}),
+        "rbd-randwrite": FioParameters.model_validate({"pattern": "randwrite", "ioDepth": 4}),
+        "rbd-fsync": FioParameters.model_validate({"pattern": "randwrite", "ioDepth": 4, "fsyncEvery": 8}),
+        "rbd-randtrim": FioParameters.model_validate(
+            {"pattern": "randtrim", "blockSize": "64Ki", "ioDepth": 4, "rateIops": 100}
+        ),
+        "rbd-numjobs2": FioParameters(io_depth=4, jobs=2),
     }
 )
+
+
+FILE = VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20)
+IMAGE = ImageTarget(pool="bench", image="image-0", user="agent", size=64 * 2**20)
+
+
+def text_golden(case: str) -> Output:
+    """What a command of Ceph printed."""
+    files = {path.suffix: path.read_text() for path in (_GOLDEN / "ceph-18.2").glob(f"{case}.*")}
+    return Output(
+        exit_code=int(files.get(".exit", "0")), stdout=files[".txt"], stderr=files.get(".stderr", ""), files={}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +85,10 @@ class Golden:
         return self.with_document(changed)
 
 
-def parse(parameters: FioParameters, output: Output) -> Measurement:
+def parse(parameters: FioParameters, output: Output, target: DataSet = FILE) -> Measurement:
     context = StepContext(
         step=StepKind.MEASURE,
-        target=VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20),
+        target=target,
         timing=Timing(ramp_seconds=0, runtime_seconds=5),
         seed=1,
         work_directory="/work",

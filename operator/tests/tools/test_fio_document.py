@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.tools.base import OutputError
-from plimsoll.tools.fio.document import Node, read_document
+from plimsoll.tools.fio.document import read_document
+from plimsoll.tools.reading import Node
 
 
 def test_text_around_the_document_is_kept() -> None:

@@ -11,7 +11,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,10 +21,10 @@ import pytest
 
 from plimsoll.measure.histogram import Histogram
 from plimsoll.measure.sample import Measurement, OperationSample
-from plimsoll.tools.base import OutputError, VolumeKind, VolumeTarget
-from plimsoll.tools.fio import parse_precondition, parse_prefill
+from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.fio import parse_discard, parse_precondition, parse_prefill
 
-from .conftest import Golden, load
+from .conftest import FILE, IMAGE, Golden, load
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 CASES = sorted(
@@ -32,8 +32,13 @@ CASES = sorted(
     for path in GOLDEN.glob("fio-*.json")
     if (match := re.fullmatch(r"fio-([\d.]+)-(.+)\.json", path.name)) and path.stat().st_size
 )
-TARGET = VolumeTarget(kind=VolumeKind.FILE, path="/data/volume", size=64 * 2**20)
-WRITING = {"prefill": parse_prefill, "precondition": parse_precondition}
+WRITING: dict[str, Callable[[Output], int]] = {
+    "prefill": lambda output: parse_prefill(output, FILE),
+    "precondition": lambda output: parse_precondition(output, FILE),
+    "rbd-prefill": lambda output: parse_prefill(output, IMAGE),
+    "rbd-precondition": lambda output: parse_precondition(output, IMAGE),
+    "rbd-discard": lambda output: parse_discard(output, IMAGE),
+}
 THOROUGH = "write-fsync"
 SAMPLE = 8
 every_golden = pytest.mark.parametrize(("version", "case"), CASES, ids=["-".join(pair) for pair in CASES])
@@ -60,10 +65,14 @@ class Told:
     remarks: frozenset[str]
 
 
+def job_of(case: str) -> str:
+    return case.removeprefix("rbd-") if case in WRITING else "measure"
+
+
 @cache
 def damaged(version: str, case: str) -> tuple[Golden, Told]:
     """A golden without the large log, which has tests of its own, and what is true of it."""
-    whole = load(version, case, job=case if case in WRITING else "measure")
+    whole = load(version, case, job=job_of(case))
     files = {name: text for name, text in whole.output.files.items() if "hist" not in name}
     golden = whole.with_files(files)
     return golden, told(golden, case)
@@ -71,7 +80,7 @@ def damaged(version: str, case: str) -> tuple[Golden, Told]:
 
 def told(golden: Golden, case: str) -> Told:
     if case in WRITING:
-        return Told(totals=WRITING[case](golden.output, TARGET), remarks=frozenset())
+        return Told(totals=WRITING[case](golden.output), remarks=frozenset())
     measurement = golden.parse()
     measurement.model_dump_json().encode()
     totals = (measurement.runtime, [totals_of(sample) for sample in measurement.operations])
@@ -183,7 +192,7 @@ def test_document_with_a_wrong_value(version: str, case: str) -> None:
     editor = Editor(version, case)
     for number, path in enumerate(sampled(case, fields(editor.document), version)):
         error = outcome(version, case, editor.with_value(path, VALUES[number % len(VALUES)]))
-        assert not error or error.startswith((str(path[0]), case)), error
+        assert not error or error.startswith((str(path[0]), job_of(case))), error
 
 
 KNOWN_LEVELS = re.compile(r"(jobs\[\d\](\.(read|write|trim)(\.[sc]?lat_ns)?|\.sync)?)?")
@@ -227,7 +236,7 @@ def test_document_with_noise(version: str, case: str) -> None:
 LOGS = [
     (version, case, name)
     for version, case in CASES
-    if case not in {*WRITING, "missing-file"}
+    if case not in {*WRITING, "missing-file", "rbd-no-image"}
     for name in load(version, case).output.files
     # The log of operations is read for the smallest blocks only.
     if re.fullmatch(r"fio_(bw|clat_hist)\.\d\.log", name)

@@ -21,6 +21,11 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
     assert parameters.axes <= fields
 
 
+def test_all_tools_are_there() -> None:
+    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench"}
+    assert {tool.program for tool in TOOLS.values()} == {"fio", "rados", "rbd", "ceph"}
+
+
 def test_fio_says_how_it_runs() -> None:
     assert (FIO.target, FIO.roles, FIO.windowed, FIO.latency) == (
         TargetKind.VOLUME,

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -27,6 +27,7 @@ from plimsoll.protocol.messages import (
     Registration,
     Report,
     ResultPost,
+    Stage,
     Wait,
 )
 
@@ -59,8 +60,12 @@ class Work(Protocol):
         """Prepare the volume, and return its data set's size in bytes."""
         ...
 
+    async def stage(self, order: Stage, progress: Progress) -> None:
+        """Do what a trial needs before it can be armed."""
+        ...
+
     def arm(self, order: Arm) -> Armed:
-        """Get ready to measure without touching the volume."""
+        """Get ready to measure without touching the target."""
         ...
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
@@ -200,6 +205,8 @@ class Agent:
                 self._start(self._say(self._report(AgentState.IDLE, sequence)))
             case Prepare():
                 self._start(self._prepare(order, sequence))
+            case Stage():
+                self._start(self._stage(order, sequence))
             case Arm():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
@@ -215,28 +222,50 @@ class Agent:
             self._go.set_result(sequence)
 
     async def _prepare(self, order: Prepare, sequence: int) -> None:
-        progress = _Progress()
-        finished = asyncio.Event()
-
-        async with asyncio.TaskGroup() as group:
-            # The last word on progress must have arrived before the outcome is told: hence no cancelling.
-            telling = group.create_task(self._tell_progress(sequence, progress, finished))
-            try:
+        try:
+            async with self._telling(AgentState.PREPARING, sequence) as progress:
                 size = await self._work.prepare(order, progress.note)
-            except PreparationError as error:
-                finished.set()
-                await telling
-                await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
-                return
-            finished.set()
+        except PreparationError as error:
+            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
+            return
         self._prepared_bytes = size
         _log.info("prepared %d bytes", size)
         await self._say(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
-    async def _tell_progress(self, sequence: int, progress: _Progress, finished: asyncio.Event) -> None:
+    async def _stage(self, order: Stage, sequence: int) -> None:
+        try:
+            async with self._telling(AgentState.STAGING, sequence) as progress:
+                await self._work.stage(order, progress.note)
+        except PreparationError as error:
+            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
+            return
+        _log.info("staged %s", order.trial)
+        await self._say(self._report(AgentState.STAGED, sequence))
+
+    @asynccontextmanager
+    async def _telling(self, state: AgentState, sequence: int) -> AsyncIterator[_Progress]:
+        """Report every second how far the work within has come."""
+        progress, finished = _Progress(), asyncio.Event()
+        telling = asyncio.create_task(self._tell_progress(state, sequence, progress, finished))
+        try:
+            try:
+                yield progress
+            except PreparationError:
+                finished.set()
+                await telling
+                raise
+            # The last word on progress must have arrived before the outcome is told.
+            finished.set()
+            await telling
+        finally:
+            telling.cancel()
+
+    async def _tell_progress(
+        self, state: AgentState, sequence: int, progress: _Progress, finished: asyncio.Event
+    ) -> None:
         while not finished.is_set():
             words, done, total = progress.message, progress.done, progress.total
-            await self._say(self._report(AgentState.PREPARING, sequence, message=words, done=done, total=total))
+            await self._say(self._report(state, sequence, message=words, done=done, total=total))
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PROGRESS_SECONDS):
                     await finished.wait()

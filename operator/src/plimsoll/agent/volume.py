@@ -53,7 +53,7 @@ class FileVolume:
             raise VolumeError(message) from error
         held = self.path.stat().st_blocks * _BLOCK_BYTES if self.path.exists() else 0
         available = free.f_bavail * free.f_frsize + held
-        size = _aligned(min(available, self.capacity or available) * fill_percent // 100)
+        size = aligned(min(available, self.capacity or available) * fill_percent // 100)
         if size <= 0:
             message = f"{self.path.parent} has {available} bytes free, less than a data set of one MiB needs"
             raise VolumeError(message)
@@ -112,7 +112,7 @@ class DeviceVolume:
         if not is_device:
             message = f"{self.path} is not a block device; nothing was written"
             raise VolumeError(message)
-        size = _aligned(whole - self.offset if self.size is None else self.size)
+        size = aligned(whole - self.offset if self.size is None else self.size)
         if size <= 0 or self.offset + size > whole:
             message = f"{self.path} has {whole} bytes; {size} from {self.offset} on do not fit"
             raise VolumeError(message)
@@ -134,7 +134,8 @@ class DeviceVolume:
         return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
 
 
-Volume = FileVolume | DeviceVolume
+LocalVolume = FileVolume | DeviceVolume
+"""What the kernel of this host does the I/O for."""
 
 
 def discard_is_unsupported(exit_code: int, stderr: str) -> bool:
@@ -169,5 +170,6 @@ def _check_mounted(directory: Path, table: Path) -> None:
         raise VolumeError(message)
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Return the bytes of all whole data-set units in a size."""
     return size // ALIGNMENT * ALIGNMENT

@@ -1,68 +1,66 @@
-"""What an agent does when told to: prepare its volume, and run one command of a known tool."""
+"""What an agent does when told to: prepare its volume, stage a trial, and run one command of a known tool."""
 
 import hashlib
-import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.host.facts import host_facts, volume_facts
 from plimsoll.agent.host.observation import Observation
-from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.volume import Volume, VolumeError, discard_is_unsupported
-from plimsoll.api.run import Precondition
+from plimsoll.agent.preparation import DataSet, Volume, prepare
+from plimsoll.agent.programs import (
+    STDERR_TAIL,
+    PreparationError,
+    Programs,
+    Progress,
+    check_step,
+    in_time,
+    last_words,
+    output_of,
+)
+from plimsoll.agent.stall import StalledError, StallWatch
+from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
-from plimsoll.protocol.messages import Arm, Prepare
+from plimsoll.protocol.messages import Arm, Prepare, Stage
 from plimsoll.tools.base import (
     Command,
-    Output,
+    ImageTarget,
+    OsdsTarget,
     OutputError,
+    PoolTarget,
     StepContext,
     StepKind,
+    Target,
     TargetKind,
     Timing,
+    Tool,
     ToolParameters,
     VolumeKind,
     VolumeTarget,
 )
-from plimsoll.tools.fio import parse_precondition, parse_prefill, precondition_command, prefill_command
 from plimsoll.tools.registry import TOOLS
 
-_STDERR_TAIL = 2000
+__all__ = ["Armed", "PreparationError", "Progress", "Worker"]
+
+CLEAN_UP_SECONDS = 60.0
+"""A clean-up may take so much longer than the trial did. The conductor waits a little longer still."""
+
 _NO_VOLUME = VolumeTarget(kind=VolumeKind.FILE, path="", size=0)
 """What a tool is given that uses none."""
 
 
-class Progress(Protocol):
-    """Who wants to know how far a preparation has come."""
-
-    def __call__(self, done: int, total: int, message: str = "") -> None:
-        """Note the bytes prefilled, of how many, and what goes on if it is not the prefill."""
-        ...
-
-
-class PreparationError(Exception):
-    """The volume could not be prepared; the message is for the user."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSet:
-    """What has been prepared; `prefilled` is whether every byte was written."""
-
-    target: VolumeTarget
-    identity: DataSetIdentity
-    prefilled: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that only waits for T0, and whose host is observed from now on."""
+    """A trial that only waits for T0, and whose host is observed from now on.
+
+    Attributes:
+        prefilled: whether what the tool reads, if it reads at all, was written before.
+
+    """
 
     order: Arm
     parameters: ToolParameters
@@ -70,26 +68,56 @@ class Armed:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     observation: Observation
+    prefilled: bool = True
 
 
 class Worker:
-    """Runs tools against one client's volume."""
+    """Runs tools against what one client was given: a volume, a part of a RADOS pool, all OSDs, or nothing."""
 
     def __init__(
-        self, *, client: int, node: str, volume: Volume | None, directory: Path, binaries: Mapping[str, str], host: Host
+        self,
+        *,
+        client: int,
+        node: str,
+        volume: Volume | None,
+        directory: Path,
+        binaries: Mapping[str, str],
+        host: Host,
+        tools: Sequence[str] = ("fio",),
+        targets: Sequence[PoolTarget | OsdsTarget] = (),
     ) -> None:
-        """Work in `directory`; `binaries` maps tools' names to other paths than those in PATH."""
+        """Work in `directory`.
+
+        Args:
+            client: number of this client.
+            node: that it runs on.
+            volume: what its data set is in.
+            directory: for the tools' output.
+            binaries: names of programs -> other paths than those in PATH.
+            host: that is observed.
+            tools: keys of those whose programs must be there.
+            targets: what tools work on that use no volume.
+
+        """
         self._client = client
         self._node = node
         self._volume = volume
-        self._directory = directory
-        self._binaries = binaries
+        self._programs = Programs(directory, binaries)
         self._host = host
+        self._tools = tools
+        self._pool = next((target for target in targets if isinstance(target, PoolTarget)), None)
+        self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
         self._data_set: DataSet | None = None
+        self._staged: TrialKey | None = None
 
     async def facts(self) -> dict[str, JsonValue]:
-        """Return what a result should say of where this client runs."""
-        tools: dict[str, JsonValue] = {name: await self._version(name) for name in TOOLS}
+        """Return what a result should say of where this client runs.
+
+        Raises:
+            PreparationError: the program of a tool that is to be used is missing.
+
+        """
+        tools: dict[str, JsonValue] = {key: await self._programs.version(_tool(key).program) for key in self._tools}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
 
     async def prepare(self, order: Prepare, progress: Progress) -> int:
@@ -100,66 +128,64 @@ class Worker:
 
         """
         if self._volume is None:
-            message = "this agent was started without a volume; give it --directory, --file or --device"
+            message = "this agent was started without a volume; give it --directory, --file, --device or --image"
             raise PreparationError(message)
         self._data_set = None
+        self._data_set = await prepare(self._volume, order, self._programs, progress)
+        return self._data_set.target.size
+
+    async def stage(self, order: Stage, progress: Progress) -> None:
+        """Run the step of a tool that comes before it is armed, if it has one.
+
+        Raises:
+            PreparationError: it failed, in the tool's own words, or came to a stop.
+
+        """
+        self._staged = None
+        tool = _tool(order.tool)
+        context = self._context(tool, order, StepKind.PREPARE)
         try:
-            target = self._volume.target(order.fill_percent)
-            if order.discard:
-                await self._discard(self._volume, target, progress)
-            if order.prefill:
-                await self._prefill(self._volume, target, order.seed, progress)
-            else:
-                self._volume.lay_out(target)
-            if order.precondition is not None:
-                await self._precondition(order.precondition, target, order.seed, progress)
-            identity = identify(target)
-        except (VolumeError, ValueError, OSError) as error:
+            parameters = tool.parameters.model_validate(order.parameters)
+            if StepKind.PREPARE in tool.steps(parameters):
+                await self._run_preparation(tool, tool.command(parameters, context), context, progress)
+        except ValueError as error:
             raise PreparationError(str(error)) from error
-        self._data_set = DataSet(target=target, identity=identity, prefilled=order.prefill)
-        return target.size
+        self._staged = order.trial
 
     def arm(self, order: Arm) -> Armed:
         """Build the command. Touches nothing but the work directory.
 
         Raises:
-            PreparationError: if the tool is not known, its parameters are not possible, or there is no data set.
+            PreparationError: the tool is not known, its parameters are not possible, what it works on is not there or
+                not prepared, or this process has not staged a trial that needs it.
 
         """
-        tool = TOOLS.get(order.tool)
-        if tool is None:
-            message = f"tool {order.tool} is not known; known are {', '.join(sorted(TOOLS))}"
-            raise PreparationError(message)
-        data_set = self._data_set if tool.target is TargetKind.VOLUME else None
-        if data_set is None and tool.target is TargetKind.VOLUME:
-            message = f"the volume is not prepared, and {order.tool} uses it; prepare it first"
-            raise PreparationError(message)
-        context = StepContext(
-            step=StepKind.MEASURE,
-            target=data_set.target if data_set else _NO_VOLUME,
-            timing=Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds),
-            seed=order.seed,
-            work_directory=str(self._fresh_directory("measure")),
-        )
+        tool = _tool(order.tool)
+        context = self._context(tool, order, StepKind.MEASURE)
         try:
             parameters = tool.parameters.model_validate(order.parameters)
             command = tool.command(parameters, context)
         except ValueError as error:
             raise PreparationError(str(error)) from error
+        staged = StepKind.PREPARE in tool.steps(parameters)
+        if staged and self._staged != order.trial:
+            message = f"this process has not staged {order.trial}, which {tool.key} needs; order it to stage it first"
+            raise PreparationError(message)
+        data_set = self._data_set if tool.target in (TargetKind.VOLUME, TargetKind.IMAGE) else None
         return Armed(
             order=order,
             parameters=parameters,
             context=context,
-            argv=self._resolved(command.argv),
+            argv=self._programs.resolved(command.argv),
             environment=command.environment,
             observation=Observation(
                 self._host, data_set.identity if data_set else None, work_directory=context.work_directory
             ),
+            prefilled=data_set.prefilled if data_set else staged or not parameters.reads_data,
         )
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Run the command now and reduce its output. A tool that fails gives a document that says so."""
-        launched_at = time.time_ns()
+        """Run the command now and reduce its output, then clean up. A tool that fails gives a document that says so."""
         finished = await process.run(
             armed.argv,
             directory=Path(armed.context.work_directory),
@@ -167,128 +193,134 @@ class Worker:
             watch=armed.observation.look,
         )
         armed.observation.end()
-        measurement, parse_error = self._parse(armed, finished)
+        measurement, parse_error = _parse(armed, finished)
+        said = finished.stderr or finished.stdout
+        if warning := await self._clean_up(armed):
+            if measurement is None:
+                said = f"{said}\n{warning}"
+            else:
+                measurement = measurement.model_copy(update={"warnings": (*measurement.warnings, warning)})
+        target = armed.context.target
         return ClientDocument(
             client=self._client,
             node=self._node,
             exit_code=finished.exit_code,
-            launched_at=launched_at,
-            finished_at=time.time_ns(),
+            launched_at=finished.launched_at,
+            finished_at=finished.finished_at,
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
-            stderr_tail=(finished.stderr or finished.stdout)[-_STDERR_TAIL:],
+            stderr_tail=said[-STDERR_TAIL:],
             raw_sha256=_digest(finished),
             clock=clock,
-            data_set_bytes=armed.context.target.size,
-            prefilled=self._data_set is None or self._data_set.prefilled,
+            data_set_bytes=target.size if isinstance(target, VolumeTarget | ImageTarget) else 0,
+            prefilled=armed.prefilled,
             host=armed.observation.host_use(measurement),
             foreign_target=armed.observation.foreign_target,
         )
 
-    def _parse(self, armed: Armed, finished: process.Finished) -> tuple[Measurement | None, str | None]:
+    async def _clean_up(self, armed: Armed) -> str:
+        """Run the step of the tool that comes after it, if it has one; return what went wrong, if anything did."""
+        tool, order = _tool(armed.order.tool), armed.order
+        if StepKind.CLEAN_UP not in tool.steps(armed.parameters):
+            return ""
+        self._staged = None
         try:
-            return TOOLS[armed.order.tool].parse(armed.parameters, armed.context, _output(finished)), None
-        except OutputError as error:
-            return None, str(error)
+            context = self._context(tool, order, StepKind.CLEAN_UP)
+            finished = await self._programs.run(
+                tool.command(armed.parameters, context),
+                Path(context.work_directory),
+                limit_seconds=CLEAN_UP_SECONDS + order.ramp_seconds + order.runtime_seconds,
+            )
+        except (process.OverdueError, ValueError) as error:
+            return f"{tool.key}'s clean-up of {armed.context.target.name}: {error}"
+        if finished.exit_code == 0:
+            return ""
+        words = last_words(finished)
+        return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {finished.exit_code}: {words}"
 
-    async def _discard(self, volume: Volume, target: VolumeTarget, progress: Progress) -> None:
-        """Give the storage back what the volume holds.
+    async def _run_preparation(self, tool: Tool, command: Command, context: StepContext, progress: Progress) -> None:
+        """Run what a tool does before it is armed, however long it takes as long as it does something."""
+        step, of = f"{tool.key}'s preparation", context.target.name
+        tell = in_time(f"{tool.key} prepares the trial", progress)
+        stall = None if isinstance(context.target, VolumeTarget) else StallWatch()
 
-        Not all storage can: that is told and no error, and the fact `volumeDiscards` of this client says so.
-        """
-        volume.clear()
-        argv = volume.discard_command(target)
-        if argv is None:
-            return
-        directory = self._fresh_directory("discard")
-        # Its words are read, so they must not be translated.
-        finished = await process.run(self._resolved(argv), directory=directory, environment={"LC_ALL": "C"})
-        if discard_is_unsupported(finished.exit_code, finished.stderr):
-            progress(0, target.size, f"{target.path} cannot discard, and is overwritten as it is")
-        else:
-            _check(finished, directory.name, target, remedy="; prepare.discard: false leaves it out")
+        def watch(pid: int) -> None:
+            tell(pid)
+            if stall is not None:
+                stall.look(pid)
 
-    async def _prefill(self, volume: Volume, target: VolumeTarget, seed: int, progress: Progress) -> None:
-        progress(0, target.size)
-        directory = self._fresh_directory("prefill")
-        command = prefill_command(target, seed=seed, work_directory=str(directory))
+        try:
+            finished = await self._programs.run(command, Path(context.work_directory), watch=watch)
+        except StalledError as error:
+            message = f"{step} of {of} {error}; look at `ceph status`, at the pool's placement groups and what is full"
+            raise PreparationError(message) from error
+        check_step(finished, step, of=of)
 
-        def tell(pid: int) -> None:
-            progress(min(process.written_bytes(pid), target.size), target.size)
+    def _context(self, tool: Tool, order: Arm | Stage, step: StepKind) -> StepContext:
+        return StepContext(
+            step=step,
+            target=self._target(tool),
+            timing=Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds),
+            seed=order.seed,
+            work_directory=str(self._programs.fresh_directory(step)),
+        )
 
-        output = await self._write(command, directory, target, tell)
-        parse_prefill(output, target)
-        volume.check_written(target)
-
-    async def _precondition(
-        self, precondition: Precondition, target: VolumeTarget, seed: int, progress: Progress
-    ) -> None:
-        directory = self._fresh_directory("precondition")
-        command = precondition_command(target, precondition, seed=seed, work_directory=str(directory))
-        started, seconds = time.monotonic(), precondition.seconds
-
-        def tell(_: int) -> None:
-            elapsed = min(int(time.monotonic() - started), seconds)
-            progress(target.size, target.size, f"overwriting at random, {elapsed} of {seconds} s")
-
-        output = await self._write(command, directory, target, tell)
-        parse_precondition(output, target)
-
-    async def _write(
-        self, command: Command, directory: Path, target: VolumeTarget, watch: Callable[[int], None]
-    ) -> Output:
-        """Run the step of the preparation that its directory is named after, and return its output.
+    def _target(self, tool: Tool) -> Target:
+        """Return what a tool works on.
 
         Raises:
-            PreparationError: it failed.
+            PreparationError: this agent was not given it, or it is not prepared.
 
         """
-        finished = await process.run(
-            self._resolved(command.argv), directory=directory, environment=command.environment, watch=watch
-        )
-        _check(finished, directory.name, target)
-        return _output(finished)
+        match tool.target:
+            case TargetKind.VOLUME | TargetKind.IMAGE:
+                return self._prepared(tool)
+            case TargetKind.POOL:
+                return _given(self._pool, tool, "a RADOS pool", "--rados-pool, --rados-namespace and --ceph-user")
+            case TargetKind.OSDS:
+                return _given(self._osds, tool, "a key for OSDs", "--osd-keyring")
+            case TargetKind.PEER:
+                return _NO_VOLUME
 
-    async def _version(self, name: str) -> str:
-        found = await process.run(
-            (self._binaries.get(name, name), "--version"), directory=self._fresh_directory("version")
-        )
-        if found.exit_code != 0:
-            message = f"{self._binaries.get(name, name)} cannot be run: {found.stderr.strip()}; install {name}"
+    def _prepared(self, tool: Tool) -> VolumeTarget | ImageTarget:
+        if self._data_set is None:
+            message = f"the volume is not prepared, and {tool.key} uses it; prepare it first"
             raise PreparationError(message)
-        return found.stdout.strip()
-
-    def _resolved(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        return (self._binaries.get(argv[0], argv[0]), *argv[1:])
-
-    def _fresh_directory(self, name: str) -> Path:
-        directory = self._directory / name
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        return directory
+        target = self._data_set.target
+        if tool.target is TargetKind.IMAGE and not isinstance(target, ImageTarget):
+            message = f"{tool.key} needs an RBD image, but this agent was started with {target.name}; give it --image"
+            raise PreparationError(message)
+        return target
 
 
-def _check(finished: process.Finished, step: str, target: VolumeTarget, *, remedy: str = "") -> None:
-    """Check that a step of the preparation succeeded.
-
-    Raises:
-        PreparationError: it failed; in the tool's own words.
-
-    """
-    if finished.exit_code != 0:
-        words = (finished.stderr or finished.stdout).strip()[-_STDERR_TAIL:]
-        message = f"{step} of {target.path} ended with exit code {finished.exit_code}: {words}{remedy}"
+def _given(target: Target | None, tool: Tool, what: str, options: str) -> Target:
+    if target is None:
+        message = f"{tool.key} needs {what}, but this agent was started without one; give it {options}"
         raise PreparationError(message)
+    return target
 
 
-def _output(finished: process.Finished) -> Output:
-    return Output(exit_code=finished.exit_code, stdout=finished.stdout, stderr=finished.stderr, files=finished.files)
+def _tool(key: str) -> Tool:
+    tool = TOOLS.get(key)
+    if tool is None:
+        message = f"tool {key} is not known; known are {', '.join(sorted(TOOLS))}"
+        raise PreparationError(message)
+    return tool
+
+
+def _parse(armed: Armed, finished: process.Finished) -> tuple[Measurement | None, str | None]:
+    try:
+        return _tool(armed.order.tool).parse(armed.parameters, armed.context, output_of(finished)), None
+    except OutputError as error:
+        return None, str(error)
 
 
 def _digest(finished: process.Finished) -> str:
     """Return the SHA-256 of everything the tool wrote, file by file in order of their names."""
+    # Some tools have no file of their own and say everything on their standard output.
+    files = {**finished.files, process.STDOUT_FILE: finished.stdout} if finished.stdout else finished.files
     digest = hashlib.sha256()
-    for name in sorted(finished.files):
-        digest.update(f"{name}\0{finished.files[name]}\0".encode())
+    for name in sorted(files):
+        digest.update(f"{name}\0{files[name]}\0".encode())
     return digest.hexdigest()

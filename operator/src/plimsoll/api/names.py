@@ -11,6 +11,18 @@ RESULT_KIND = "BenchmarkResult"
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 """Source: Kubernetes, RFC 1123 labels."""
 
+CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"
+"""Names of pools and CephX users. Ceph allows more, of which `/`, `@` and a leading `-` mean something to its tools."""
+
+MONITOR_PATTERN = r"^[\[\]a-zA-Z0-9.:,/_-]+$"
+"""Addresses of monitors as `mon_host` has them: nothing that would begin another line of a configuration file."""
+
+DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"
+"""Source: Kubernetes, keys of ConfigMaps and Secrets."""
+
+HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"
+"""Ceph's names of its health checks."""
+
 
 class Verdict(StrEnum):
     """Whether the numbers may be believed."""

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.numbers import ClientNumbers
+from plimsoll.api.surroundings import ClusterSummary, Osds, Spread
 
 
 class Statistic(Model):
@@ -225,14 +226,6 @@ class HostSummary(Model):
     device_queue: float | None = None
 
 
-class Spread(Model):
-    """One quantity over the clients of which it is known."""
-
-    min: float
-    median: float
-    max: float
-
-
 class Hosts(Model):
     """What the hosts of all clients did, in the terms of `HostSummary`; absent is what none of them told.
 
@@ -285,6 +278,8 @@ class Trial(Model):
         stalls: absent if a client has no series.
         hosts: of all clients; absent if no host could be observed.
         slowest: the clients with the lowest rates, at most 8.
+        osds: absent unless the tool measures OSDs.
+        cluster: absent if nobody was to look at one.
 
     """
 
@@ -303,6 +298,8 @@ class Trial(Model):
     operations: tuple[OperationResult, ...] = ()
     hosts: Hosts | None = None
     slowest: tuple[ClientSummary, ...] = ()
+    osds: Osds | None = None
+    cluster: ClusterSummary | None = None
     warnings: tuple[str, ...] = ()
 
 

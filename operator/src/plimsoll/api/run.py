@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_va
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
 from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, RUN_KIND
+from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.quantity import Size
 from plimsoll.api.storage import DnsLabel, SecretReference, Storage
 from plimsoll.api.wording import shown
@@ -27,7 +27,7 @@ _GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 Percent = Annotated[Integer, Field(ge=1, le=100)]
-HealthCheck = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=64)]
+HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64)]
 
 
 def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:

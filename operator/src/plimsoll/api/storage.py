@@ -1,19 +1,28 @@
-"""What is measured, as a user names it: a pool of Rook's, of any Ceph cluster, or a StorageClass; and the volumes on it."""
+"""What is measured, as users name it: a pool of Rook's or of any Ceph cluster, or a StorageClass; and its volumes."""
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.names import DNS_LABEL_PATTERN
+from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
 from plimsoll.api.quantity import Size
 
+_USER_TYPE = "client."
 _MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 
+
+def _without_type(user: str) -> str:
+    if user.startswith(_USER_TYPE):
+        raise ValueError(f"must be without {_USER_TYPE}, which is the same for all users; write what follows it")
+    return user
+
+
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
-PoolName = Annotated[str, Field(min_length=1, max_length=128)]
-Monitor = Annotated[str, Field(min_length=1, max_length=253)]
+CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
+CephUser = Annotated[CephName, AfterValidator(_without_type)]
+Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253)]
 
 
 class NamespacedName(Model):
@@ -41,7 +50,8 @@ class Pool(Model):
 
     Attributes:
         compression_mode: of BlueStore, by Ceph's own names; Ceph's default for the cluster if absent.
-        placement_groups: fixed, with the autoscaler off; left to the autoscaler if absent.
+        placement_groups: fixed, with the autoscaler off; if absent, about 100 replicas of them per OSD, rounded down to
+            a power of two.
 
     """
 
@@ -69,8 +79,8 @@ class SecretReference(Model):
 class ExistingPool(Model):
     """A pool that is there already; `data_pool` is where the data goes if that pool holds the metadata only."""
 
-    name: PoolName
-    data_pool: PoolName | None = None
+    name: CephName
+    data_pool: CephName | None = None
 
 
 class RookStorage(Model):
@@ -92,14 +102,14 @@ class KeyringReference(Model):
     """A Secret in the namespace of the run that holds a Ceph keyring file under `key`."""
 
     name: DnsLabel
-    key: Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)] = "keyring"
+    key: Annotated[str, Field(pattern=DATA_KEY_PATTERN, max_length=253)] = "keyring"
 
 
 class CephStorage(Model):
     """Any Ceph cluster, without Rook."""
 
     monitors: Annotated[tuple[Monitor, ...], Field(min_length=1, max_length=15)]
-    user: Annotated[str, Field(min_length=1, max_length=128)]
+    user: CephUser
     keyring_secret: KeyringReference
     pool: ExistingPool
 

@@ -9,7 +9,13 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from plimsoll.api.names import DNS_LABEL_PATTERN
+from plimsoll.api.names import (
+    CEPH_NAME_PATTERN,
+    DATA_KEY_PATTERN,
+    DNS_LABEL_PATTERN,
+    HEALTH_CHECK_PATTERN,
+    MONITOR_PATTERN,
+)
 from plimsoll.api.quantity import format_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
@@ -17,6 +23,10 @@ _LONG = 2**20
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
+    CEPH_NAME_PATTERN: "must consist of letters, digits, '-', '_' and '.', and begin with a letter or digit",
+    MONITOR_PATTERN: "must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]",
+    DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",
+    HEALTH_CHECK_PATTERN: "must be the name of a health check such as MON_DISK_LOW",
 }
 """Pattern -> the form it wants, in words."""
 

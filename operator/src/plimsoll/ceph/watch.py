@@ -62,12 +62,16 @@ class ClusterSample:
 class ClusterWatch:
     """The looks at the cluster around one trial, by time: the first from before T0, the last from after its end.
 
+    Without samples somebody was to look and did not.
+
     Attributes:
         pools: those that the run's own I/O goes to.
         accepted_checks: health checks that may stand.
+        required: the run demands a healthy cluster; if not, what is wrong with it makes numbers Suspect at most.
 
     """
 
     samples: tuple[ClusterSample, ...]
     pools: tuple[str, ...]
     accepted_checks: frozenset[str] = frozenset()
+    required: bool = True

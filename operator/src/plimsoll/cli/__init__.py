@@ -1,4 +1,4 @@
-"""The command line: what users call, and the three programs that pods and `run` start."""
+"""The command line: what users call, and the programs that pods and `run` start."""
 
 import importlib
 
@@ -10,12 +10,14 @@ _COMMANDS = {
     "plan": "plimsoll.cli.plan",
     "run": "plimsoll.cli.run",
     "results": "plimsoll.cli.results",
+    "layers": "plimsoll.cli.layers",
     "compare": "plimsoll.cli.compare",
     "noise": "plimsoll.cli.noise",
     "percentile": "plimsoll.cli.percentile",
     "operator": "plimsoll.cli.operator",
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",
+    "teardown": "plimsoll.cli.teardown",
 }
 
 

@@ -14,6 +14,8 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState
 from plimsoll.cli.termination import write_last_words
+from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.kube_sink import KubeSink
 from plimsoll.conductor.secret import server_context
@@ -26,7 +28,7 @@ from plimsoll.protocol.secret import TOKEN_FILE
 _DEFAULTS = Timings()
 _EXIT_FAILED = 1
 
-Conduct = Callable[[Plan, Sink], Coroutine[Any, Any, int]]
+Conduct = Callable[[Plan, Sink, Cluster | None], Coroutine[Any, Any, int]]
 
 
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
@@ -76,7 +78,8 @@ def _run(results: Path | None, namespace: str | None, plan_file: Path | None, me
     """Conduct with the sink that the options name; files if they name both, as the launcher of local mode does."""
     if results is not None:
         files = FilesSink(results)
-        return asyncio.run(measure(files.plan, files))
+        # Local clients are on a directory or a device: whatever storage the run names is not what they measure.
+        return asyncio.run(measure(files.plan, files, None))
     if namespace is None or plan_file is None:
         message = "say where results are kept: --results DIR, or --namespace NAME with --plan FILE"
         raise click.UsageError(message)
@@ -87,16 +90,24 @@ async def _in_cluster(plan: Plan, namespace: str, measure: Conduct) -> int:
     # Only here: its import takes as much memory as the rest of a conductor.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
+    cluster = Cluster(plan, plan.ceph, Commands(plan.ceph.conductor_user)) if plan.ceph else None
     async with AioKube() as kube:
-        return await measure(plan, KubeSink(kube, plan, namespace))
+        return await measure(plan, KubeSink(kube, plan, namespace), cluster)
 
 
 async def _measure(
-    plan: Plan, sink: Sink, *, listen: Listen, timings: Timings, epoch: str | None, termination_log: Path | None
+    plan: Plan,
+    sink: Sink,
+    cluster: Cluster | None,
+    *,
+    listen: Listen,
+    timings: Timings,
+    epoch: str | None,
+    termination_log: Path | None,
 ) -> int:
     """Conduct, and leave the reason if it failed for good."""
     watched = _WatchedSink(sink)
-    code = await conduct(plan=plan, sink=watched, listen=listen, timings=timings, epoch=epoch)
+    code = await conduct(plan=plan, sink=watched, listen=listen, timings=timings, epoch=epoch, cluster=cluster)
     if watched.state is not None and watched.state.failure is not None:
         failure = watched.state.failure
         write_last_words(termination_log, f"{failure.reason}: {failure.message}")

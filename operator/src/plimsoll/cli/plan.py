@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.storage import Pool
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import CephTarget, Plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
 
 # What the columns that may be folded need at least.
@@ -32,7 +32,7 @@ def command(*, file: Path, output: str, seed: int | None) -> None:
         click.echo(plan.model_dump_json(indent=1))
         return
     console = stdout_console()
-    for part in (plan.run.name, _table(plan), "", _costs(run, plan)):
+    for part in (plan.run.name, _table(plan), "", _costs(plan)):
         console.print(part, highlight=False)
 
 
@@ -55,26 +55,57 @@ def _table(plan: Plan) -> Table:
     return table
 
 
-def _costs(run: BenchmarkRun, plan: Plan) -> Table:
-    cost = estimate(plan, run.spec.storage)
+def _costs(plan: Plan) -> Table:
+    cost = estimate(plan)
     rate = format_quantity(ASSUMED_PREFILL_BYTES_PER_SECOND)
     limit = timedelta(seconds=plan.timeouts.total_seconds)
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
+        ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
         ("Trials", f"{cost.trials}, and repeated attempts"),
         ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
+        ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Settling", f"{cost.settle_seconds} s"),
         ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
-        ("Capacity", f"{_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks"),
+        ("Capacity", _capacity(cost)),
     ):
-        table.add_row(Text(name, style="bold"), Text(text))
+        if text:
+            table.add_row(Text(name, style="bold"), Text(text))
     return table
 
 
+def _pool(target: CephTarget) -> str:
+    if target.made is not None:
+        return f"made for the run: {_layout(target.made)}"
+    data = f", with the images' data in {target.data_pool}" if target.data_pool else ""
+    return f"{target.pool}{data}, which exists already and is not removed"
+
+
+def _layout(pool: Pool) -> str:
+    """Return a pool as people say it: `3 replicas, each on another host, 64 placement groups`."""
+    if pool.erasure_coded is not None:
+        copies = f"{pool.erasure_coded.data_chunks} + {pool.erasure_coded.coding_chunks} chunks"
+    else:
+        copies = f"{pool.replicated.size} replicas" if pool.replicated and pool.replicated.size > 1 else ""
+    words = (
+        f"{copies}, each on another {pool.failure_domain}" if copies else "1 replica",
+        f"device class {pool.device_class}" if pool.device_class else "",
+        f"compression {pool.compression_mode}" if pool.compression_mode else "",
+        f"{pool.placement_groups} placement groups" if pool.placement_groups else "",
+    )
+    return ", ".join(filter(None, words))
+
+
+def _capacity(cost: Estimate) -> str:
+    if cost.stored_bytes is None:
+        return f"{_size(cost.data_bytes)} of data, without the copies that its storage keeps"
+    return f"{_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks"
+
+
 def _prefill(plan: Plan, cost: Estimate, rate: str) -> str:
-    if not plan.prepare.prefill:
+    if not plan.prepare.prefill or plan.volume is None:
         return "none"
     return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
 

@@ -83,9 +83,11 @@ def describe(state: RunState, plan: Plan) -> str:
         key = state.current.key
         again = f", attempt {key.attempt + 1}" if key.attempt else ""
         return f"pass {key.pass_number + 1}/{plan.repetitions}{again}: {key.point} ({state.current.label})"
+    if state.message:
+        return state.message
     if state.phase is RunPhase.PREPARING and state.prefill.total_bytes:
         return f"prefilling {decimal(state.prefill.total_bytes)}"
-    return state.message or state.phase.value.lower()
+    return state.phase.value.lower()
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:

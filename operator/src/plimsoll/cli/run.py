@@ -17,6 +17,7 @@ from rich.console import Console
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import Verdict
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
@@ -27,8 +28,11 @@ from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
 from plimsoll.plan.document import Plan
+from plimsoll.plan.refusals import OF_CEPH
+from plimsoll.tools.registry import TOOLS
 
 _PLACE_FILE = "place.json"
+_LOCAL = "local"
 _EXIT_INVALID = 2
 
 
@@ -69,7 +73,7 @@ def command(
     if (directory is None) == (not devices):
         message = "say what to measure: either --directory DIR or --device DEV"
         raise click.UsageError(message)
-    run = _on_this_machine(run, "Block" if devices else "Filesystem")
+    run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
     try:
         if devices:
             check_devices(devices, destroy=destroy_data)
@@ -79,14 +83,22 @@ def command(
         raise click.ClickException(str(error)) from error
 
 
-def _on_this_machine(run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    """Return the run with the kind of volume that this machine gives it."""
+def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
+    """Return the run with this machine in place of its storage; exits if a tool needs more than that."""
+    for workload in run.spec.workloads:
+        tool = TOOLS.get(workload.tool)
+        if tool is not None and tool.target in OF_CEPH:
+            message = (
+                f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which needs a Ceph "
+                "cluster; leave it out, or run it with kubectl apply"
+            )
+            raise click.ClickException(message)
     storage = run.spec.storage
-    if storage is None:
+    if storage is None or storage.volume is None:
         return run
-    volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC"})
-    spec = run.spec.model_copy(update={"storage": storage.model_copy(update={"volume": volume})})
-    return run.model_copy(update={"spec": spec})
+    volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
+    local = Storage(storage_class=StorageClassStorage(name=_LOCAL), volume=volume)
+    return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
 
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:

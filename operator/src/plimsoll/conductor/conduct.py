@@ -13,6 +13,8 @@ from aiohttp import web
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
+from plimsoll.conductor.ceph.cluster import Cluster
+from plimsoll.conductor.gating import Gate, View
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Ended, Judge, Record
 from plimsoll.conductor.publication import run_state
@@ -33,6 +35,7 @@ EXIT_OF_FAILURE = {
     FailureReason.CLIENTS_NOT_READY: 10,
     FailureReason.PREPARATION_FAILED: 11,
     FailureReason.DEADLINE_EXCEEDED: 12,
+    FailureReason.CLUSTER_NOT_READY: 13,
 }
 """Failures that starting the conductor again would not mend."""
 
@@ -56,23 +59,34 @@ class Listen:
 
 
 async def conduct(
-    *, plan: Plan, sink: Sink, listen: Listen, timings: Timings | None = None, epoch: str | None = None
+    *,
+    plan: Plan,
+    sink: Sink,
+    listen: Listen,
+    timings: Timings | None = None,
+    epoch: str | None = None,
+    cluster: Cluster | None = None,
 ) -> int:
     """Measure what is missing of a plan, and return the process's exit code.
 
-    SIGTERM and SIGINT end it as soon as the trial in flight is recorded as interrupted.
+    With a `cluster`, it is prepared, waited for and watched. SIGTERM and SIGINT end it as soon as the trial in flight
+    is recorded as interrupted.
     """
     _allow_many_connections()
+    timings = timings or Timings()
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
         ledger=Ledger(plan, recorded),
         epoch=epoch or str(uuid.uuid4()),
-        timings=timings or Timings(),
+        timings=timings,
         before=before,
         moment=moment(),
+        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
     )
-    driver = _Driver(session, sink)
+    if cluster is not None:
+        session.describe = cluster.environment
+    driver = _Driver(session, sink, cluster)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
     rendezvous = Rendezvous(session, token=listen.token, on_input=driver.input)
@@ -80,7 +94,7 @@ async def conduct(
     await runner.setup()
     try:
         await web.TCPSite(runner, listen.host, listen.port, ssl_context=listen.tls, backlog=1024).start()
-        await driver.drive(rendezvous)
+        await driver.drive_and_attend(rendezvous)
     finally:
         await runner.cleanup()
     return _exit_code(session)
@@ -95,9 +109,10 @@ def _allow_many_connections() -> None:
 class _Driver:
     """Runs a session: lets time pass, performs its effects, publishes its state."""
 
-    def __init__(self, session: Session, sink: Sink) -> None:
+    def __init__(self, session: Session, sink: Sink, cluster: Cluster | None) -> None:
         self._session = session
         self._sink = sink
+        self._cluster = cluster
         self._inputs = asyncio.Event()
         self._published: RunState | None = None
         self._published_at = float("-inf")
@@ -110,6 +125,21 @@ class _Driver:
         """Ask the session to end."""
         self._session.stop()
         self._inputs.set()
+
+    async def drive_and_attend(self, rendezvous: Rendezvous) -> None:
+        """Return once the session is over, while the cluster, if there is one, is attended to."""
+        if self._cluster is None:
+            await self.drive(rendezvous)
+            return
+        tasks = [asyncio.create_task(self.drive(rendezvous)), asyncio.create_task(self._cluster.attend(self._see))]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drive(self, rendezvous: Rendezvous) -> None:
         """Return once the session is over."""
@@ -132,9 +162,13 @@ class _Driver:
             case None:
                 return False
             case Begin():
+                if self._cluster is not None:
+                    self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
             case Judge(facts=facts, documents=documents):
+                if self._cluster is not None:
+                    facts = await self._cluster.end(facts, self._see)
                 numbers = await asyncio.to_thread(measure_trial, facts, documents)
                 session.judged(numbers, moment())
             case Record(point=point, status=status):
@@ -142,6 +176,10 @@ class _Driver:
                 _log.info("recorded %s", point)
                 session.recorded(moment())
         return True
+
+    def _see(self, view: View) -> None:
+        self._session.see(view, moment())
+        self._inputs.set()
 
     async def _publish_if_due(self) -> None:
         """Publish changes: those of phase or trial at once, progress a few times a second."""

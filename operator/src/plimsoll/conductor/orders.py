@@ -3,7 +3,7 @@
 from plimsoll.conductor.phases import Attempt
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
-from plimsoll.protocol.messages import Arm, Go, Order, Prepare
+from plimsoll.protocol.messages import Arm, Go, Order, Prepare, Stage
 
 
 def prepare(plan: Plan, client: int) -> Prepare:
@@ -17,6 +17,19 @@ def prepare(plan: Plan, client: int) -> Prepare:
     )
 
 
+def stage(plan: Plan, attempt: Attempt, client: int) -> Stage:
+    """Return the order to write what the attempt is going to read. The seed is that of `arm`."""
+    point = attempt.point
+    return Stage(
+        trial=attempt.key,
+        tool=point.tool,
+        parameters=point.parameters,
+        ramp_seconds=point.ramp_seconds,
+        runtime_seconds=point.runtime_seconds,
+        seed=_seed(plan, attempt, client),
+    )
+
+
 def arm(plan: Plan, attempt: Attempt, client: int) -> Arm:
     """Return the order to get ready for T0."""
     point = attempt.point
@@ -26,7 +39,7 @@ def arm(plan: Plan, attempt: Attempt, client: int) -> Arm:
         parameters=point.parameters,
         ramp_seconds=point.ramp_seconds,
         runtime_seconds=point.runtime_seconds,
-        seed=client_seed(plan.seed, point=point.name, pass_number=attempt.key.pass_number, client=client),
+        seed=_seed(plan, attempt, client),
         t0_nanoseconds=attempt.t0,
     )
 
@@ -38,4 +51,8 @@ def go(attempt: Attempt) -> Go:
 
 def is_of(order: Order, attempt: Attempt) -> bool:
     """Tell whether an order belongs to that attempt."""
-    return isinstance(order, Arm | Go) and order.trial == attempt.key
+    return isinstance(order, Stage | Arm | Go) and order.trial == attempt.key
+
+
+def _seed(plan: Plan, attempt: Attempt, client: int) -> int:
+    return client_seed(plan.seed, point=attempt.point.name, pass_number=attempt.key.pass_number, client=client)

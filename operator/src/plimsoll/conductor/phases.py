@@ -49,10 +49,25 @@ class Settling:
 
 
 @dataclass(slots=True, kw_only=True)
+class Gating:
+    """Waiting until the cluster is prepared, and until it is as it has to be for an attempt."""
+
+    deadline: float
+
+
+@dataclass(slots=True, kw_only=True)
 class Beginning:
     """Waiting for the sink to note that the attempt is in flight."""
 
     attempt: Attempt
+
+
+@dataclass(slots=True, kw_only=True)
+class Staging:
+    """The chosen clients write what the attempt is going to read; T0 is not set yet."""
+
+    attempt: Attempt
+    deadline: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +107,7 @@ class Ended:
     since: float
 
 
-Phase = Gathering | Preparing | Settling | Beginning | Arming | Running | Judging | Recording | Ended
+Phase = Gathering | Preparing | Settling | Gating | Beginning | Staging | Arming | Running | Judging | Recording | Ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

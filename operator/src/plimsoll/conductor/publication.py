@@ -10,13 +10,15 @@ from plimsoll.conductor.phases import (
     Beginning,
     Ended,
     Gathering,
+    Gating,
     Judging,
     Preparing,
     Recording,
     Running,
     Settling,
+    Staging,
 )
-from plimsoll.conductor.reporting import names
+from plimsoll.conductor.reporting import names, shortened
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment
@@ -31,7 +33,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
     return RunState(
         epoch=session.epoch,
         phase=ended.phase if ended else _shown_phase(session, missing),
-        message=ended.failure.message if ended and ended.failure else _message(session, missing),
+        message=ended.failure.message if ended and ended.failure else _message(session, missing, moment),
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
         prefill=_prefill(session),
@@ -47,7 +49,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
 
 def _attempt(session: Session) -> Attempt | None:
     match session.phase:
-        case Beginning() | Arming() | Running() | Judging() | Recording():
+        case Beginning() | Staging() | Arming() | Running() | Judging() | Recording():
             return session.phase.attempt
         case _:
             return None
@@ -57,6 +59,8 @@ def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
     match session.phase:
         case Gathering() if missing:
             return RunPhase.GATHERING
+        case Gating() if missing or not session.gate.is_prepared:
+            return RunPhase.GATHERING
         case Preparing():
             return RunPhase.PREPARING
         case Settling():
@@ -65,12 +69,16 @@ def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
             return RunPhase.MEASURING
 
 
-def _message(session: Session, missing: Sequence[int]) -> str:
+def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
     match session.phase:
         case Gathering() if missing:
             return f"waiting for {names(missing)}"
         case Preparing():
             return _preparation([client for client in session.roster if not client.prepared_bytes])
+        case Gating():
+            return f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
+        case Staging():
+            return _staging(session.roster.get(session.phase.attempt.clients))
         case Settling():
             return f"settling for {session.plan.prepare.settle_seconds} s after the prefill"
         case _:
@@ -85,6 +93,14 @@ def _preparation(unfinished: Sequence[Client]) -> str:
     steps = [("prefilling", silent), (speaking[0].message if speaking else "", speaking)]
     said = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
     return "; ".join(said) or "prefilled"
+
+
+def _staging(clients: Sequence[Client]) -> str:
+    """Say what the clients of an attempt are at, that are not staged yet."""
+    unfinished = [client for client in clients if not client.is_in(AgentState.STAGED)]
+    words = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
+    step = words or "writing what the trial reads"
+    return f"{step}: {names([client.number for client in unfinished])}" if unfinished else "all clients are staged"
 
 
 def _prefill(session: Session) -> Prefill:

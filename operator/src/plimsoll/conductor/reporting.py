@@ -1,6 +1,6 @@
 """A session in words: the environment of its results, who is missing and why."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from plimsoll.protocol.messages import AgentState
 _SHOWN_CLIENTS = 12
 _SHOWN_NODES = 64
 _SHOWN_FACTS = 16
+_SHOWN_PROBLEMS = 6
 
 
 def timestamp(wall: int) -> str:
@@ -40,8 +41,29 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
     return f"{names(busy)} did not confirm within {ready_seconds} s that the last tool has stopped"
 
 
-def environment(roster: Roster) -> dict[str, JsonValue]:
-    """Return what is known of where the numbers come from: nodes, and each distinct fact of the clients.
+def why_closed(problems: Sequence[str], ready_seconds: int) -> str:
+    """Return why the cluster did not become what it has to be within its deadline, and what to do."""
+    limit = f"timeouts.readySeconds ({ready_seconds} s)"
+    return f"the cluster was not ready within {limit}: {shortened(problems)}; mend it, or raise the limit"
+
+
+def shortened(problems: Sequence[str]) -> str:
+    """Write problems one after the other, shortened if there are many."""
+    more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more
+
+
+Describe = Callable[[frozenset[str]], Mapping[str, JsonValue]]
+"""Returns what is known of the storage that clients on those nodes use."""
+
+
+def no_description(_: frozenset[str]) -> Mapping[str, JsonValue]:
+    """Return that nothing is known of the storage."""
+    return {}
+
+
+def environment(roster: Roster, describe: Describe = no_description) -> dict[str, JsonValue]:
+    """Return what is known of where the numbers come from: nodes, each distinct fact of the clients, and the storage.
 
     Empty before any client has registered. A client that has nothing prepared yet does not count for the data set.
     """
@@ -60,4 +82,5 @@ def environment(roster: Roster) -> dict[str, JsonValue]:
         "nodeCount": len(nodes),
         "dataSetBytes": {"min": min(sizes, default=0), "max": max(sizes, default=0)},
         **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
+        **describe(frozenset(nodes)),
     }

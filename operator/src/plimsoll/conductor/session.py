@@ -6,10 +6,12 @@ effects to perform, one at a time. Nothing is measured before its effect `Begin`
 before its effect `Record` is, so a conductor can die at any point and its successor loses and doubles nothing.
 """
 
-from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Abort, Trial
+from plimsoll.api.names import AbortReason, FailureReason, RunPhase
+from plimsoll.api.result import Trial
 from plimsoll.api.state import Failure, RunState, TrialKey
-from plimsoll.conductor import orders, reporting
+from plimsoll.conductor import faults, orders, outcomes, reporting
+from plimsoll.conductor.faults import Fault
+from plimsoll.conductor.gating import Gate, View
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
     Arming,
@@ -19,6 +21,7 @@ from plimsoll.conductor.phases import (
     Effect,
     Ended,
     Gathering,
+    Gating,
     Judge,
     Judging,
     Phase,
@@ -27,12 +30,15 @@ from plimsoll.conductor.phases import (
     Recording,
     Running,
     Settling,
+    Staging,
 )
 from plimsoll.conductor.roster import Client, RefusedError, Roster, choose
+from plimsoll.conductor.steps import has_step, lead_seconds, staging_seconds
 from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import AgentState, Leave, Registration, Report, ResultPost, Wait
+from plimsoll.tools.base import StepKind
 from plimsoll.tools.registry import TOOLS
 
 _SECOND = 10**9
@@ -42,21 +48,31 @@ class Session:
     """One conductor process's part of a run."""
 
     def __init__(
-        self, *, plan: Plan, ledger: Ledger, epoch: str, timings: Timings, before: RunState | None, moment: Moment
+        self,
+        *,
+        plan: Plan,
+        ledger: Ledger,
+        epoch: str,
+        timings: Timings,
+        before: RunState | None,
+        moment: Moment,
+        gate: Gate | None = None,
     ) -> None:
         """Begin, or go on where an earlier conductor stopped: `before` is the state it left.
 
-        `ledger` holds what is recorded, and is kept up to date from here on.
+        `ledger` holds what is recorded, and is kept up to date from here on. Without `gate` no cluster is waited for.
         """
         self.plan = plan
         self.epoch = epoch
         self.timings = timings
         self.ledger = ledger
+        self.gate = gate or Gate()
+        self.describe: reporting.Describe = reporting.no_description
         self.roster = Roster(plan.clients, lost_after=timings.lost_after)
         self._effects: list[Effect] = []
         self._stopping = False
         self._started = moment.seconds - (before.elapsed_seconds if before else 0.0)
-        self.phase: Phase = self._gathering(moment)
+        self.phase: Phase = Gathering(deadline=moment.seconds + plan.timeouts.ready_seconds)
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             self._record_orphan(before.in_flight, before.in_flight_since, moment)
 
@@ -110,50 +126,40 @@ class Session:
         client.give(Wait())
         return True
 
-    # -- what the shell has done ----------------------------------------------------------------------------------
+    # -- what the shell sees and has done -----------------------------------------------------------------------------
+
+    def see(self, view: View, moment: Moment) -> None:
+        """Take in a look at the cluster; between two trials there should be one every few seconds."""
+        self.gate.see(view, moment.seconds)
 
     def take_effect(self) -> Effect | None:
         """Return the next effect to perform; None if there is none."""
         return self._effects.pop(0) if self._effects else None
 
     def begun(self, moment: Moment) -> None:
-        """Go on: the attempt is noted as in flight. Its clients are chosen and armed."""
+        """Go on: the attempt is noted as in flight. Its clients are chosen, and staged or armed."""
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
         attempt.clients = choose(self.roster, attempt.point.clients)
-        attempt.t0 = moment.wall + int(self._lead(attempt) * _SECOND)
+        if not has_step(attempt.point, StepKind.PREPARE):
+            self._arm(attempt, moment)
+            return
         for client in self.roster.get(attempt.clients):
-            client.give(orders.arm(self.plan, attempt, client.number))
-        self.phase = Arming(attempt=attempt)
+            client.give(orders.stage(self.plan, attempt, client.number))
+        deadline = moment.seconds + staging_seconds(attempt.point, self.timings)
+        self.phase = Staging(attempt=attempt, deadline=deadline)
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Go on: the documents are merged."""
         if not isinstance(self.phase, Judging):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        trial = Trial(
-            pass_number=attempt.key.pass_number,
-            attempt=attempt.key.attempt,
-            epoch=self.epoch,
-            clients=attempt.clients,
-            outcome=Outcome.MEASURED,
-            started_at=attempt.started_at,
-            finished_at=reporting.timestamp(moment.wall),
-            verdict=numbers.verdict,
-            findings=numbers.findings,
-            window=numbers.window,
-            stalls=numbers.stalls,
-            operations=numbers.operations,
-            hosts=numbers.hosts,
-            slowest=numbers.slowest,
-            warnings=numbers.warnings,
-        )
-        self._record(attempt, trial)
+        self._record(attempt, outcomes.measured(attempt, numbers, epoch=self.epoch, moment=moment))
 
     def recorded(self, moment: Moment) -> None:
         """Go on: the attempt is stored for good."""
-        self.phase = self._gathering(moment)
+        self._gather(moment)
 
     def stop(self) -> None:
         """Ask the session to end as soon as what is in flight is recorded as interrupted."""
@@ -183,21 +189,32 @@ class Session:
         match self.phase:
             case Gathering():
                 return self._leave_gathering(self.phase, moment)
-            case Preparing():
-                return self._end_if_wanted(moment) or self._leave_preparing(self.phase, moment)
-            case Settling():
-                return self._end_if_wanted(moment) or self._leave_settling(self.phase, moment)
-            case Arming():
-                return self._abort_if_wanted(self.phase.attempt, moment) or self._leave_arming(self.phase, moment)
-            case Running():
-                return (
-                    self._judge_if_complete(self.phase.attempt)
-                    or self._abort_if_wanted(self.phase.attempt, moment)
-                    or self._abort_if_undeliverable(self.phase.attempt, moment)
-                    or self._abort_if_late(self.phase.attempt, moment)
-                )
+            case Preparing() | Settling() | Gating():
+                return self._end_if_wanted(moment) or self._leave_waiting(self.phase, moment)
+            case Staging(attempt=attempt) | Arming(attempt=attempt) | Running(attempt=attempt):
+                # What is measured is kept, whatever happens to its clients now.
+                over = self._judge_if_complete(attempt) or self._abort_if_wanted(attempt, moment)
+                return over or self._leave_attempt(self.phase, moment)
             case _:
                 return False
+
+    def _leave_waiting(self, phase: Preparing | Settling | Gating, moment: Moment) -> bool:
+        match phase:
+            case Preparing():
+                return self._leave_preparing(phase, moment)
+            case Settling():
+                return moment.seconds >= phase.until and self._gather(moment)
+            case Gating():
+                return self._leave_gating(phase, moment)
+
+    def _leave_attempt(self, phase: Staging | Arming | Running, moment: Moment) -> bool:
+        match phase:
+            case Staging():
+                return self._leave_staging(phase, moment)
+            case Arming():
+                return self._leave_arming(phase, moment)
+            case Running():
+                return self._leave_running(phase.attempt, moment)
 
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
@@ -206,15 +223,19 @@ class Session:
             return self._end(RunPhase.COMPLETE, None, moment)
         if self._end_if_wanted(moment):
             return True
+        if not self.gate.is_prepared:
+            return self._wait_for_cluster(moment)
         missing = self.roster.missing(moment.seconds)
         if missing or not all(client.is_quiet for client in self.roster):
             return self._fail_unready(phase.deadline, missing, moment)
         if self._unprepared():
             self.phase = Preparing()
-            return True
-        attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=reporting.timestamp(moment.wall))
-        self.phase = Beginning(attempt=attempt)
-        self._effects.append(Begin())
+        elif self.gate.problems(moment.seconds):
+            self._wait_for_cluster(moment)
+        else:
+            attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=reporting.timestamp(moment.wall))
+            self.phase = Beginning(attempt=attempt)
+            self._effects.append(Begin())
         return True
 
     def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
@@ -237,9 +258,7 @@ class Session:
         return True
 
     def _unprepared(self) -> list[Client]:
-        if self.plan.volume is None:
-            return []
-        return [client for client in self.roster if not client.prepared_bytes]
+        return [client for client in self.roster if not client.prepared_bytes] if self.plan.volume else []
 
     def _fail_unready(self, deadline: float, missing: tuple[int, ...], moment: Moment) -> bool:
         """Give up on clients that did not come together in time; false while there is time."""
@@ -248,18 +267,41 @@ class Session:
         message = reporting.why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
         return self._end(RunPhase.FAILED, Failure(reason=FailureReason.CLIENTS_NOT_READY, message=message), moment)
 
-    def _leave_settling(self, phase: Settling, moment: Moment) -> bool:
-        if moment.seconds < phase.until:
-            return False
-        self.phase = self._gathering(moment)
+    def _wait_for_cluster(self, moment: Moment) -> bool:
+        self.phase = Gating(deadline=moment.seconds + self.plan.timeouts.ready_seconds)
         return True
+
+    def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
+        problems = self.gate.problems(moment.seconds)
+        if problems and moment.seconds < phase.deadline:
+            return False
+        if problems:
+            message = reporting.why_closed(problems, self.plan.timeouts.ready_seconds)
+            failure = Failure(reason=FailureReason.CLUSTER_NOT_READY, message=message)
+            return self._end(RunPhase.FAILED, failure, moment)
+        # A client may have died meanwhile.
+        return self._gather(moment)
+
+    def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
+        attempt = phase.attempt
+        clients = self.roster.get(attempt.clients)
+        if clients and all(client.is_in(AgentState.STAGED) for client in clients):
+            self._arm(attempt, moment)
+            return True
+        fault = faults.failed(attempt, self.roster, AbortReason.CLIENT_NOT_STAGED)
+        return self._abort_if(attempt, fault or faults.unstaged(phase, self.roster, self.timings, moment), moment)
+
+    def _arm(self, attempt: Attempt, moment: Moment) -> None:
+        attempt.t0 = moment.wall + int(lead_seconds(attempt, self.roster, self.timings) * _SECOND)
+        for client in self.roster.get(attempt.clients):
+            client.give(orders.arm(self.plan, attempt, client.number))
+        self.phase = Arming(attempt=attempt)
 
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
         clients = self.roster.get(attempt.clients)
-        failures = reporting.failures(clients)
-        if failures:
-            return self._abort(attempt, AbortReason.CLIENT_NOT_ARMED, failures, moment)
+        if self._abort_if(attempt, faults.failed(attempt, self.roster, AbortReason.CLIENT_NOT_ARMED), moment):
+            return True
         too_late = moment.wall >= attempt.t0 - int(self.timings.go_margin * _SECOND)
         unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
         if unarmed and not too_late:
@@ -288,36 +330,17 @@ class Session:
         self._effects.append(Judge(facts=facts, documents=attempt.documents))
         return True
 
-    def _abort_if_undeliverable(self, attempt: Attempt, moment: Moment) -> bool:
-        """Abort an attempt of which a client says that its document was refused: it has no other."""
-        failures = reporting.failures(self.roster.get(attempt.clients))
-        return bool(failures) and self._abort(attempt, AbortReason.RESULT_REFUSED, failures, moment)
-
-    def _abort_if_late(self, attempt: Attempt, moment: Moment) -> bool:
-        waiting = [client for client in self.roster.get(attempt.clients) if client.number not in attempt.documents]
-        grace = moment.wall > attempt.t0 + int(self.timings.start_grace * _SECOND)
-        late = [
-            client.number
-            for client in waiting
-            if client.is_in(AgentState.LATE) or (grace and not client.is_in(AgentState.RUNNING))
-        ]
-        if late:
-            message = f"{reporting.names(late)} did not start at T0; starting late would skew the sum of all clients"
-            return self._abort(attempt, AbortReason.LATE_CLIENT, message, moment)
-        if moment.wall > attempt.ends_at + int(self.timings.overrun_grace * _SECOND):
-            who = reporting.names([client.number for client in waiting])
-            message = f"{who} sent no result {self.timings.overrun_grace:g} s after the end; is the storage stuck?"
-            return self._abort(attempt, AbortReason.TOOL_OVERRAN, message, moment)
-        return False
+    def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
+        """Abort an attempt that has no end, or of which a client says that its document was refused."""
+        fault = faults.failed(attempt, self.roster, AbortReason.RESULT_REFUSED)
+        return self._abort_if(attempt, fault or faults.late(attempt, self.roster, self.timings, moment), moment)
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
     def _abort_if_wanted(self, attempt: Attempt, moment: Moment) -> bool:
         """Abort an attempt whose client is gone, or that the run has no more time for."""
-        gone = [number for number in self._lost(attempt, moment) if number not in attempt.documents]
-        if gone:
-            message = f"{reporting.names(gone)} died, was replaced, or was not heard of for too long"
-            return self._abort(attempt, AbortReason.CLIENT_LOST, message, moment)
+        if self._abort_if(attempt, faults.lost(attempt, self.roster, moment), moment):
+            return True
         if self._stopping:
             return self._abort(attempt, AbortReason.INTERRUPTED, "the run was interrupted or suspended", moment)
         if self._is_out_of_time(moment):
@@ -325,44 +348,27 @@ class Session:
             return self._abort(attempt, AbortReason.DEADLINE_EXCEEDED, message, moment)
         return False
 
-    def _lost(self, attempt: Attempt, moment: Moment) -> list[int]:
-        """Return the clients of an attempt that are silent, or are a new process that knows nothing of it."""
-        missing = set(self.roster.missing(moment.seconds)) & set(attempt.clients)
-        replaced = {
-            client.number for client in self.roster.get(attempt.clients) if not orders.is_of(client.order, attempt)
-        }
-        return sorted(missing | replaced)
+    def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
+        return fault is not None and self._abort(attempt, fault.reason, fault.message, moment)
 
     def _abort(self, attempt: Attempt, reason: AbortReason, message: str, moment: Moment) -> bool:
         for client in self.roster.get(attempt.clients):
             client.give(Wait())
-        self._record(attempt, self._aborted(attempt, reason, message, moment))
+        self._record(attempt, outcomes.aborted(attempt, reason, message, epoch=self.epoch, moment=moment))
         return True
-
-    def _aborted(self, attempt: Attempt, reason: AbortReason, message: str, moment: Moment) -> Trial:
-        return Trial(
-            pass_number=attempt.key.pass_number,
-            attempt=attempt.key.attempt,
-            epoch=self.epoch,
-            clients=attempt.clients,
-            outcome=Outcome.ABORTED,
-            started_at=attempt.started_at,
-            finished_at=reporting.timestamp(moment.wall),
-            abort=Abort(reason=reason, message=message),
-            verdict=Verdict.INVALID,
-        )
 
     def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
         """Record the attempt that died with the conductor before this one."""
         attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=started_at)
         message = "the conductor was restarted while this attempt was in flight"
-        self._record(attempt, self._aborted(attempt, AbortReason.CONDUCTOR_RESTARTED, message, moment))
+        reason = AbortReason.CONDUCTOR_RESTARTED
+        self._record(attempt, outcomes.aborted(attempt, reason, message, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
         self.ledger.add(point, trial)
         self.phase = Recording(attempt=attempt)
-        environment = reporting.environment(self.roster)
+        environment = reporting.environment(self.roster, self.describe)
         self._effects.append(Record(point=point, status=self.ledger.status(point, environment)))
 
     def _end_if_wanted(self, moment: Moment) -> bool:
@@ -385,12 +391,6 @@ class Session:
     def _is_out_of_time(self, moment: Moment) -> bool:
         return self.elapsed(moment) > self.plan.timeouts.total_seconds
 
-    def _gathering(self, moment: Moment) -> Gathering:
-        return Gathering(deadline=moment.seconds + self.plan.timeouts.ready_seconds)
-
-    def _lead(self, attempt: Attempt) -> float:
-        """Return how far ahead T0 lies; each further attempt gets more time to arm."""
-        round_trip = max((2 * client.clock.error for client in self.roster if client.clock), default=0.0)
-        timings = self.timings
-        lead = max(timings.lead, timings.lead_per_round_trip * round_trip)
-        return (lead + timings.lead_per_client * len(attempt.clients)) * (1 + attempt.key.attempt)
+    def _gather(self, moment: Moment) -> bool:
+        self.phase = Gathering(deadline=moment.seconds + self.plan.timeouts.ready_seconds)
+        return True

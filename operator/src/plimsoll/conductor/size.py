@@ -15,11 +15,11 @@ def without_distributions(trial: Trial) -> Trial:
 
 def outcome_of(trial: Trial) -> Trial:
     """Return what of an attempt is worth keeping once it has been repeated: how it ended, why, and its rates."""
-    return _with_operations(trial.model_copy(update={"slowest": ()}), _rates_only)
+    return _with_operations(_without_storage(_without_slowest(trial)), _rates_only)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
-    """Return a status below `MAX_STATUS_BYTES`: without series, then hosts, then slowest clients as far as is needed.
+    """Return a status below `MAX_STATUS_BYTES`: without series, hosts, slowest clients and OSDs, as far as is needed.
 
     Each trial's warnings say what was left out. Histograms stay: the summary is made from them.
     """
@@ -50,10 +50,21 @@ def _without_slowest(trial: Trial) -> Trial:
     return trial.model_copy(update={"slowest": ()})
 
 
+def _without_storage(trial: Trial) -> Trial:
+    osds, cluster = trial.osds, trial.cluster
+    return trial.model_copy(
+        update={
+            "osds": osds and osds.model_copy(update={"slowest": ()}),
+            "cluster": cluster and cluster.model_copy(update={"problems": ()}),
+        }
+    )
+
+
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("series over time", _without_series),
     ("use of the hosts", _without_hosts),
     ("slowest clients", _without_slowest),
+    ("slowest OSDs and what was wrong with the cluster", _without_storage),
 )
 
 

@@ -16,7 +16,11 @@ class Timings:
         lead_per_round_trip: multiple of the slowest client's round trip that T0 lies ahead at least.
         go_margin: armed clients must be released at least this long before T0.
         start_grace: a client must have said that it runs this long after T0.
+        work_factor: work that ends when it is done, and not by time, may take so many times ramp and runtime longer.
+        staging_grace: to write what it is going to read a tool has this long beyond that.
         overrun_grace: a tool may take this long beyond ramp and runtime.
+        clean_up_grace: a tool that cleans up afterwards has ramp, runtime and this long beyond that.
+        gate_fresh: a look at the cluster that is older says nothing of how it is.
         linger: at the end the agents have this long to fetch their dismissal.
 
     """
@@ -29,7 +33,11 @@ class Timings:
     lead_per_round_trip: float = 10.0
     go_margin: float = 0.1
     start_grace: float = 3.0
+    work_factor: float = 10.0
+    staging_grace: float = 600.0
     overrun_grace: float = 45.0
+    clean_up_grace: float = 60.0
+    gate_fresh: float = 15.0
     linger: float = 5.0
 
 

@@ -3,15 +3,22 @@
 import logging
 import os
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import kopf
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.names import GROUP
 from plimsoll.handlers.context import Context
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Settings
+
+_NAMESPACE = "plimsoll-system"
+_ROOK_CLUSTERS = "PLIMSOLL_ROOK_CLUSTERS"
+
+_ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
+_RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 
@@ -64,7 +71,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
     """Return the operator's configuration from its environment.
 
     Raises:
-        kopf.PermanentError: if PLIMSOLL_RUNNER_IMAGE is not set.
+        kopf.PermanentError: if PLIMSOLL_RUNNER_IMAGE is not set, or another variable cannot be read.
 
     """
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
@@ -73,8 +80,37 @@ def settings_of(environment: dict[str, str]) -> Settings:
         raise kopf.PermanentError(message)
     return Settings(
         runner_image=image,
+        namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
+        rook_clusters=_rook_clusters(environment.get(_ROOK_CLUSTERS, "")),
+        osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
+
+
+def _rook_clusters(text: str) -> dict[str, tuple[str, ...]]:
+    """Return which namespaces may use which Rook cluster; nobody may use any if nothing is said."""
+    if not text.strip():
+        return {}
+    try:
+        allowed = _RookClusters.validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = "".join(f"[{part!r}]" for part in problem["loc"])
+        message = (
+            f"{_ROOK_CLUSTERS}{place}: {problem['msg']}; write JSON as "
+            '{"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs may '
+            'use it, or "*" for all'
+        )
+        raise kopf.PermanentError(message) from error
+    return dict(allowed)
+
+
+def _switch(environment: dict[str, str], name: str) -> bool:
+    text = environment.get(name, "").strip().lower()
+    if text not in {"", "false", "true"}:
+        message = f"{name} is {environment[name]!r}: write true or false"
+        raise kopf.PermanentError(message)
+    return text == "true"
 
 
 def _configure_watches(settings: kopf.OperatorSettings) -> None:

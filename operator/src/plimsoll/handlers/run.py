@@ -19,6 +19,7 @@ from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, ahead_of
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision, Fact
+from plimsoll.lifecycle.elsewhere import scope_of
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.run import Run, run_of
@@ -118,12 +119,13 @@ async def _look_at_removal(context: Context, body: kopf.Body) -> Fact:
     """
     run = run_of(_with_last_said(context, body))
     try:
-        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid, for_removal=True)
+        seen = await _gather(context, run, for_removal=True)
     except (ForbiddenError, UnknownKindError) as error:
         with suppress(NotFoundError):
             await _write(context, run, step_deletion_unseen(run, refusal_of(error), context.now()))
         raise
-    removal = step_deletion(run, replace(seen, refusal=context.refused.get(run.uid)), context.now())
+    seen = replace(seen, refusal=context.refused.get(run.uid))
+    removal = step_deletion(run, seen, context.settings, context.now())
     # Also when all is gone: another finalizer may keep the run, and the queue must not wait for it.
     with suppress(NotFoundError):
         await _write(context, run, removal.status)
@@ -140,19 +142,34 @@ async def _observe(context: Context, run: Run, body: kopf.Body) -> Observed:
 
     """
     try:
-        seen = await gather(context.kube, namespace=run.namespace, name=run.name, uid=run.uid)
+        seen = await _gather(context, run)
     except (ForbiddenError, UnknownKindError) as error:
         decision = step_unseen(run, refusal_of(error), context.now())
         if decision is not None:
             await _say(context, run, decision, body)
         raise
-    return replace(seen, platform=await _platform(context, run)) if needs_platform(run, seen) else seen
+    if not needs_platform(run, seen, context.settings):
+        return seen
+    return replace(seen, platform=await _platform(context, run))
+
+
+async def _gather(context: Context, run: Run, *, for_removal: bool = False) -> Observed:
+    """Return what is there of a run."""
+    return await gather(
+        context.kube,
+        namespace=run.namespace,
+        name=run.name,
+        uid=run.uid,
+        scope=scope_of(run, context.settings),
+        for_removal=for_removal,
+    )
 
 
 async def _platform(context: Context, run: Run) -> Platform | None:
     """Return what is known of the cluster; None if that is refused, which is remembered."""
     try:
-        return await gather_platform(context.kube)
+        storage = run.document.spec.storage if run.document else None
+        return await gather_platform(context.kube, storage.rook.cluster if storage and storage.rook else None)
     except ForbiddenError as error:
         context.refused[run.uid] = refusal_of(error)
         return None

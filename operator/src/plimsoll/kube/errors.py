@@ -4,6 +4,7 @@
     ├── NotFoundError         404  there is no such object, or no such namespace to put it into
     ├── ConflictError         409  somebody else changed it meanwhile, or its quota: asking anew may help
     ├── TakenError            another object of that name exists, which is not of the run that it was to be made for
+    ├── KeyringError          a Secret that is to hold a Ceph key is not there, or holds none
     ├── ForbiddenError        401, 403
     │   └── TerminatingError  403  the namespace is being deleted and takes nothing new
     ├── InvalidError          400, 413, 422  in the API server's own words
@@ -52,6 +53,10 @@ class TakenError(ApiError):
         super().__init__(asked, reason)
 
 
+class KeyringError(ApiError):
+    """A Secret that is to hold a Ceph key is not there, or holds none. Never says what it holds."""
+
+
 class ForbiddenError(ApiError):
     """The API server does not let these credentials do that."""
 
@@ -86,6 +91,8 @@ def refusal_of(error: ApiError) -> Refusal:
     if isinstance(error, TakenError):
         reason = "WaitingForEarlierRun" if error.departing else "NameTaken"
         return Refusal(asked=error.asked, reason=reason, words=error.reason)
+    if isinstance(error, KeyringError):
+        return Refusal(asked=error.asked, reason="KeyringNotFound", words=error.reason)
     passing = isinstance(error, TransientError | ConflictError)
     reason = reason_of_words(error.reason, passing=passing)
     return Refusal(asked=error.asked, reason=reason, words=error.reason)

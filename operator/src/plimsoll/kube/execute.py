@@ -10,12 +10,13 @@ from functools import partial
 from itertools import groupby
 
 from plimsoll.kube.errors import ConflictError, TakenError
+from plimsoll.kube.keyring import copy_keyring
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
-from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
+from plimsoll.lifecycle.actions import Action, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
-from plimsoll.lifecycle.ownership import is_departing, is_of_run
+from plimsoll.lifecycle.ownership import is_departing, is_what_was_made
 
 CONCURRENCY = 8
 """Requests at a time: a run of 500 clients is made in seconds, and the API server serves others meanwhile."""
@@ -69,10 +70,10 @@ async def _create(obj: Object, kube: Kube) -> None:
     kind, metadata = Kind.of(obj), obj["metadata"]
     name, namespace, uid = metadata["name"], metadata.get("namespace"), label(obj, LABEL_RUN_UID)
     found = await kube.get(kind, name, namespace)
-    asked = f"create {kind.kind} {namespace}/{name}"
+    asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
     if found is None:
         raise ConflictError(asked, "one of that name was there and is gone")
-    if uid and not is_of_run(found, uid):
+    if uid and not is_what_was_made(found, obj):
         words = f"{kind.kind} {name} is there already and is not this run's"
         raise TakenError(asked, words, departing=is_departing(found))
 
@@ -85,6 +86,8 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
             # One that is there cannot be looked at. Its name, of which the UID is a part, says whose it is.
             data = {key: b64encode(content).decode() for key, content in make_secret().items()}
             await kube.create({**obj, "data": data})
+        case CopyKeyring():
+            await copy_keyring(action, kube)
         case Delete():
             await kube.delete(
                 Kind(api_version=action.api_version, kind=action.kind),

@@ -6,11 +6,15 @@ and what is read of those afterwards is at least as new.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from plimsoll.api.names import API_VERSION, RESULT_KIND
+from plimsoll.api.storage import NamespacedName
+from plimsoll.kube.elsewhere import gather_elsewhere, gather_rook
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.elsewhere import Scope
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.platform import Platform, platform_of
 from plimsoll.plan.document import RunIdentity
@@ -32,11 +36,23 @@ _RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 _EVENT = Kind(api_version="v1", kind="Event")
 
 
-async def gather(kube: Kube, *, namespace: str, name: str, uid: str, for_removal: bool = False) -> Observed:
+async def gather(
+    kube: Kube, *, namespace: str, name: str, uid: str, scope: Scope | None = None, for_removal: bool = False
+) -> Observed:
     """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment.
 
-    `for_removal`: only what has to be taken away, so that nothing else, such as results whose CRD is gone, hinders it.
+    `scope`: where to look outside its namespace. `for_removal`: only what has to be taken away, so that nothing else,
+    such as results whose CRD is gone, hinders it.
     """
+    seen = await _gather(kube, namespace=namespace, name=name, uid=uid, for_removal=for_removal)
+    if scope is None:
+        return seen
+    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
+    return replace(seen, elsewhere=await gather_elsewhere(kube, scope, identity, has_claims=bool(seen.claims)))
+
+
+async def _gather(kube: Kube, *, namespace: str, name: str, uid: str, for_removal: bool) -> Observed:
+    """Return what is there of a run in its namespace."""
     own = {naming.LABEL_RUN_UID: uid}
     identity = RunIdentity(name=name, namespace=namespace, uid=uid)
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
@@ -53,10 +69,10 @@ async def gather(kube: Kube, *, namespace: str, name: str, uid: str, for_removal
     return observe(objects, run=identity, events=[*chain.from_iterable(events)])
 
 
-async def gather_platform(kube: Kube) -> Platform:
-    """Return what a plan is to say of the cluster."""
+async def gather_platform(kube: Kube, rook: NamespacedName | None = None) -> Platform:
+    """Return what a plan is to say of the cluster, and of the Rook cluster that it names."""
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
-    return platform_of(version, storage_classes)
+    return platform_of(version, storage_classes, await gather_rook(kube, rook) if rook else None)
 
 
 async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:

@@ -22,6 +22,27 @@ class CreateSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyKeyring:
+    """Create a Secret with a CephX user's keyring and the metadata of `obj`; if it is there already, keep it.
+
+    No key stands here: whoever does it reads the key from another Secret, and forgets it.
+
+    Attributes:
+        user: without `client.`.
+        namespace: of the Secret that has the key, likewise `secret` and `field`.
+        is_keyring: whether that field holds a keyring file, which is copied as it is, and not the mere key.
+
+    """
+
+    obj: Object
+    user: str
+    namespace: str
+    secret: str
+    field: str
+    is_keyring: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
     """Delete an object, if it is still the one with that UID."""
 
@@ -42,4 +63,4 @@ class Event:
     message: str
 
 
-Action = Create | CreateSecret | Delete
+Action = Create | CreateSecret | CopyKeyring | Delete

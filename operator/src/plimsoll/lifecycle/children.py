@@ -14,7 +14,7 @@ _NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An object of a run, as far as it takes to delete exactly that one."""
+    """An object of a run, as far as it takes to delete exactly that one. `namespace` is empty where there are none."""
 
     api_version: str
     kind: str
@@ -90,7 +90,7 @@ def child_of(obj: Object) -> Child:
     return Child(
         api_version=obj["apiVersion"],
         kind=obj["kind"],
-        namespace=metadata["namespace"],
+        namespace=metadata.get("namespace", ""),
         name=metadata["name"],
         uid=metadata["uid"],
         deleting="deletionTimestamp" in metadata,

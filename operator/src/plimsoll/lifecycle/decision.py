@@ -39,6 +39,14 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Teardown:
+    """What is to be done now to take a run's objects away, and how far that is."""
+
+    actions: tuple[Action, ...]
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """A run, assessed.
 

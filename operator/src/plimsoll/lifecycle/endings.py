@@ -21,6 +21,13 @@ _REMEDY = {
     "ContainerFailed": "look at the pod's events",
     "ClientFailed": "look at the client's last words",
     "ClaimsNotBound": "check the StorageClass, its provisioner and its capacity",
+    "PoolNotReady": "look at the CephBlockPool and at the log of Rook's operator, or raise timeouts.provisionSeconds",
+    "PoolFailed": "change spec.storage.rook.pool to what the cluster can place",
+    "UserNotReady": "look at the CephClient and at the log of Rook's operator",
+    "UserFailed": "look at the CephClient and at the log of Rook's operator",
+    "KeySecretsTaken": "delete runs whose storage is kept",
+    "RookNotFound": "install Rook, and create the run anew",
+    "CephClusterNotReady": "look at the CephCluster, and create the run anew when it is well",
     "ClientsNotReady": "look at the events of these Jobs and pods",
     "ConductorStarting": "look at the events of the conductor's Job and pod, and at its log",
     **{reason: remedy_of(reason) for reason in REFUSALS},
@@ -146,6 +153,12 @@ def refused_too_long(refusal: Refusal, limit: int) -> Ending:
     """Return the end of a run for which something could not be made."""
     reason = "NameTaken" if refusal.reason == "WaitingForEarlierRun" else refusal.reason
     return Ending(succeeded=False, reason=reason, message=f"{_not_ready(limit)}: {refusal.message}")
+
+
+def not_ready_too_long(fact: Fact, limit: int) -> Ending:
+    """Return the end of a run for which a cluster does not become usable."""
+    message = f"{_not_ready(limit)}: {fact.message}; {_REMEDY[fact.reason]}"
+    return Ending(succeeded=False, reason=fact.reason, message=message)
 
 
 def _not_ready(limit: int) -> str:

@@ -13,7 +13,17 @@ _NAMES = {"NotSuspended": "Resumed", "InProgress": "CleaningUp", "Starting": "Cl
 """What an event is called where the condition's reason says too little without the condition."""
 
 _USUAL = frozenset(
-    {"WaitingForTurn", "ClaimsNotBound", "Starting", "ConductorStarting", "InProgress", "StorageKept", "NotSuspended"}
+    {
+        "WaitingForTurn",
+        "PoolNotReady",
+        "UserNotReady",
+        "ClaimsNotBound",
+        "Starting",
+        "ConductorStarting",
+        "InProgress",
+        "StorageKept",
+        "NotSuspended",
+    }
 )
 """Reasons for which a condition does not hold though nothing is wrong."""
 

@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 from plimsoll.api.names import GROUP
+from plimsoll.plan.ceph import base_name
 
 MANAGED_BY = "plimsoll"
 
@@ -11,12 +12,18 @@ LABEL_NAME = "app.kubernetes.io/name"
 LABEL_COMPONENT = "app.kubernetes.io/component"
 LABEL_RUN = f"{GROUP}/run"
 LABEL_RUN_UID = f"{GROUP}/run-uid"
+LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 LABEL_CLIENT = f"{GROUP}/client"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_WORKLOAD = f"{GROUP}/workload"
 
 CONDUCTOR = "conductor"
 CLIENT = "client"
+STORAGE = "storage"
+TEARDOWN = "teardown"
+
+ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
+"""Annotation with which the owner of an existing CephBlockPool says `"true"`: runs may use it."""
 
 _MAX_NAME = 63
 _DIGEST = 8
@@ -75,3 +82,23 @@ def client_claim(run: str, client: int) -> str:
 def result(run: str, point: str) -> str:
     """Return the name of a point's result."""
     return f"{run}-{point}"
+
+
+def ceph_config_map(run: str) -> str:
+    """Return the name of the ConfigMap with the run's `ceph.conf`."""
+    return child(run, "ceph")
+
+
+def keyring_secret(run: str, uid: str, component: str) -> str:
+    """Return the name of the Secret with the conductor's or the clients' keyring; a part of the UID as above."""
+    return child(run, f"{component}-keyring-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
+
+
+def storage_class(run: str, uid: str) -> str:
+    """Return the name of the StorageClass that is made for a run. It has no namespace, so the UID tells runs apart."""
+    return base_name(run, uid)
+
+
+def teardown(uid: str) -> str:
+    """Return the name of what the operator's namespace has of a run: record, keyring Secret, Job."""
+    return f"{MANAGED_BY}-{TEARDOWN}-{uid}"

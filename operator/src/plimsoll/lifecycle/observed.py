@@ -24,6 +24,7 @@ from plimsoll.lifecycle.children import (
     pod_fact,
     warnings_on,
 )
+from plimsoll.lifecycle.elsewhere import Elsewhere
 from plimsoll.lifecycle.ownership import is_departing, is_of_run, jobs_of
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.refusal import Refusal
@@ -46,6 +47,7 @@ class Observed:
         name_taken: an object of somebody else's that stands where the plan has to; empty if there is none.
         others: objects that need no looking into.
         warnings: UID of a claim or a Job -> the newest warning about it.
+        elsewhere: what of it is outside its namespace; None if there can be nothing.
         platform: the cluster; None if it may not be looked at, and once there is a plan, in which it stands.
         ahead: runs that come before this one on the same target, by name; empty if it is its turn.
         refusal: what the API server said no to at the last attempt; None if it did all that was asked.
@@ -66,6 +68,7 @@ class Observed:
     claims: tuple[ClaimFact, ...] = ()
     others: tuple[Child, ...] = ()
     warnings: Mapping[str, str]
+    elsewhere: Elsewhere | None = None
     platform: Platform | None = None
     ahead: tuple[str, ...] = ()
     refusal: Refusal | None = None

@@ -16,16 +16,39 @@ _FIELDS = ("provisioner", "reclaimPolicy", "volumeBindingMode", "allowVolumeExpa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RookPlatform:
+    """What is there of the Rook cluster that a run names.
+
+    Attributes:
+        problem: why it cannot be looked at: the API server does not know Rook's kinds; empty if it does.
+        cluster: the CephCluster; None if there is none.
+        pools: all CephBlockPools beside it.
+        osds: the Deployments of its OSDs.
+
+    """
+
+    problem: str = ""
+    cluster: Object | None = None
+    pools: tuple[Object, ...] = ()
+    osds: tuple[Object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """A cluster. `kubernetes` is its version as it says it, `v1.34.0`; StorageClasses are by name."""
+    """A cluster. `kubernetes` is its version as it says it, `v1.34.0`; StorageClasses are by name.
+
+    `rook` is None of a run that names no Rook cluster.
+    """
 
     kubernetes: str
     storage_classes: Mapping[str, Object]
+    rook: RookPlatform | None = None
 
 
-def platform_of(kubernetes: str, storage_classes: Iterable[Object]) -> Platform:
+def platform_of(kubernetes: str, storage_classes: Iterable[Object], rook: RookPlatform | None = None) -> Platform:
     """Return the cluster of that version with those StorageClasses."""
-    return Platform(kubernetes=kubernetes, storage_classes={obj["metadata"]["name"]: obj for obj in storage_classes})
+    classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
+    return Platform(kubernetes=kubernetes, storage_classes=classes, rook=rook)
 
 
 def environment_of(platform: Platform, storage_class: str | None) -> dict[str, JsonValue]:
@@ -33,6 +56,9 @@ def environment_of(platform: Platform, storage_class: str | None) -> dict[str, J
     environment: dict[str, JsonValue] = {"kubernetes": platform.kubernetes[:_MAX_CHARACTERS]}
     if storage_class is not None:
         environment["storageClass"] = _described(platform.storage_classes[storage_class])
+    if platform.rook is not None and platform.rook.cluster is not None:
+        version = (platform.rook.cluster.get("status", {}).get("version") or {}).get("version", "")
+        environment["rook"] = {"cephVersion": str(version)[:_MAX_CHARACTERS]}
     return environment
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.api.names import RunPhase
-from plimsoll.lifecycle import naming
+from plimsoll.lifecycle import ceph_storage, naming
 from plimsoll.lifecycle.actions import Action, Create, CreateSecret, Delete
 from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.observed import Observed
@@ -19,14 +19,15 @@ _CONDUCTED = {RunPhase.COMPLETE, RunPhase.FAILED}
 
 
 def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
-    """Yield what is to be created now, in order: documents and rights, volumes, clients, conductor."""
+    """Yield what is to be created now, in order: documents and rights, storage, volumes, clients, conductor."""
     first = [*_first_objects(run, plan, seen, settings)]
     yield from first
     # The API server refuses to bind a Role that it does not know yet.
     if naming.conductor(run.name) in seen.names("Role"):
         yield from _absent(seen, [render_conductor.role_binding(run)])
+    yield from ceph_storage.missing(run, plan, seen, settings)
     # A Job uses what has its names: nothing of that may be a stranger's, so all of it has to be seen as the run's own.
-    if first:
+    if first or not ceph_storage.is_provided(plan, seen):
         return
     # The operator may not list Secrets. This one is made before the first Job, so a Job proves that it is there.
     if not seen.jobs:
@@ -37,7 +38,7 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) ->
 
 
 def _first_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Create]:
-    """Yield what is missing of documents, rights, addresses and volumes."""
+    """Yield what is missing of documents, rights, addresses and, when they can be had, volumes."""
     yield from _absent(
         seen,
         [
@@ -46,8 +47,8 @@ def _first_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) -> 
             render_conductor.service_account(run),
             render_conductor.role(run, plan),
             render_conductor.service(run, settings),
-            *network.policies(run, settings),
-            *_claims(run, plan),
+            *network.policies(run, plan, settings),
+            *(_claims(run, plan) if ceph_storage.is_provided(plan, seen) else ()),
         ],
     )
 
@@ -59,11 +60,14 @@ def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> Iterator[Creat
 
 
 def _claims(run: Run, plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield the claims of all clients, of the StorageClass that the run names or of its own."""
     storage = run.document.spec.storage if run.document else None
-    if plan.volume is None or storage is None or storage.storage_class is None:
+    if plan.volume is None or storage is None or not render_client.has_claim(plan):
         return
+    named = storage.storage_class
+    name = named.name if named else naming.storage_class(run.name, run.uid)
     for client in range(plan.clients):
-        yield render_client.claim(run, storage, storage.storage_class.name, client)
+        yield render_client.claim(run, plan.volume, name, client)
 
 
 def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:

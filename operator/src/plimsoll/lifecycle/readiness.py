@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType
+from plimsoll.lifecycle import ceph_storage
 from plimsoll.lifecycle.children import JobFact, PodFact
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import reason_of_words
+from plimsoll.lifecycle.render.client import has_claim
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan
 
@@ -16,7 +18,10 @@ _NAMED = 3
 
 
 def storage_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return whether every client has its volume, and if not why."""
+    """Return whether every client has its volume, or what else it measures, and if not why."""
+    provided = ceph_storage.storage_fact(plan, seen) if plan.ceph else None
+    if provided is not None and not (provided.holds and has_claim(plan)):
+        return provided
     if plan.volume is None:
         return Fact(holds=True, reason="NotNeeded", message="no workload uses a volume")
     unbound = [claim for claim in seen.claims if claim.phase != "Bound"]

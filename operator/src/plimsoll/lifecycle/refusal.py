@@ -7,6 +7,7 @@ _REMEDIES = {
     "ApiRefused": (
         "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's ClusterRole"
     ),
+    "KeyringNotFound": "make that Secret, with a keyring file of the CephX user in that field; with Rook, look at Rook",
     "NameTaken": "delete that object and the run, or rename the run",
     "WaitingForEarlierRun": "nothing has to be done; if it lasts, look at that object's finalizers",
     "ApiUnavailable": "look at the API server and at the admission webhooks that it asks",

@@ -1,6 +1,11 @@
 """What an administrator decides for all runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from plimsoll.api.storage import NamespacedName
+
+ANY_NAMESPACE = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,6 +14,9 @@ class Settings:
 
     Attributes:
         runner_image: image of conductor and agents; frozen into the plan of each run.
+        namespace: the operator's own, where a run's teardown record, keyring and Job are.
+        rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all of them.
+        osd_bench: whether runs may load the OSDs themselves, around all pools.
         image_pull_policy: of their containers.
         port: on which a conductor listens.
         max_client_restarts: processes that a client may lose before the run is given up.
@@ -17,7 +25,15 @@ class Settings:
     """
 
     runner_image: str
+    namespace: str = "plimsoll-system"
+    rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    osd_bench: bool = False
     image_pull_policy: str = "IfNotPresent"
     port: int = 8443
     max_client_restarts: int = 5
     conductor_restarts: int = 6
+
+    def allows(self, cluster: NamespacedName, namespace: str) -> bool:
+        """Tell whether the runs of a namespace may use a Rook cluster."""
+        allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
+        return namespace in allowed or ANY_NAMESPACE in allowed

@@ -176,7 +176,7 @@ def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {part}" for key, part in value.items())[:_MAX_TEXT]
+        return ", ".join(f"{key} {_text(part)}" for key, part in value.items())[:_MAX_TEXT]
     if isinstance(value, list):
         return ", ".join(map(_text, value))[:_MAX_TEXT]
     return str(value).lower() if isinstance(value, bool) else str(value)[:_MAX_TEXT]

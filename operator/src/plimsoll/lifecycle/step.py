@@ -6,30 +6,28 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from plimsoll.api.errors import SpecError
-from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, ConditionStatus, ConditionType
-from plimsoll.api.run import BenchmarkRun
-from plimsoll.lifecycle import provisioning, readiness, status, teardown
+from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
+from plimsoll.lifecycle import planning, provisioning, readiness, status, teardown
 from plimsoll.lifecycle.actions import Action, Create, Delete
 from plimsoll.lifecycle.decision import Decision, Ending, Fact, Removal, Situation, Stage
-from plimsoll.lifecycle.endings import ending_of, hindrance, refused_too_long, said_before
+from plimsoll.lifecycle.endings import ending_of, hindrance, not_ready_too_long, refused_too_long, said_before
 from plimsoll.lifecycle.events import events_of
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.platform import Platform, environment_of, names_in
+from plimsoll.lifecycle.obstacles import obstacle, stays
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.render import documents
 from plimsoll.lifecycle.render.common import PLAN_FILE
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import refuse_if_hopeless
-from plimsoll.plan.expand import make_plan
-from plimsoll.plan.order import run_seed
 
 _LOOK_AGAIN_SECONDS = 15.0
 """A missed event delays a run by this much at most."""
 
 _SOON_SECONDS = 1.0
+_STORAGE_SECONDS = 3.0
+"""Nobody wakes a run when Rook has done something: its kinds may be absent, and are therefore not watched."""
+
 _NOT_SUSPENDED = Fact(holds=False, reason="NotSuspended")
 
 
@@ -53,9 +51,9 @@ def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
     return Decision(status=said, events=events_of(run, said))
 
 
-def step_deletion(run: Run, seen: Observed, now: datetime) -> Removal:
+def step_deletion(run: Run, seen: Observed, settings: Settings, now: datetime) -> Removal:
     """Return what is to be done before a deleted run may go, and how far that is."""
-    progress = teardown.teardown(run, seen, keep_volumes=False, now=now)
+    progress = teardown.teardown(run, seen, settings, keep_volumes=False, now=now)
     said = status.status_of_removal(run, progress.fact, now)
     return Removal(actions=progress.actions, status=said, cleaned_up=progress.fact)
 
@@ -66,24 +64,26 @@ def step_deletion_unseen(run: Run, refusal: Refusal, now: datetime) -> Mapping[s
     return status.status_of_removal(run, fact, now)
 
 
-def needs_platform(run: Run, seen: Observed) -> bool:
+def needs_platform(run: Run, seen: Observed, settings: Settings) -> bool:
     """Tell whether a plan is about to be frozen, for which the cluster has to be looked at."""
-    return seen.plan is None and not run.is_suspended and said_before(run) is None
+    if seen.plan is not None or run.is_suspended or said_before(run) is not None:
+        return False
+    return planning.refusal(run, settings) is None
 
 
 def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situation:
     said = said_before(run)
     if said is not None:
-        return _finish(run, seen, said, now, plan=seen.plan)
+        return _finish(run, seen, settings, said, now, plan=seen.plan)
     # What was begun is not given up because another version of the operator understands less of its specification.
-    refusal = (_refusal(run) if seen.plan is None else None) or _obstacle(run, seen)
+    refusal = (planning.refusal(run, settings) if seen.plan is None else None) or obstacle(run, seen)
     if refusal is not None:
-        return _finish(run, seen, refusal, now, stage=Stage.REFUSED)
+        return _finish(run, seen, settings, refusal, now, stage=Stage.REFUSED)
     if seen.plan is None:
         return _before_plan(run, seen, settings, now)
     ending = ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
-        return _finish(run, seen, ending, now, plan=seen.plan)
+        return _finish(run, seen, settings, ending, now, plan=seen.plan)
     return _continue(run, seen, seen.plan, settings)
 
 
@@ -104,106 +104,33 @@ def _before_plan(run: Run, seen: Observed, settings: Settings, now: datetime) ->
         return _suspended_unmade()
     limit = run.document.spec.timeouts.provision_seconds
     late = readiness.waited_seconds(run, now) > limit
+    if late and (ending := _waited_in_vain(seen, limit)):
+        return _finish(run, seen, settings, ending, now, stage=Stage.REFUSED)
     if seen.departing:
-        return _finish(run, seen, _stays(seen, limit), now, stage=Stage.REFUSED) if late else _wait_for_departure(seen)
-    if seen.refusal is not None and late:
-        return _finish(run, seen, refused_too_long(seen.refusal, limit), now, stage=Stage.REFUSED)
+        return _wait_for_departure(seen)
     if seen.platform is None:
         return _refused(_planning("the cluster is being looked at"), seen)
-    plan = _freeze(run, run.document, seen.platform, settings)
+    plan = planning.freeze(run, run.document, seen.platform, settings)
+    if isinstance(plan, Fact) and late:
+        plan = not_ready_too_long(plan, limit)
     if isinstance(plan, Ending):
-        return _finish(run, seen, plan, now, stage=Stage.REFUSED)
+        return _finish(run, seen, settings, plan, now, stage=Stage.REFUSED)
+    return _wait_for_cluster(plan) if isinstance(plan, Fact) else _store(run, seen, plan)
+
+
+def _waited_in_vain(seen: Observed, limit: int) -> Ending | None:
+    """Return the end of a run that has no plan yet and may not wait any longer; None if it waits for nothing."""
+    if seen.departing:
+        return stays(seen, limit)
+    return refused_too_long(seen.refusal, limit) if seen.refusal is not None else None
+
+
+def _store(run: Run, seen: Observed, plan: Plan) -> Situation:
+    """Store the plan."""
     message = f"{len(plan.points)} points, {plan.repetitions} passes"
     config_map = documents.plan_config_map(run, plan)
     digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
     return replace(_refused(_planning(message, Create(obj=config_map)), seen), plan_sha256=digest)
-
-
-def _refusal(run: Run) -> Ending | None:
-    """Return why nothing can be done for a run at all."""
-    if run.document is None:
-        return Ending(succeeded=False, reason="InvalidSpec", message=run.spec_problem)
-    storage = run.document.spec.storage
-    if storage is not None and storage.storage_class is None:
-        message = "spec.storage: this version supports storageClass only; name a StorageClass of your cluster"
-        return Ending(succeeded=False, reason="StorageNotSupported", message=message)
-    if storage is not None and storage.volume.access != "PVC":
-        message = "spec.storage.volume.access: this version supports PVC only; leave it out"
-        return Ending(succeeded=False, reason="StorageNotSupported", message=message)
-    if run.document.spec.prepare.drop_caches:
-        message = "spec.prepare.dropCaches: this version cannot drop caches; set it to false and choose larger volumes"
-        return Ending(succeeded=False, reason="CacheDroppingNotSupported", message=message)
-    return None
-
-
-def _obstacle(run: Run, seen: Observed) -> Ending | None:
-    """Return what of the objects that are there makes a run impossible."""
-    damage = _damage(run, seen)
-    if damage:
-        return Ending(succeeded=False, reason="PlanDamaged", message=f"the frozen plan cannot be used: {damage}")
-    if seen.refusal is not None and seen.refusal.reason == "NameTaken":
-        return Ending(succeeded=False, reason="NameTaken", message=seen.refusal.message)
-    if seen.foreign_results:
-        names = ", ".join(seen.foreign_results[:3])
-        message = f"results of an earlier run of this name exist ({names}); delete them and the run, or rename the run"
-        return Ending(succeeded=False, reason="ResultsExist", message=message)
-    if seen.plan is None and seen.name_taken:
-        message = (
-            f"{seen.name_taken} is not this run's, but stands where its plan has to; delete both, or rename the run"
-        )
-        return Ending(succeeded=False, reason="NameTaken", message=message)
-    if seen.plan is None and run.start_time is not None:
-        message = "the frozen plan is gone; delete the run and create it anew"
-        return Ending(succeeded=False, reason="PlanMissing", message=message)
-    return None
-
-
-def _damage(run: Run, seen: Observed) -> str:
-    """Return why the plan that is there cannot be used, and the remedy; empty if it can."""
-    if seen.plan_problem:
-        return f"{seen.plan_problem}; delete the run and create it anew"
-    if seen.plan is None or _is_own_plan(run, seen):
-        return ""
-    return (
-        "it is not the one that the operator made (status.planSha256); delete it and the run, and create the run anew"
-    )
-
-
-def _is_own_plan(run: Run, seen: Observed) -> bool:
-    """Tell whether the operator made the plan: it says so first. Of a run that an older one admitted it did not."""
-    said = run.status.get("planSha256")
-    return said == seen.plan_sha256 if said else run.start_time is not None
-
-
-def _stays(seen: Observed, limit: int) -> Ending:
-    """Return the end of a run whose name an earlier one does not give up."""
-    first = seen.departing[0]
-    message = (
-        f"{first} of an earlier run of this name is still there after timeouts.provisionSeconds ({limit} s); look at "
-        "its finalizers, and run again when it is gone, or rename the run"
-    )
-    reason = "ResultsExist" if first.startswith(RESULT_KIND) else "NameTaken"
-    return Ending(succeeded=False, reason=reason, message=message)
-
-
-def _freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Settings) -> Plan | Ending:
-    """Return the plan of a run, or why there cannot be one."""
-    storage = document.spec.storage
-    storage_class = storage.storage_class.name if storage and storage.storage_class else None
-    if storage_class not in {None, *platform.storage_classes}:
-        message = (
-            f"spec.storage.storageClass.name: {storage_class} is no StorageClass of this cluster, which has "
-            f"{names_in(platform)}; make it, or name one of these"
-        )
-        return Ending(succeeded=False, reason="StorageClassNotFound", message=message)
-    environment = environment_of(platform, storage_class)
-    named = document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
-    try:
-        plan = make_plan(named, seed=run_seed(run.uid), runner_image=settings.runner_image, environment=environment)
-        refuse_if_hopeless(plan)
-    except SpecError as error:
-        return Ending(succeeded=False, reason="InvalidSpec", message=str(error))
-    return plan
 
 
 def _suspended_unmade() -> Situation:
@@ -223,6 +150,16 @@ def _planning(message: str, *actions: Action) -> Situation:
         actions=actions,
         facts={"Suspended": _NOT_SUSPENDED},
         requeue_seconds=_SOON_SECONDS,
+    )
+
+
+def _wait_for_cluster(fact: Fact) -> Situation:
+    return Situation(
+        stage=Stage.WAITING,
+        reason=fact.reason,
+        message=fact.message,
+        facts={"Suspended": _NOT_SUSPENDED, "StorageReady": fact},
+        requeue_seconds=_STORAGE_SECONDS,
     )
 
 
@@ -305,7 +242,7 @@ def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situatio
             "StorageReady": storage,
             "ClientsReady": clients,
         },
-        requeue_seconds=_LOOK_AGAIN_SECONDS,
+        requeue_seconds=_LOOK_AGAIN_SECONDS if storage.holds or plan.ceph is None else _STORAGE_SECONDS,
     )
     return situation if measuring else _refused(situation, seen)
 
@@ -313,7 +250,7 @@ def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situatio
 def _limitation(plan: Plan) -> str:
     """Return what of the specification has no effect, as a clause; empty if all of it has."""
     asks_ceph = plan.gates.pause_scrub or plan.gates.ceph_health == "Required"
-    if plan.volume is None or not asks_ceph:
+    if plan.ceph is not None or plan.volume is None or not asks_ceph:
         return ""
     return "; spec.gates has no effect, because no Ceph cluster is known behind a StorageClass"
 
@@ -328,6 +265,7 @@ def _refused(situation: Situation, seen: Observed) -> Situation:
 def _finish(
     run: Run,
     seen: Observed,
+    settings: Settings,
     ending: Ending,
     now: datetime,
     *,
@@ -336,7 +274,7 @@ def _finish(
 ) -> Situation:
     """Say how it ended, take away what is to go, and at its time the run itself."""
     keeps = teardown.keeps_volumes(run, ending)
-    progress = teardown.teardown(run, seen, keep_volumes=keeps, now=now)
+    progress = teardown.teardown(run, seen, settings, keep_volumes=keeps, now=now)
     settled = progress.fact.holds or progress.fact.reason == "StorageKept"
     expiry = _expiry(run, now) if settled else None
     facts = {**_past(run, keeps_volumes=keeps), "CleanedUp": progress.fact}
@@ -352,7 +290,7 @@ def _finish(
         ending=ending,
         actions=actions,
         facts=facts,
-        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact),
+        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact, seen),
     )
 
 
@@ -388,9 +326,11 @@ def _until(expiry: datetime | None, now: datetime) -> float | None:
     return None if expiry is None else max(_SOON_SECONDS, (expiry - now).total_seconds())
 
 
-def _until_clean(cleaned_up: Fact) -> float:
+def _until_clean(cleaned_up: Fact, seen: Observed) -> float:
     """Return when to look again at what goes; a node that is gone may take days."""
-    return _SOON_SECONDS if cleaned_up.reason == "InProgress" else _LOOK_AGAIN_SECONDS
+    if cleaned_up.reason != "InProgress":
+        return _LOOK_AGAIN_SECONDS
+    return _SOON_SECONDS if seen.elsewhere is None else _STORAGE_SECONDS
 
 
 def _delete_run(run: Run) -> Delete:

@@ -4,15 +4,16 @@ Plan, state and results stay until the run itself goes: they are what a finished
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
-from plimsoll.lifecycle import provisioning
+from plimsoll.lifecycle import ceph_teardown, provisioning
 from plimsoll.lifecycle.actions import Action, Delete
 from plimsoll.lifecycle.children import Child, PodFact
-from plimsoll.lifecycle.decision import Ending, Fact
+from plimsoll.lifecycle.decision import Ending, Fact, Teardown
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
 
 LOAD_GONE_SECONDS = 300
 """So long after a pod had to be gone, nothing of it loads the storage any more, wherever it is.
@@ -25,38 +26,48 @@ _KEPT_KIND = "ConfigMap"
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Teardown:
-    """What is to be deleted now, and how far it is."""
-
-    actions: tuple[Action, ...]
-    fact: Fact
-
-
-def teardown(run: Run, seen: Observed, *, keep_volumes: bool, now: datetime) -> Teardown:
+def teardown(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     """Return the next step of taking everything away that costs anything."""
-    step = _next_step(run, seen, keep_volumes=keep_volumes, now=now)
+    step = _next_step(run, seen, settings, keep_volumes=keep_volumes, now=now)
     if seen.refusal is None or not seen.refusal.hinders_removal or step.fact.holds:
         return step
     return replace(step, fact=Fact(holds=False, reason=seen.refusal.reason, message=seen.refusal.message))
 
 
-def _next_step(run: Run, seen: Observed, *, keep_volumes: bool, now: datetime) -> Teardown:
+def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bool, now: datetime) -> Teardown:
     load = tuple(_load(seen))
     if load or seen.jobs or seen.pods:
         return Teardown(actions=load, fact=_stopping(seen, now))
     rest = tuple(_delete(child) for child in seen.others if _is_to_go(child))
-    if keep_volumes and seen.claims:
-        names = ", ".join(claim.child.name for claim in seen.claims[:_NAMED])
-        fact = Fact(holds=False, reason="StorageKept", message=f"cleanup keeps {len(seen.claims)} claims: {names}")
+    if keep_volumes and (kept := _kept(seen)):
+        fact = Fact(holds=False, reason="StorageKept", message=f"cleanup keeps {kept}")
         return Teardown(actions=rest, fact=fact)
+    in_ceph = ceph_teardown.before_claims(run, seen, settings)
+    if in_ceph is not None:
+        return replace(in_ceph, actions=(*rest, *in_ceph.actions))
+    return _volumes(seen, rest) or ceph_teardown.after_claims(seen) or _nothing_left(run, seen)
+
+
+def _volumes(seen: Observed, rest: tuple[Action, ...]) -> Teardown | None:
+    """Return how far the removal of claims and of everything else in the run's namespace is; None if it is done."""
     claims = tuple(_delete(claim.child) for claim in seen.claims if not claim.child.deleting)
-    if seen.claims or any(_counts(child) for child in seen.others):
-        message = f"{len(seen.claims)} claims are being removed"
-        return Teardown(actions=(*claims, *rest), fact=Fact(holds=False, reason="InProgress", message=message))
-    if run.start_time is None and not seen.others and not seen.results:
-        return Teardown(actions=(), fact=Fact(holds=True, reason="NothingMade", message="nothing was made"))
-    return Teardown(actions=(), fact=Fact(holds=True, reason="Removed", message="nothing is left but results"))
+    if not seen.claims and not any(_counts(child) for child in seen.others):
+        return None
+    message = f"{len(seen.claims)} claims are being removed"
+    return Teardown(actions=(*claims, *rest), fact=Fact(holds=False, reason="InProgress", message=message))
+
+
+def _nothing_left(run: Run, seen: Observed) -> Teardown:
+    unmade = run.start_time is None and not seen.others and not seen.results
+    reason, message = ("NothingMade", "nothing was made") if unmade else ("Removed", "nothing is left but results")
+    return Teardown(actions=(), fact=Fact(holds=True, reason=reason, message=message))
+
+
+def _kept(seen: Observed) -> str:
+    """Return what of the storage there is to keep; empty if there is nothing."""
+    claims = [claim.child.name for claim in seen.claims]
+    parts = [f"{len(claims)} claims: {', '.join(claims[:_NAMED])}"] if claims else []
+    return "; ".join([*parts, *(seen.elsewhere.kept if seen.elsewhere else ())])
 
 
 def stop_load(seen: Observed) -> tuple[Action, ...]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from plimsoll.api.result import Hosts, HostSummary, Spread
+from plimsoll.api.result import Hosts, HostSummary
+from plimsoll.api.surroundings import Spread
 
 
 def hosts_of(hosts: Sequence[HostSummary]) -> Hosts | None:

@@ -6,7 +6,7 @@ everything behind this module may rely on finite numbers from 0 to 2^63, and on 
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.plausible import implausible_host, implausible_number
@@ -27,7 +27,8 @@ class TrialFacts:
         windowed: the tool runs for a time, so that its clients overlap.
         network_bytes_per_second: what the network can carry between the storage and one client's node; None if the
             user does not say.
-        cluster: what was seen of the Ceph cluster around the trial; None if nobody looks at one.
+        cluster: what was seen of the Ceph cluster around the trial; None if nobody was to look at one.
+        osd_classes: device class of each OSD, as far as it is known.
 
     """
 
@@ -38,11 +39,12 @@ class TrialFacts:
     windowed: bool = True
     network_bytes_per_second: int | None = None
     cluster: ClusterWatch | None = None
+    osd_classes: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def planned_start(self) -> int:
-        """When the measured part was to begin, Unix nanoseconds."""
-        return self.t0_nanoseconds + self.ramp_seconds * NANOSECONDS
+        """When the measured part was to begin, Unix nanoseconds; a tool that does not run for a time has no ramp."""
+        return self.t0_nanoseconds + (self.ramp_seconds * NANOSECONDS if self.windowed else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

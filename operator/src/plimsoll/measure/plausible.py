@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.sample import ClientDocument, HostUse, Measurement, OperationSample
+from plimsoll.measure.sample import ClientDocument, HostUse, Measurement, OperationSample, OsdRate
 
 _LIMIT = 2**63
 # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
@@ -28,7 +28,7 @@ class _Number:
 
 def implausible_number(document: ClientDocument, measurement: Measurement) -> str:
     """Name the first number of a measurement that cannot be; empty if there is none."""
-    found = _first([*_whole(document, measurement), *_parts(measurement.operations)])
+    found = _first([*_whole(document, measurement), *_parts(measurement.operations), *_osds(measurement.osds)])
     operations = Counter(sample.operation for sample in measurement.operations)
     return found or next((f"{operation} stands there {n} times" for operation, n in operations.items() if n > 1), "")
 
@@ -69,6 +69,14 @@ def _parts(samples: Sequence[OperationSample]) -> Iterator[_Number]:
             ("latency.maxNanoseconds", latency.max_nanoseconds),
         ):
             yield _Number(name=f"{sample.operation}.{name}", value=value)
+
+
+def _osds(rates: Sequence[OsdRate]) -> Iterator[_Number]:
+    for rate in rates:
+        yield _Number(name="osds.osd", value=rate.osd)
+        yield _Number(name="osds.ios", value=rate.ios)
+        yield _Number(name="osds.bytes", value=rate.bytes)
+        yield _Number(name="osds.seconds", value=rate.seconds, least=1e-6)
 
 
 def _processors_and_memory(host: HostUse) -> Iterator[_Number]:

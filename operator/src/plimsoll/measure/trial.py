@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, Stalls, Window
+from plimsoll.api.surroundings import ClusterSummary, Osds
 from plimsoll.measure.checking.check import verdict_of
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.checking.hosts import host_summary
 from plimsoll.measure.checking.judge import judge
+from plimsoll.measure.cluster import cluster_summary
 from plimsoll.measure.fleet import hosts_of
 from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
+from plimsoll.measure.osds import osds_summary
 from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.series import Share, rounded_iops, series_of
@@ -38,6 +41,8 @@ class TrialNumbers:
         operations: over all clients that measured, also if others did not: the verdict says so.
         hosts: of all clients that measured; None if no host could be observed.
         slowest: the clients with the lowest rates, slowest first.
+        osds: None unless the tool measures OSDs.
+        cluster: None if nobody was to look at one.
         warnings: what the clients' tools and parsers said, one line for each text.
 
     """
@@ -49,6 +54,8 @@ class TrialNumbers:
     operations: tuple[OperationResult, ...]
     hosts: Hosts | None
     slowest: tuple[ClientSummary, ...]
+    osds: Osds | None
+    cluster: ClusterSummary | None
     warnings: tuple[str, ...]
 
 
@@ -82,6 +89,8 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         operations=evidence.operations,
         hosts=hosts_of([host_summary(host) for item in evidence.measured if (host := item.answer.host)]),
         slowest=_slowest(evidence.intake, standstill),
+        osds=osds_summary(item.measurement for item in evidence.measured),
+        cluster=cluster_summary(evidence.facts.cluster, evidence.span),
         warnings=_warnings(evidence.intake),
     )
 

@@ -5,8 +5,10 @@ from fractions import Fraction
 from math import ceil
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.storage import Pool, Storage
-from plimsoll.plan.document import Plan
+from plimsoll.api.storage import Pool
+from plimsoll.plan.document import Plan, Point
+from plimsoll.tools.base import StepKind, Timing
+from plimsoll.tools.registry import TOOLS
 
 TRIAL_OVERHEAD_SECONDS = 3
 """Barrier, start of the tool, collecting and recording; see `make bench` for what it is here."""
@@ -22,12 +24,14 @@ class Estimate:
     Attributes:
         points: number of points.
         trials: points times repetitions; repeated attempts come on top.
-        measuring_seconds: ramps, runtimes and overheads of all trials. Certain, but for repeated attempts.
+        measuring_seconds: ramps, runtimes and overheads of all trials, and what trials write for themselves to read
+            afterwards. Certain, but for repeated attempts.
         prefill_seconds: at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
         precondition_seconds: of overwriting after the prefill. Certain, but for a client that has to do it again.
         settle_seconds: waited once after that.
-        data_bytes: bytes that all clients' data sets hold together, at most.
-        stored_bytes: the same with the pool's replicas or coding chunks.
+        data_bytes: bytes that all clients' data sets hold together, at most. Objects come on top.
+        stored_bytes: the same with the replicas or coding chunks of the pool that is made for the run; None if it uses
+            storage that is there, of which that is not known.
 
     """
 
@@ -38,7 +42,7 @@ class Estimate:
     precondition_seconds: int
     settle_seconds: int
     data_bytes: int
-    stored_bytes: int
+    stored_bytes: int | None
 
     @property
     def total_seconds(self) -> int:
@@ -46,23 +50,22 @@ class Estimate:
         return self.measuring_seconds + self.prefill_seconds + self.precondition_seconds + self.settle_seconds
 
 
-def estimate(plan: Plan, storage: Storage | None = None) -> Estimate:
-    """Return what a plan costs; without `storage` nothing is assumed to be stored more than once."""
+def estimate(plan: Plan) -> Estimate:
+    """Return what a plan costs."""
     volume_bytes = plan.volume.size if plan.volume else 0
     filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
     prefilled = filled if plan.prepare.prefill else 0
     precondition = plan.prepare.precondition
-    pool = storage.rook.pool if storage and storage.rook else None
+    made = plan.ceph.made if plan.ceph else None
     return Estimate(
         points=len(plan.points),
         trials=len(plan.points) * plan.repetitions,
-        measuring_seconds=plan.repetitions
-        * sum(point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS for point in plan.points),
+        measuring_seconds=plan.repetitions * sum(map(_trial_seconds, plan.points)),
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
-        stored_bytes=ceil(plan.clients * filled * _copies(pool)),
+        stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
     )
 
 
@@ -89,9 +92,15 @@ def _is_filesystem(plan: Plan) -> bool:
     return plan.volume is not None and plan.volume.mode == "Filesystem"
 
 
-def _copies(pool: Pool | None) -> Fraction:
-    if pool is None:
-        return Fraction(1)
+def _trial_seconds(point: Point) -> int:
+    tool = TOOLS[point.tool]
+    parameters = tool.parameters.model_validate(point.parameters)
+    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
+    staging = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
+    return staging + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+
+
+def _copies(pool: Pool) -> Fraction:
     if pool.erasure_coded is not None:
         chunks = pool.erasure_coded
         return Fraction(chunks.data_chunks + chunks.coding_chunks, chunks.data_chunks)

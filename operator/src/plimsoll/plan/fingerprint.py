@@ -16,7 +16,9 @@ from pydantic import JsonValue
 from plimsoll import __version__
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
+from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import Plan, Point
+from plimsoll.tools.registry import TOOLS
 
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
 _PREPARE_IDENTITY = {"prefill", "precondition", "discard", "drop_caches", "fill_percent"}
@@ -73,7 +75,7 @@ def digest(part: Mapping[str, JsonValue]) -> str:
 def _identity(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
     return {
         "tool": point.tool,
-        "parameters": point.parameters,
+        "parameters": _measured(point),
         "toolVersions": _versions(facts).get(point.tool),
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
@@ -81,9 +83,16 @@ def _identity(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
         "volume": _dumped(plan.volume) if plan.volume else None,
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
         "dataSetBytes": facts.get("dataSetBytes"),
-        "storageClass": _storage_class(facts.get("storageClass"), identity=True),
-        "pool": facts.get("pool"),
+        "storageClass": _nameless(plan, _storage_class(facts.get("storageClass"), identity=True)),
+        # What was read back from Ceph is what was measured. Without it, two layouts must still not look alike.
+        "pool": facts.get("pool") or _pool_asked_for(plan),
     }
+
+
+def _measured(point: Point) -> JsonValue:
+    """Return a point's parameters without those that do not change what is measured."""
+    credentials = TOOLS[point.tool].parameters.credentials
+    return {name: value for name, value in point.parameters.items() if name not in credentials}
 
 
 def _context(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
@@ -119,6 +128,20 @@ def _storage_class(known: JsonValue, *, identity: bool) -> JsonValue:
     if not isinstance(known, dict):
         return known if identity else None
     return {key: value for key, value in known.items() if (key in _STORAGE_CLASS_IDENTITY) is identity} or None
+
+
+def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
+    """Return a StorageClass without what is named after the run: no other run could ever have the same."""
+    if plan.ceph is None:
+        return known
+    base = base_name(plan.run.name, plan.run.uid)
+    if isinstance(known, dict):
+        return {key: _nameless(plan, value) for key, value in known.items()}
+    return None if isinstance(known, str) and base in known else known
+
+
+def _pool_asked_for(plan: Plan) -> JsonValue:
+    return _dumped(plan.ceph.made) if plan.ceph is not None and plan.ceph.made is not None else None
 
 
 def _dumped(model: Model, *, include: set[str] | None = None) -> JsonValue:

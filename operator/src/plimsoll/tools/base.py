@@ -60,19 +60,25 @@ class StepKind(StrEnum):
 
 
 class ToolParameters(Model):
-    """The parameters of one point: scalars only.
+    """The parameters of one point: scalars, and names of objects.
 
     Attributes:
         axes: JSON names of the fields that a workload writes as a list of values to sweep over.
+        credentials: JSON names of the fields that say by what right something is measured, not what.
 
     """
 
     axes: ClassVar[frozenset[str]]
+    credentials: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def reads_data(self) -> bool:
         """Whether the measurement reads what an earlier step must have written."""
         return False
+
+    def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for the tools that do prepare
+        """Return how long the `prepare` step of every trial takes, if the tool has one."""
+        return 0
 
     def label(self) -> str:
         """Return the parameters as people say them: `randwrite 4Ki depth 16`."""
@@ -186,7 +192,7 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run. `argv[0]` is the tool's name, which the agent resolves."""
+    """What to run. `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -201,6 +207,8 @@ class Output:
         stdout: text, bounded by the agent.
         stderr: text, bounded by the agent.
         files: name -> text of every file in the work directory.
+        launched_at: when the command was started; Unix nanoseconds, 0 if unknown.
+        finished_at: when it had ended; likewise.
 
     """
 
@@ -208,6 +216,8 @@ class Output:
     stdout: str
     stderr: str
     files: Mapping[str, str]
+    launched_at: int = 0
+    finished_at: int = 0
 
 
 class OutputError(ValueError):

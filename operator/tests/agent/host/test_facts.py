@@ -7,7 +7,9 @@ import pytest
 
 from plimsoll.agent.host.facts import host_facts, volume_facts
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
+from plimsoll.agent.image import ImageVolume
+from plimsoll.agent.preparation import Volume
+from plimsoll.agent.volume import DeviceVolume, FileVolume
 from support.host_tree import HostTree
 
 
@@ -72,3 +74,8 @@ def test_a_device_tells_whether_it_can_discard(
 
 def test_this_machine_has_a_file_system_below_its_files(tmp_path: Path) -> None:
     assert volume_facts(FileVolume(path=tmp_path / "x"), Host()).keys() >= {"volumeFileSystem"}
+
+
+def test_of_an_image_only_the_way_to_it_is_known(tree: HostTree) -> None:
+    image = ImageVolume(pool="p", image="i", user="u", size=2**20)
+    assert volume_facts(image, tree.host) == {"volumeAccess": "librbd"}

@@ -2,9 +2,10 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks
+from plimsoll.measure.checking import checks, cluster_checks
 from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, Direction, Observation, evaluate, verdict_of
 from plimsoll.measure.checking.checks import CHECKS, markdown_table
+from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.wording import clients_text, number_text, passes_text, quote
 
 
@@ -19,7 +20,9 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_that_is_defined_stands_in_the_table() -> None:
-    assert [value for value in vars(checks).values() if isinstance(value, Check)] == list(CHECKS)
+    defined = [value for part in (checks, cluster_checks) for value in vars(part).values() if isinstance(value, Check)]
+    ours, end = list(CLUSTER_CHECKS), CHECKS.index(checks.NO_TRIAL_COUNTS)
+    assert [*CHECKS[: end - len(ours)], *CHECKS[end:], *ours] == defined
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.reason)

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from plimsoll.agent.host.mounts import mount_of, read_mounts
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.volume import DeviceVolume, FileVolume, Volume
+from plimsoll.agent.image import ImageVolume
+from plimsoll.agent.volume import DeviceVolume, FileVolume, LocalVolume
 
 _MAX_CHARACTERS = 128
 _CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
@@ -34,8 +35,11 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
     return found | _told(words)
 
 
-def volume_facts(volume: Volume | None, host: Host) -> dict[str, JsonValue]:
-    """Return what a volume lies on: file system and source of its mount, or its device's name and if it can discard."""
+def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
+    """Return what a volume lies on: file system and source of its mount, or its device's name and if it can discard.
+
+    Of an image only the way to it: the rest is the cluster's.
+    """
     try:
         match volume:
             case FileVolume():
@@ -44,6 +48,8 @@ def volume_facts(volume: Volume | None, host: Host) -> dict[str, JsonValue]:
                 return _told({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
             case DeviceVolume():
                 return _device_facts(volume.path, host.sys)
+            case ImageVolume():
+                return {"volumeAccess": "librbd"}
             case None:
                 return {}
     except OSError:

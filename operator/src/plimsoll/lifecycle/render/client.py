@@ -2,8 +2,9 @@
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
-from plimsoll.api.storage import Storage
+from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
     RUN_AS_USER,
@@ -27,7 +28,7 @@ _NODE_GONE_SECONDS = 30
 _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def claim(run: Run, storage: Storage, storage_class: str, client: int) -> Json:
+def claim(run: Run, volume: Volume, storage_class: str, client: int) -> Json:
     """Return a client's volume claim."""
     return {
         "apiVersion": "v1",
@@ -41,10 +42,15 @@ def claim(run: Run, storage: Storage, storage_class: str, client: int) -> Json:
         "spec": {
             "storageClassName": storage_class,
             "accessModes": ["ReadWriteOnce"],
-            "volumeMode": storage.volume.mode,
-            "resources": {"requests": {"storage": format_quantity(storage.volume.size)}},
+            "volumeMode": volume.mode,
+            "resources": {"requests": {"storage": format_quantity(volume.size)}},
         },
     }
+
+
+def has_claim(plan: Plan) -> bool:
+    """Tell whether each client has a volume by claim; an image is reached through librbd instead."""
+    return plan.volume is not None and plan.volume.access == "PVC"
 
 
 def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
@@ -69,9 +75,8 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 
 def _pod(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
     wanted = run.document.spec.clients if run.document else Clients()
-    block = plan.volume is not None and plan.volume.mode == "Block"
     # A raw device appears as root:root 0600; uid 0 without any capability may use it, others may not.
-    user = 0 if block else RUN_AS_USER
+    user = 0 if _has_device(plan) else RUN_AS_USER
     spec: Json = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -107,26 +112,33 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
             f"--work={SCRATCH_MOUNT}",
             f"--silence={silence}",
             "--termination-log=/dev/termination-log",
+            *(f"--tool={tool}" for tool in ceph.tools_of(plan)),
             *_volume_arguments(plan),
+            *ceph.client_arguments(plan, client),
         ],
-        "env": environment({}, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": environment(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": resources,
         "securityContext": container_security(user=user),
         "volumeMounts": [
             {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
+            *ceph.client_mounts(plan),
         ],
     }
-    if plan.volume is not None and plan.volume.mode == "Block":
+    if _has_device(plan):
         container["volumeDevices"] = [{"name": "data", "devicePath": DEVICE_PATH}]
-    elif plan.volume is not None:
+    elif has_claim(plan):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
 
 
+def _has_device(plan: Plan) -> bool:
+    return has_claim(plan) and plan.volume is not None and plan.volume.mode == "Block"
+
+
 def _volume_arguments(plan: Plan) -> list[str]:
-    if plan.volume is None:
+    if plan.volume is None or not has_claim(plan):
         return []
     if plan.volume.mode == "Block":
         return [f"--device={DEVICE_PATH}"]
@@ -147,8 +159,9 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         },
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        *ceph.client_volumes(run, plan),
     ]
-    if plan.volume is not None:
+    if has_claim(plan):
         claim_name = naming.client_claim(run.name, client)
         volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": claim_name}})
     return volumes

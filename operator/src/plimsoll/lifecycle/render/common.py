@@ -32,6 +32,16 @@ def metadata(
     return found
 
 
+def foreign_metadata(run: Run, name: str, *, namespace: str | None, component: str) -> Json:
+    """Return the metadata of an object outside the run's namespace; None is for one that has no namespace.
+
+    An owner has to be in the same namespace. So these go by the run's finalizer alone, and say where the run is.
+    """
+    place = {} if namespace is None else {"namespace": namespace}
+    labels = {**run_labels(run), naming.LABEL_RUN_NAMESPACE: run.namespace, naming.LABEL_COMPONENT: component}
+    return {"name": name, **place, "labels": labels}
+
+
 def run_labels(run: Run) -> dict[str, str]:
     """Return the labels by which a run's objects are found; the UID decides, the name is for people."""
     return {

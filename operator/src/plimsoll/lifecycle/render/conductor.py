@@ -3,6 +3,7 @@
 from plimsoll.api.names import GROUP
 from plimsoll.api.run import Clients
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
     PLAN_FILE,
@@ -20,7 +21,7 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 
 _DEADLINE_SLACK_SECONDS = 3600
-_PERMANENT_EXIT_CODES = [10, 11, 12]
+_PERMANENT_EXIT_CODES = [10, 11, 12, 13]
 _INTERRUPTED_EXIT_CODE = 3
 
 _OPERATIONS = 3
@@ -158,7 +159,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                     f"--port={settings.port}",
                     "--termination-log=/dev/termination-log",
                 ],
-                "env": environment({}, {"PLIMSOLL_EPOCH": "metadata.uid"}),
+                "env": environment(ceph.ENVIRONMENT if plan.ceph else {}, {"PLIMSOLL_EPOCH": "metadata.uid"}),
                 "ports": [{"name": "rendezvous", "containerPort": settings.port}],
                 "resources": {
                     "requests": {"cpu": "100m", "memory": "128Mi"},
@@ -169,6 +170,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                     {"name": "plan", "mountPath": PLAN_MOUNT, "readOnly": True},
                     {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
                     {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
+                    *(ceph.mounts() if plan.ceph else ()),
                 ],
             }
         ],
@@ -179,6 +181,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                 "secret": {"secretName": naming.session_secret(run.name, run.uid), "defaultMode": 0o440},
             },
             {"name": "tmp", "emptyDir": {}},
+            *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),
         ],
     }
     if clients.priority_class_name:

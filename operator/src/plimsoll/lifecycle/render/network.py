@@ -1,24 +1,41 @@
-"""Who may talk to whom: agents to their conductor and nothing else; the conductor to DNS and the API."""
+"""Who may talk to whom: agents to their conductor, and to Ceph if they need it; the conductor to DNS and the API."""
+
+from collections.abc import Iterator
 
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import Json, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.plan.document import Plan
 
 _DNS = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
+_MONITOR_PORTS = (3300, 6789)
+_CEPH_PORTS: tuple[Json, ...] = (
+    *({"port": port, "protocol": "TCP"} for port in _MONITOR_PORTS),
+    {"port": 6800, "endPort": 7568, "protocol": "TCP"},
+)
+"""Of monitors, then of all other daemons. Source: Ceph, network configuration reference."""
 
-def policies(run: Run, settings: Settings) -> tuple[Json, ...]:
+_MAX_PORT = 65535
+
+
+def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
     """Return the NetworkPolicies of a run."""
-    return (_client_policy(run, settings), _conductor_policy(run, settings))
+    return (_client_policy(run, plan, settings), _conductor_policy(run, settings))
 
 
-def _client_policy(run: Run, settings: Settings) -> Json:
+def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
     return _policy(
         run,
         naming.CLIENT,
         ingress=[],
-        egress=[_DNS, {"to": [_peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]}],
+        egress=[
+            _DNS,
+            {"to": [_peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
+            *_to_ceph(plan),
+        ],
     )
 
 
@@ -30,6 +47,19 @@ def _conductor_policy(run: Run, settings: Settings) -> Json:
         ingress=[{"from": [_peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]}],
         egress=[{}],
     )
+
+
+def _to_ceph(plan: Plan) -> Iterator[Json]:
+    """Yield the way to Ceph's daemons. Where the OSDs are only the monitors say, so it goes by ports alone."""
+    if plan.ceph is not None and ceph.clients_use_ceph(plan):
+        others = sorted({*map(_port_of, plan.ceph.monitors)} - {0, *_MONITOR_PORTS})
+        yield {"ports": [*_CEPH_PORTS, *({"port": port, "protocol": "TCP"} for port in others)]}
+
+
+def _port_of(monitor: str) -> int:
+    """Return the port in an address such as `10.0.0.1:6790`; 0 if it names none."""
+    port = monitor.rpartition(":")[2]
+    return int(port) if port.isdecimal() and int(port) <= _MAX_PORT else 0
 
 
 def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]) -> Json:

@@ -19,8 +19,15 @@ Observed = tuple[Measured, HostUse]
 
 
 def cached(known: Iterable[Observed]) -> Iterator[Observation]:
-    """Look at what the clients of a node read through the cache, and what they wrote without making it durable."""
-    buffered = [(item, host) for item, host in known if not item.measurement.bypasses_cache]
+    """Look at what the clients of a node read through the cache, and what they wrote without making it durable.
+
+    Without a data set on the client there is nothing that its page cache could hold.
+    """
+    buffered = [
+        (item, host)
+        for item, host in known
+        if not item.measurement.bypasses_cache and item.answer.document.data_set_bytes
+    ]
     for node, clients in by_node(buffered).items():
         reading = [(item, host) for item, host in clients if _does(item, Operation.READ)]
         writing = [(item, host) for item, host in clients if _leaves_writes(item)]

@@ -1,13 +1,14 @@
 """Every check that a number has to pass, with its limits and what to do when it does not hold.
 
-This table is the only place with limits, but for those of SNIA's criterion, which are part of a formula (`steady`); the
-documentation of the checks is generated from it. What the values are is the business of `judge`, `load`, `hosts` and
-`summary`.
+This table, with its part in `cluster_checks`, is the only place with limits, but for those of SNIA's criterion, which
+are part of a formula (`steady`); the documentation of the checks is generated from it. What the values are is the
+business of `judge`, `load`, `hosts`, `cluster`, `osds` and `summary`.
 """
 
 from collections.abc import Sequence
 
 from plimsoll.measure.checking.check import Check, Direction
+from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
@@ -328,6 +329,7 @@ CHECKS = (
     CACHE_SIZED,
     WRONG_DEVICE,
     DEVICE_BYPASSED,
+    *CLUSTER_CHECKS,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
     ATTEMPTS_REPLACED,

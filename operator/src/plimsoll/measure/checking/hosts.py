@@ -151,7 +151,9 @@ def _parts_carried(evidence: Evidence, operation: Operation) -> Iterator[Observa
         return
     nodes = defaultdict[str, list[Measured]](list)
     for item in evidence.measured:
-        nodes[item.node].append(item)
+        # What OSDs do by themselves goes through no client's network.
+        if not item.measurement.osds:
+            nodes[item.node].append(item)
     for node, clients in nodes.items():
         rate = _rate(clients, operation, span)
         part = _PERCENT * rate / network
@@ -199,7 +201,7 @@ def _moved(host: HostUse, operation: Operation) -> float:
 
 
 def _direct_bytes(item: Measured, operations: Collection[Operation] = _DATA) -> int:
-    """Return how much data the tool moved past the page cache."""
-    if not item.measurement.bypasses_cache:
+    """Return how much data of the client's data set the tool moved past the page cache."""
+    if not item.measurement.bypasses_cache or not item.answer.document.data_set_bytes:
         return 0
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)

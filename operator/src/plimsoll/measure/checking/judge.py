@@ -1,6 +1,7 @@
 """Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`.
 
-Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did it.
+Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did it,
+`cluster` and `osds` at what Ceph was like.
 """
 
 import signal
@@ -10,9 +11,11 @@ from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import Finding, Window
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import Observation, evaluate
+from plimsoll.measure.checking.cluster import judge_cluster
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.checking.hosts import judge_hosts
 from plimsoll.measure.checking.load import judge_load
+from plimsoll.measure.checking.osds import judge_osds
 from plimsoll.measure.intake import Answer, Intake, Measured, TrialFacts
 from plimsoll.measure.latency import histogram_problem
 from plimsoll.measure.sample import OperationSample
@@ -48,6 +51,8 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
         *judge_load(evidence),
         *judge_hosts(evidence),
+        *judge_cluster(evidence),
+        *judge_osds(evidence),
     )
 
 
@@ -90,6 +95,9 @@ def _lateness(facts: TrialFacts, measured: Collection[Measured]) -> Iterator[Obs
     for item in measured:
         started = item.interval.start - facts.planned_start
         launched = item.answer.document.launched_at - facts.t0_nanoseconds
+        if not facts.windowed:
+            # What such a tool does before it measures takes as long as it takes, and holds nobody up.
+            started = launched
         late, beyond = max(started, launched), max(started - longest, launched)
         detail = (
             f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.latency import PERCENTILES
-from plimsoll.tools.base import Command, StepContext, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.base import Command, DataSet, StepContext, Timing
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.target import data_set, environment, offset_of, refuse_unfit, target_arguments
 
 JOB = "measure"
 """Name of every measuring job; the document is read by it."""
@@ -28,23 +29,25 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """Return the command of a measurement.
 
     Raises:
-        ValueError: the target is too small for the block size and the jobs, or is a file that is to be trimmed.
+        ValueError: the target is too small for the block size and the jobs, is a file that is to be trimmed, or is
+            reached in another way than the parameters say.
 
     """
-    if Operation.TRIM in parameters.pattern.operations and context.target.kind is not VolumeKind.DEVICE:
-        raise ValueError(f"{parameters.pattern} needs a block device: use a volume of mode Block")
+    target = data_set(context)
+    refuse_unfit(parameters, target)
     return Command(
         argv=(
             "fio",
             *output_arguments(context.work_directory),
             f"--name={JOB}",
-            *target_arguments(context.target),
-            *_slice(parameters, context.target),
+            *target_arguments(target, parameters.engine, direct=parameters.direct_io),
+            *_slice(parameters, target),
             *_load(parameters),
             *_timing(context),
             *seed_arguments(context.seed),
             *_report(context),
-        )
+        ),
+        environment=environment(target),
     )
 
 
@@ -53,13 +56,6 @@ def output_arguments(work_directory: str) -> Iterator[str]:
     yield f"--output={work_directory}/{DOCUMENT}"
     yield "--output-format=json+"
     yield "--eta=never"
-
-
-def target_arguments(target: VolumeTarget) -> Iterator[str]:
-    """Yield which file or device is used; not which part of it."""
-    # A colon would separate two file names.
-    escaped = target.path.replace(":", "\\:")
-    yield f"--filename={escaped}"
 
 
 def seed_arguments(seed: int) -> Iterator[str]:
@@ -87,7 +83,7 @@ def log_name(kind: str, job: int) -> str:
     return f"{_LOG_PREFIX}_{kind}.{job}.log"
 
 
-def _slice(parameters: FioParameters, target: VolumeTarget) -> Iterator[str]:
+def _slice(parameters: FioParameters, target: DataSet) -> Iterator[str]:
     """Yield which part of the target each job uses, in whole blocks.
 
     Sequential jobs over the same range would run in step and find each other's blocks in a cache, so each gets its own;
@@ -98,7 +94,7 @@ def _slice(parameters: FioParameters, target: VolumeTarget) -> Iterator[str]:
     if not size:
         least = format_quantity(parts * parameters.block_size)
         raise ValueError(f"the target has {format_quantity(target.size)}, but {parameters.label()} needs {least}")
-    yield f"--offset={target.offset}"
+    yield f"--offset={offset_of(target)}"
     yield f"--size={size}"
     if parts > 1:
         yield f"--offset_increment={size}"
@@ -109,10 +105,8 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     if parameters.pattern.is_mixed:
         yield f"--rwmixread={parameters.shares[Operation.READ]}"
     yield f"--bs={parameters.block_size}"
-    yield f"--ioengine={parameters.engine}"
     yield f"--iodepth={parameters.io_depth}"
     yield f"--numjobs={parameters.jobs}"
-    yield f"--direct={int(parameters.direct_io)}"
     yield "--thread=1"
     yield "--norandommap=1"
     yield "--allow_file_create=0"

@@ -8,102 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import OutputError
+from plimsoll.tools.reading import NOISE_CHARACTERS, Node, lines, shown
 
-MAX_COUNT = 2**63 - 1
 MAX_MILLISECONDS = 10**13
 """The year 2286, as a time; 300 years, as a duration."""
 
-_SHOWN_CHARACTERS = 300
-_NOISE_CHARACTERS = 4000
-_NOISE_LINES = 20
 # A measurement prints one. Only so many, the last ones, are looked at.
 _MAX_DOCUMENTS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """An object in a document; `path` is where it stands, as in `jobs[0].read.lat_ns`."""
-
-    path: str
-    fields: Mapping[str, object]
-
-    def child(self, name: str) -> "Node":
-        """Return the object that a field holds.
-
-        Raises:
-            OutputError: it is missing, or is no object.
-
-        """
-        return self._as_node(self._value(name), name)
-
-    def children(self, name: str) -> "list[Node]":
-        """Return the objects of a list.
-
-        Raises:
-            OutputError: it is missing, or is no list of objects.
-
-        """
-        values = self._value(name)
-        if not isinstance(values, list):
-            raise self._error(name, "is not a list")
-        return [self._as_node(value, f"{name}[{index}]") for index, value in enumerate(values)]
-
-    def count(self, name: str, *, at_most: int = MAX_COUNT) -> int:
-        """Return a whole number that is not negative.
-
-        Raises:
-            OutputError: it is missing, or something else.
-
-        """
-        value = self._value(name)
-        # A boolean is an int to Python, so the type itself is compared.
-        if type(value) is not int or not 0 <= value <= at_most:
-            raise self._error(name, f"is not a whole number from 0 to {at_most}: {shown(value)}")
-        return value
-
-    def number(self, name: str) -> float:
-        """Return a finite number that is not negative.
-
-        Raises:
-            OutputError: it is missing, or something else.
-
-        """
-        value = self._value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
-            raise self._error(name, f"is not a number from 0 to {MAX_COUNT}: {shown(value)}")
-        return float(value)
-
-    def text(self, name: str) -> str:
-        """Return a text, without anything that cannot be printed.
-
-        Raises:
-            OutputError: it is missing, or no text.
-
-        """
-        value = self._value(name)
-        if not isinstance(value, str):
-            raise self._error(name, f"is not a text: {shown(value)}")
-        return shown(value)
-
-    def unknown(self, known: frozenset[str]) -> Iterator[str]:
-        """Yield the paths of the fields that are not known."""
-        return (self._place(shown(name)) for name in self.fields if name not in known)
-
-    def _value(self, name: str) -> object:
-        if name not in self.fields:
-            raise self._error(name, "is missing")
-        return self.fields[name]
-
-    def _as_node(self, value: object, name: str) -> "Node":
-        if not isinstance(value, dict):
-            raise self._error(name, "is not an object")
-        return Node(path=self._place(name), fields=value)
-
-    def _place(self, name: str) -> str:
-        return f"{self.path}.{name}" if self.path else name
-
-    def _error(self, name: str, what: str) -> OutputError:
-        return OutputError(f"{self._place(name)} {what}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,19 +43,6 @@ class _Part:
     rest: str
 
 
-def shown(value: object) -> str:
-    """Return a value as a short line that every terminal and document can hold."""
-    if not isinstance(value, str):
-        value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_SHOWN_CHARACTERS]
-    return "".join(letter if letter.isprintable() else "?" for letter in value[:_SHOWN_CHARACTERS])
-
-
-def lines(text: str) -> list[str]:
-    """Return the first lines of a text that say something."""
-    stripped = (shown(line.strip()) for line in text[:_NOISE_CHARACTERS].splitlines())
-    return [line for line in stripped if line][:_NOISE_LINES]
-
-
 def read_document(text: str) -> Found:
     """Read the last complete document of a text that may hold other lines and other documents.
 
@@ -163,7 +61,7 @@ def read_document(text: str) -> Found:
     complete = [part for part in parts if part.fields is not None]
     if not complete:
         raise OutputError(parts[-1].problem)
-    before = lines(text[: starts[0]][:_NOISE_CHARACTERS])
+    before = lines(text[: starts[0]][:NOISE_CHARACTERS])
     return Found(
         root=Node(path="", fields=complete[-1].fields or {}),
         noise=(*before, *(line for part in parts for line in lines(part.rest))),

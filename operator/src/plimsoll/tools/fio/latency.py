@@ -15,7 +15,7 @@ from plimsoll.measure.histogram import (
 )
 from plimsoll.measure.sample import LatencySample
 from plimsoll.tools.base import OutputError
-from plimsoll.tools.fio.document import Node, shown
+from plimsoll.tools.reading import Node, shown
 
 # fio prints six decimals; a nanosecond is beyond any doubt.
 _ROUNDING = 1.0

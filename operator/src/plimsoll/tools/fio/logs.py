@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells, LatencySlices, OperationSample
 from plimsoll.tools.fio.command import LOG_MILLISECONDS, log_name
-from plimsoll.tools.fio.document import Node
 from plimsoll.tools.fio.latency import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
 from plimsoll.tools.fio.slices import JobLog, slices_of
+from plimsoll.tools.reading import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,19 +12,18 @@ from errno import errorcode
 from plimsoll.api.names import Operation
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
-from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.base import DataSet, Output, OutputError
 from plimsoll.tools.fio.command import DOCUMENT, JOB
-from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, Node, lines, read_document
+from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
 from plimsoll.tools.fio.fields import DIRECTION_FIELDS, JOB_FIELDS, LATENCY_FIELDS, ROOT_FIELDS, SYNC_FIELDS
 from plimsoll.tools.fio.latency import read_latency
 from plimsoll.tools.fio.logs import LogReader
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.target import bypasses_cache
+from plimsoll.tools.reading import Node, bounded, lines
 
 DIRECTIONS = (Operation.READ, Operation.WRITE, Operation.TRIM)
 LATENCY_KINDS = ("lat_ns", "clat_ns", "slat_ns")
-MAX_MESSAGES = 50
-"""Of errors and of warnings; a broken device says the same thing very often."""
-
 _NANOSECONDS = 10**6  # in a millisecond
 _MAX_DIFFERENCE = 1000
 
@@ -53,7 +52,7 @@ class _Window:
     is_estimated: bool
 
 
-def parse_measurement(parameters: FioParameters, output: Output, slice_seconds: int) -> Measurement:
+def parse_measurement(parameters: FioParameters, target: DataSet, output: Output, slice_seconds: int) -> Measurement:
     """Read the output of a measurement whose latency was logged in slices of that width.
 
     Raises:
@@ -84,7 +83,7 @@ def parse_measurement(parameters: FioParameters, output: Output, slice_seconds: 
         operations=tuple(sample for sample, _ in logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
-        bypasses_cache=parameters.direct_io,
+        bypasses_cache=bypasses_cache(parameters, target),
         errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
         warnings=bounded([*warnings, *_remarks(output, found.noise), *(text for _, texts in logged for text in texts)]),
     )
@@ -123,13 +122,6 @@ def complaints(jobs: Sequence[Node], output: Output, noise: Sequence[str]) -> li
     """
     said = [*noise, *lines(output.stderr)] if output.exit_code else []
     return [*_job_errors(jobs), *dict.fromkeys(said)]
-
-
-def bounded(messages: Sequence[str]) -> tuple[str, ...]:
-    """Return the messages, each once, and no more than a person would read."""
-    different = list(dict.fromkeys(messages))
-    more = len(different) - MAX_MESSAGES
-    return (*different[:MAX_MESSAGES], f"and {more} more") if more > 0 else tuple(different)
 
 
 def _job_errors(jobs: Sequence[Node]) -> Iterator[str]:
@@ -255,7 +247,7 @@ def _sample(jobs: Sequence[Node], operation: Operation, parameters: FioParameter
         dropped_ios=sum(direction.count("drop_ios") for direction in directions),
         lost_ios=sum(_lost(job, operation, parameters.io_depth) for job in jobs),
         latency=latency,
-        submission_nanoseconds=None if parameters.engine.is_synchronous else _submission(directions),
+        submission_nanoseconds=None if parameters.is_synchronous else _submission(directions),
     )
 
 

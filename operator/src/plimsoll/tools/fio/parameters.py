@@ -62,12 +62,13 @@ _OPERATIONS: Mapping[Pattern, tuple[Operation, ...]] = {
 
 
 class Engine(StrEnum):
-    """How fio submits I/O to the kernel."""
+    """How fio submits I/O: to the kernel, or `rbd` to librbd."""
 
     LIBAIO = "libaio"
     IO_URING = "io_uring"
     PSYNC = "psync"
     SYNC = "sync"
+    RBD = "rbd"
 
     @property
     def is_synchronous(self) -> bool:
@@ -84,7 +85,8 @@ class FioParameters(ToolParameters):
     Attributes:
         pattern: direction and order.
         block_size: bytes of every operation.
-        engine: `libaio` works under the default seccomp profile, which blocks `io_uring`.
+        engine: if absent, `rbd` on an image that is reached through librbd, where there is no other, and `libaio` on a
+            volume. `libaio` works under the default seccomp profile, which blocks `io_uring`.
         io_depth: operations each job keeps in flight. Buffered I/O is submitted synchronously by `libaio`: there the
             depth has no effect although fio reports it.
         jobs: threads of one client. Jobs of a random pattern share the target; jobs of a sequential pattern each have
@@ -95,7 +97,8 @@ class FioParameters(ToolParameters):
         rate_iops: at most so many operations per second per client, over all its jobs and directions together. It is
             divided evenly over jobs, and by `read_percent` over directions, and rounded down, because fio's own limit
             is a whole number for each job and direction. Waiting for the next permitted operation is not latency.
-        direct_io: bypass the page cache. False measures the client's memory as much as its storage.
+        direct_io: bypass the page cache. False measures the client's memory as much as its storage. It has no meaning
+            for an image, whose cache is librbd's own.
 
     """
 
@@ -103,7 +106,7 @@ class FioParameters(ToolParameters):
 
     pattern: Pattern = Pattern.RANDREAD
     block_size: Annotated[Size, Field(ge=MIN_BLOCK_BYTES, le=MAX_BLOCK_BYTES, multiple_of=MIN_BLOCK_BYTES)] = 4096
-    engine: Engine = Engine.LIBAIO
+    engine: Engine | None = None
     io_depth: Annotated[Integer, Field(ge=1, le=1024)] = 1
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
@@ -164,6 +167,11 @@ class FioParameters(ToolParameters):
         return Operation.READ in self.pattern.operations
 
     @property
+    def is_synchronous(self) -> bool:
+        """Whether a job can have only one operation in flight."""
+        return self.engine is not None and self.engine.is_synchronous
+
+    @property
     def shares(self) -> Mapping[Operation, int]:
         """Operation -> percent of all operations."""
         return _shares(self.pattern, self.read_percent)
@@ -193,7 +201,7 @@ class FioParameters(ToolParameters):
             (format_quantity(self.block_size), True),
             (f"qd{self.io_depth}", True),
             (f"x{self.jobs} jobs", self.jobs > 1),
-            (self.engine.value, self.engine is not Engine.LIBAIO),
+            (self.engine or "", self.engine is not None),
             (f"fsync/{self.fsync_every}", self.fsync_every > 0),
             (f"max {self.rate_iops} IOPS", self.rate_iops is not None),
             ("buffered", not self.direct_io),

@@ -2,8 +2,9 @@
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Precondition
-from plimsoll.tools.base import Command, Output, OutputError, VolumeTarget
-from plimsoll.tools.fio.writing import read_writes, writing_arguments
+from plimsoll.tools.base import Command, DataSet, Output, OutputError
+from plimsoll.tools.fio.target import environment
+from plimsoll.tools.fio.writing import read_changes, writing_arguments
 
 IO_DEPTH = 16
 """Enough to keep the devices behind a volume busy, few enough that the last ones end soon after the time is up."""
@@ -11,7 +12,7 @@ IO_DEPTH = 16
 _JOB = "precondition"
 
 
-def precondition_command(target: VolumeTarget, precondition: Precondition, seed: int, work_directory: str) -> Command:
+def precondition_command(target: DataSet, precondition: Precondition, seed: int, work_directory: str) -> Command:
     """Return the command that overwrites random blocks of the whole target for a time; the data does not compress.
 
     It never makes a file: what is overwritten was prefilled. Blocks are drawn anew each time rather than once in a
@@ -39,18 +40,19 @@ def precondition_command(target: VolumeTarget, precondition: Precondition, seed:
             "--time_based=1",
             f"--runtime={precondition.seconds}s",
             "--allow_file_create=0",
-        )
+        ),
+        environment=environment(target),
     )
 
 
-def parse_precondition(output: Output, target: VolumeTarget) -> int:
+def parse_precondition(output: Output, target: DataSet) -> int:
     """Return the bytes that preconditioning wrote, overwritten ones included.
 
     Raises:
         OutputError: fio failed, its document cannot be read, it wrote nothing, or a part of what it was to write.
 
     """
-    written = read_writes(_JOB, output).count("io_bytes")
+    written = read_changes(_JOB, output).count("io_bytes")
     if not written:
-        raise OutputError(f"precondition wrote nothing to {target.path}: use more seconds, or look at the volume")
+        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or look at the volume")
     return written

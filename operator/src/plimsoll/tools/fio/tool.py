@@ -18,10 +18,11 @@ from plimsoll.tools.base import (
 from plimsoll.tools.fio.command import measure_command, slice_seconds
 from plimsoll.tools.fio.output import parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.target import data_set
 
 
 class Fio:
-    """One fio process per client, on its own volume."""
+    """One fio process per client, on its own volume or image."""
 
     key: ClassVar[str] = "fio"
     program: ClassVar[str] = "fio"
@@ -42,7 +43,7 @@ class Fio:
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(_own(parameters), output, slice_seconds(context.timing))
+        return parse_measurement(_own(parameters), data_set(context), output, slice_seconds(context.timing))
 
 
 FIO: Tool = Fio()

@@ -1,0 +1,114 @@
+"""What Rook says of a CephCluster; the daemons themselves are not its work here."""
+
+import time
+from typing import Any, Never
+
+from worker import say
+
+from kube import Api, ApiError, Object, now
+
+import ceph
+
+KIND = "CephCluster"
+_CREATED = "Cluster created successfully"
+_DEFAULT_INTERVAL_SECONDS = 60.0
+
+
+def is_usable(api: Api) -> bool:
+    """Return whether pools and users are served: Rook waits while Ceph reports an error."""
+    return any(
+        found.get("status", {}).get("ceph", {}).get("health") in {"HEALTH_OK", "HEALTH_WARN"}
+        for found in api.list(KIND)
+    )
+
+
+def ceph_version(api: Api) -> str:
+    """Return the version of Ceph as Rook writes it, `18.2.7-0`."""
+    return str(api.list(KIND)[0]["status"]["version"]["version"])
+
+
+class Clusters:
+    """Keeps the status of the CephCluster objects fresh."""
+
+    def __init__(self, api: Api, image: str) -> None:
+        self._api = api
+        self._image = image
+
+    def run(self) -> Never:
+        """Look at Ceph as often as the object asks for, for ever."""
+        while True:
+            interval = _DEFAULT_INTERVAL_SECONDS
+            try:
+                for found in self._api.list(KIND):
+                    interval = _interval_seconds(found)
+                    self._refresh(found)
+            except (ApiError, ceph.CommandError) as error:
+                say(f"{KIND}: {error}")
+            time.sleep(interval)
+
+    def _refresh(self, found: Object) -> None:
+        name, old = found["metadata"]["name"], found.get("status", {})
+        status, usage, versions = (ceph.read("ceph", *what) for what in (["status"], ["df"], ["versions"]))
+        classes = ceph.read("ceph", "osd", "crush", "class", "ls")
+        sampled = _sampled(old.get("ceph", {}), status, usage, versions)
+        version = f"{next(iter(versions['mon'])).split()[2]}-0"
+        if not old:
+            self._api.patch_status(KIND, name, {"phase": "Progressing", "state": "Creating"})
+        self._api.patch_status(
+            KIND,
+            name,
+            {
+                "ceph": {"details": None} | sampled,
+                "conditions": [_ready(old)],
+                "message": _CREATED,
+                "observedGeneration": found["metadata"]["generation"],
+                "phase": "Ready",
+                "state": "Created",
+                "storage": {
+                    "deviceClasses": [{"name": each} for each in classes],
+                    "osd": {"migrationStatus": {}, "storeType": {"bluestore": status["osdmap"]["num_osds"]}},
+                },
+                "version": {"image": self._image, "version": version},
+            },
+        )
+
+
+def _sampled(old: Object, status: Any, usage: Any, versions: Any) -> Object:  # noqa: ANN401 - whatever Ceph says
+    health = status["health"]["status"]
+    sampled = {
+        "fsid": status["fsid"],
+        "health": health,
+        "lastChecked": now(),
+        "capacity": {
+            "bytesTotal": usage["stats"]["total_bytes"],
+            "bytesUsed": usage["stats"]["total_used_raw_bytes"],
+            "bytesAvailable": usage["stats"]["total_avail_bytes"],
+            "lastUpdated": now(),
+        },
+        "versions": {kind: counts for kind, counts in versions.items() if counts},
+    }
+    if health != "HEALTH_OK":
+        sampled["details"] = {
+            name: {"message": check["summary"]["message"], "severity": check["severity"]}
+            for name, check in status["health"]["checks"].items()
+        }
+    if old.get("health") not in {None, health}:
+        sampled |= {"previousHealth": old["health"], "lastChanged": now()}
+    return sampled
+
+
+def _ready(old: Object) -> Object:
+    since = next((each["lastTransitionTime"] for each in old.get("conditions", [])), now())
+    return {
+        "type": "Ready",
+        "status": "True",
+        "reason": "ClusterCreated",
+        "message": _CREATED,
+        "lastHeartbeatTime": now(),
+        "lastTransitionTime": since,
+    }
+
+
+def _interval_seconds(found: Object) -> float:
+    check = found["spec"].get("healthCheck", {}).get("daemonHealth", {}).get("status", {})
+    return float(str(check.get("interval", f"{_DEFAULT_INTERVAL_SECONDS:.0f}s")).removesuffix("s"))

@@ -1,0 +1,44 @@
+"""A stand-in for the Rook operator: plays what was observed of it, on a Ceph that is real. See ../README.md."""
+
+import os
+import sys
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Never
+
+from clients import Clients
+from cluster import Clusters
+from pools import Pools
+from worker import Worker, say
+
+from kube import Api
+
+_DEFAULT_PAUSE_SECONDS = 1.0
+
+
+def main() -> None:
+    """Run the three controllers, each in a thread of its own, until one fails: then Kubernetes starts all anew."""
+    api = Api(os.environ["NAMESPACE"])
+    pause_seconds = float(os.environ.get("PAUSE_SECONDS", _DEFAULT_PAUSE_SECONDS))
+    failures: SimpleQueue[BaseException] = SimpleQueue()
+    parts: list[Callable[[], Never]] = [
+        Clusters(api, os.environ["IMAGE"]).run,
+        Worker(api, Pools(api, pause_seconds)).run,
+        Worker(api, Clients(api)).run,
+    ]
+    for part in parts:
+        Thread(target=_guarded, args=(part, failures), daemon=True).start()
+    say("the stand-in for Rook is at work")
+    sys.exit(f"{failures.get()!r}")
+
+
+def _guarded(part: Callable[[], Never], failures: SimpleQueue[BaseException]) -> None:
+    try:
+        part()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends the program
+        failures.put(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""What Rook does with a CephBlockPool."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from cluster import is_usable
+from worker import ReconcileError, Recorder, say
+
+from kube import Api, Object, now
+
+import ceph
+
+_FINALIZER = "cephblockpool.ceph.rook.io"
+_DOMAINS = {"osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone", "region"}
+_WAIT_SECONDS, _BLOCKED_SECONDS, _INIT_SECONDS = 10.0, 10.0, 15.0
+_MIN_DATA_CHUNKS = 2
+
+
+class Pools:
+    """The controller of CephBlockPools. `pause_seconds` is what Rook needs in addition to Ceph's commands."""
+
+    kind = "CephBlockPool"
+    component = "rook-ceph-block-pool-controller"
+
+    def __init__(self, api: Api, pause_seconds: float) -> None:
+        self._api = api
+        self._pause_seconds = pause_seconds
+        self._events = Recorder(api, self.component)
+
+    def reconcile(self, found: Object) -> float | None:
+        """Make the pool, or remove it."""
+        metadata = found["metadata"]
+        if "deletionTimestamp" in metadata:
+            return self._remove(found)
+        if _FINALIZER not in metadata.get("finalizers", []):
+            self._api.replace(self.kind, _adopted(found))
+            return 0
+        if not is_usable(self._api):
+            return _WAIT_SECONDS
+        name, spec = metadata["name"], found["spec"]
+        if not found.get("status", {}).get("phase"):
+            self._api.patch_status(self.kind, name, _first_status(spec))
+        _validate(name, spec)
+        _make(name, spec)
+        time.sleep(self._pause_seconds)
+        ready = {"phase": "Ready", "observedGeneration": metadata["generation"], "poolID": _pool_id(name)}
+        self._api.patch_status(self.kind, name, ready)
+        return None
+
+    def _remove(self, found: Object) -> float | None:
+        name = found["metadata"]["name"]
+        if _FINALIZER not in found["metadata"].get("finalizers", []):
+            return None
+        there = _pool_id(name) is not None
+        # No limit of time, as in Rook: with inactive placement groups this never returns, and nothing else is served.
+        full = there and _holds_images(ceph.read("rbd", "pool", "stats", name))
+        self._tell_deletion(found, there=there, full=full)
+        if full:
+            message = f'pool "{name}" cannot be deleted because it is not empty or has dependents'
+            raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
+        self._events.tell(found, "ReconcileStarted", "starting blockpool deletion")
+        if there:
+            ceph.run("ceph", "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
+        if name in ceph.read("ceph", "osd", "crush", "rule", "ls"):
+            ceph.run("ceph", "osd", "crush", "rule", "rm", name)
+        finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
+        self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
+        self._events.tell(found, "ReconcileSucceeded", "successfully removed finalizer")
+        return None
+
+    def _tell_deletion(self, found: Object, *, there: bool, full: bool) -> None:
+        name = found["metadata"]["name"]
+        if full:
+            said = ("True", "PoolNotEmpty", f'pool "{name}" contains images or snapshots and cannot be deleted')
+        elif there:
+            said = ("False", "PoolEmpty", f'pool "{name}" is empty and can be deleted')
+        else:
+            said = ("False", "PoolEmpty", f'pool "{name}" is not found in cluster')
+        nobody = f'CephBlockPool "{self._api.namespace}/{name}" has no dependent custom resources blocking deletion'
+        old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+        conditions = [
+            _condition(old, "PoolDeletionIsBlocked", *said),
+            _condition(old, "DeletionIsBlocked", "False", "ObjectHasNoDependents", nobody),
+        ]
+        self._api.patch_status(self.kind, name, {"conditions": conditions})
+
+
+def _adopted(found: Object) -> Object:
+    """Return an object with Rook's finalizer and its spec as Rook's types write it."""
+    spec = dict(found["spec"])
+    replicated = {"size": 0} | spec.get("replicated", {})
+    if not replicated.get("requireSafeReplicaSize", False):
+        replicated.pop("requireSafeReplicaSize", None)
+    erasure_coded = {"codingChunks": 0, "dataChunks": 0} | spec.get("erasureCoded", {})
+    empty = {"application": "", "mirroring": {}, "quotas": {}, "statusCheck": {"mirror": {}}}
+    metadata = found["metadata"]
+    return found | {
+        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
+        "spec": empty | spec | {"replicated": replicated, "erasureCoded": erasure_coded},
+    }
+
+
+def _first_status(spec: Object) -> Object:
+    kind = "Replicated" if spec["replicated"]["size"] else "Erasure Coded"
+    info = {"failureDomain": _domain(spec), "type": kind}
+    return {"phase": "Progressing", "info": info, "cephx": {"peerToken": {}}}
+
+
+def _validate(name: str, spec: Object) -> None:
+    for problem in _problems(spec):
+        message = f'invalid pool CR "{name}" spec: {problem}'
+        raise ReconcileError(message)
+
+
+def _problems(spec: Object) -> Iterator[str]:
+    replicated, erasure_coded = spec["replicated"], spec["erasureCoded"]
+    coded = bool(erasure_coded["dataChunks"] or erasure_coded["codingChunks"])
+    if replicated["size"] and coded:
+        yield "invalid pool spec: both erasurecoded and replicated fields cannot be set at the same time"
+    if not replicated["size"] and not coded:
+        yield "invalid pool spec: either of erasurecoded or replicated fields should be set"
+    if coded and erasure_coded["dataChunks"] < _MIN_DATA_CHUNKS:
+        yield "invalid pool spec: erasurecoded.datachunks needs minimum value of 2"
+    if replicated["size"] == 1 and replicated.get("requireSafeReplicaSize"):
+        yield "error pool size is 1 and requireSafeReplicaSize is true, must be false"
+    if _domain(spec) not in _DOMAINS:
+        yield f"unrecognized failure domain {_domain(spec)}"
+
+
+def _make(name: str, spec: Object) -> None:
+    """Make the pool and set what is to be set; every command may find that it was done before."""
+    try:
+        if spec["replicated"]["size"]:
+            _make_replicated(name, spec)
+        else:
+            _make_erasure_coded(name, spec)
+        ceph.run("ceph", "osd", "pool", "application", "enable", name, spec["application"] or "rbd")
+    except ceph.CommandError as error:
+        raise ReconcileError(_failed(name, f'failed to configure pool "{name}": {error}'), phase="Failure") from error
+    _set_parameters(name, spec)
+    try:
+        ceph.run("rbd", "pool", "init", name, seconds=_INIT_SECONDS)
+    except ceph.CommandError as error:
+        told = f'failed to initialize pool "{name}" for RBD use. {error}'
+        raise ReconcileError(_failed(name, told), phase="Failure") from error
+
+
+def _failed(name: str, why: str) -> str:
+    return f'failed to create pool "{name}".: failed to configure pool "{name}".: {why}'
+
+
+def _make_replicated(name: str, spec: Object) -> None:
+    device_class = [spec["deviceClass"]] if spec.get("deviceClass") else []
+    try:
+        ceph.run("ceph", "osd", "crush", "rule", "create-replicated", name, "default", _domain(spec), *device_class)
+    except ceph.CommandError as error:
+        told = (
+            f'failed to create replicated crush rule "{name}": failed to create crush rule {name}. . {error.complaint}'
+        )
+        raise ceph.CommandError(told, error.ending) from error
+    size = str(spec["replicated"]["size"])
+    ceph.run("ceph", "osd", "pool", "create", name, "0", "replicated", name, "--size", size, "--yes-i-really-mean-it")
+    ceph.run("ceph", "osd", "pool", "set", name, "size", size, "--yes-i-really-mean-it")
+
+
+def _make_erasure_coded(name: str, spec: Object) -> None:
+    chunks, profile = spec["erasureCoded"], f"{name}_ecprofile"
+    device_class = [f"crush-device-class={spec['deviceClass']}"] if spec.get("deviceClass") else []
+    numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}")
+    plugin = ("plugin=jerasure", "technique=reed_sol_van")
+    domain = f"crush-failure-domain={_domain(spec)}"
+    ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *numbers, *plugin, domain, *device_class, "--force")
+    ceph.run("ceph", "osd", "pool", "create", name, "0", "erasure", profile)
+    ceph.run("ceph", "osd", "pool", "set", name, "allow_ec_overwrites", "true")
+
+
+def _set_parameters(name: str, spec: Object) -> None:
+    """Set what `parameters` names. What Ceph refuses, Rook writes into its log and nowhere else."""
+    for key, value in sorted(spec.get("parameters", {}).items()):
+        try:
+            ceph.run("ceph", "osd", "pool", "set", name, key, value)
+        except ceph.CommandError as error:
+            say(f"pool {name}: failed to set {key} to {value}: {error}")
+
+
+def _domain(spec: Object) -> str:
+    return str(spec.get("failureDomain") or "host")
+
+
+def _pool_id(name: str) -> int | None:
+    pools = ceph.read("ceph", "osd", "pool", "ls", "detail")
+    return next((int(pool["pool_id"]) for pool in pools if pool["pool_name"] == name), None)
+
+
+def _holds_images(stats: Any) -> bool:  # noqa: ANN401 - whatever Ceph says
+    return bool(stats["images"]["count"] or stats["images"]["snap_count"])
+
+
+def _condition(old: dict[str, Object], kind: str, status: str, reason: str, message: str) -> Object:
+    before = old.get(kind, {})
+    since = before["lastTransitionTime"] if before.get("status") == status else now()
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": now(),
+        "lastTransitionTime": since,
+    }

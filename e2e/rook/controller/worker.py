@@ -1,0 +1,151 @@
+"""One of Rook's controllers: a single thread that takes one object after the other, however long one takes."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Never, Protocol
+
+from kube import Api, ApiError, Object, now
+
+from ceph import CommandError
+
+_POLL_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 60.0
+
+
+class ReconcileError(Exception):
+    """An object could not be reconciled.
+
+    Attributes:
+        phase: what its status says from now on; None leaves it as it is.
+        again_seconds: when it is tried again; None for a pause that grows from time to time.
+
+    """
+
+    def __init__(self, message: str, *, phase: str | None = None, again_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.phase = phase
+        self.again_seconds = again_seconds
+
+
+class Controller(Protocol):
+    """What is done with the objects of one kind."""
+
+    kind: str
+    component: str
+
+    def reconcile(self, found: Object) -> float | None:
+        """Bring an object closer to what it should be.
+
+        Returns the seconds until it is looked at again; None for not before it changes.
+        """
+
+
+@dataclass(slots=True)
+class _Seen:
+    generation: int
+    due_at: float | None
+    failures: int = 0
+
+
+class Worker:
+    """The queue of one controller."""
+
+    def __init__(self, api: Api, controller: Controller) -> None:
+        self._api = api
+        self._controller = controller
+        self._seen: dict[str, _Seen] = {}
+        self._events = Recorder(api, controller.component)
+
+    def run(self) -> Never:
+        """Go through what is due, for ever."""
+        while True:
+            try:
+                for found in self._due(self._api.list(self._controller.kind)):
+                    self._take(found)
+            except ApiError as error:
+                say(f"{self._controller.kind}: {error}")
+            time.sleep(_POLL_SECONDS)
+
+    def _due(self, objects: list[Object]) -> Iterable[Object]:
+        """Return what has changed or whose pause is over, in the order in which it became so."""
+        clock = time.monotonic()
+        waiting = []
+        for found in objects:
+            seen = self._seen.get(found["metadata"]["uid"])
+            if seen is None or seen.generation != found["metadata"]["generation"]:
+                waiting.append((clock, found["metadata"]["creationTimestamp"], found))
+            elif seen.due_at is not None and seen.due_at <= clock:
+                waiting.append((seen.due_at, "", found))
+        return [found for _, _, found in sorted(waiting, key=lambda each: each[:2])]
+
+    def _take(self, listed: Object) -> None:
+        kind, name, uid = self._controller.kind, listed["metadata"]["name"], listed["metadata"]["uid"]
+        found = self._api.get(kind, name)
+        if found is None or found["metadata"]["uid"] != uid:
+            return
+        where = f'{kind} "{self._api.namespace}/{name}"'
+        seen = self._seen.setdefault(uid, _Seen(generation=0, due_at=None))
+        seen.generation = found["metadata"]["generation"]
+        try:
+            again = self._controller.reconcile(found)
+        except (ReconcileError, CommandError) as error:
+            seen.failures += 1
+            told = error if isinstance(error, ReconcileError) else ReconcileError(str(error))
+            pause = min(2.0 ** (seen.failures - 1), _LONGEST_PAUSE_SECONDS)
+            again = pause if told.again_seconds is None else told.again_seconds
+            if told.phase is not None:
+                self._api.patch_status(kind, name, {"phase": told.phase})
+            self._events.warn(found, f"failed to reconcile {where}. {told}")
+        else:
+            seen.failures = 0
+            self._events.tell(found, "ReconcileSucceeded", f"successfully configured {where}")
+        seen.due_at = None if again is None else time.monotonic() + again
+
+
+class Recorder:
+    """Writes events, and counts those that say the same of the same object."""
+
+    def __init__(self, api: Api, component: str) -> None:
+        self._api = api
+        self._component = component
+        self._written: dict[tuple[str, str], tuple[str, int]] = {}
+
+    def tell(self, about: Object, reason: str, message: str) -> None:
+        """Record what went as it should."""
+        self._record(about, "Normal", reason, message)
+
+    def warn(self, about: Object, message: str) -> None:
+        """Record that reconciling failed."""
+        say(message)
+        self._record(about, "Warning", "ReconcileFailed", message)
+
+    def _record(self, about: Object, severity: str, reason: str, message: str) -> None:
+        key = (about["metadata"]["uid"], message)
+        name, count = self._written.get(key, ("", 0))
+        if count:
+            self._api.patch("Event", name, {"count": count + 1, "lastTimestamp": now()})
+        else:
+            name = self._api.create("Event", self._event(about, severity, reason, message))["metadata"]["name"]
+        self._written[key] = (name, count + 1)
+
+    def _event(self, about: Object, severity: str, reason: str, message: str) -> Object:
+        metadata = about["metadata"]
+        subject = {key: metadata[key] for key in ("name", "namespace", "uid", "resourceVersion")}
+        return {
+            "metadata": {"generateName": f"{metadata['name']}.", "namespace": self._api.namespace},
+            "involvedObject": {"apiVersion": about["apiVersion"], "kind": about["kind"]} | subject,
+            "type": severity,
+            "reason": reason,
+            "message": message,
+            "count": 1,
+            "firstTimestamp": now(),
+            "lastTimestamp": now(),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+        }
+
+
+def say(text: str) -> None:
+    """Write a line to the pod's log."""
+    print(now(), text, flush=True)  # noqa: T201 - a program's output

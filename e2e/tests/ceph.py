@@ -1,0 +1,189 @@
+"""The Ceph of e2e/ceph and the stand-in for Rook of e2e/rook, as a test sees them; and runs on them."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from support import OPERATOR_NAMESPACE, ROOT, Cluster, run
+
+NAMESPACE = "rook-ceph"
+OURS = "plimsoll-"
+POOL = "e2e-existing"
+USER = "e2e-bench"
+FOREIGN = "foreign"
+KEYRING = "plimsoll-keyring"
+ADMINISTRATOR = "e2e-osd-bench"
+ADMINISTRATOR_KEYRING = "plimsoll-osd-bench"
+OSDS = 3
+PLACEMENT_GROUPS = 8
+
+_PROFILES = (
+    "ceph osd erasure-code-profile ls | grep '^plimsoll-.*_ecprofile$' | xargs -r -n 1 ceph osd erasure-code-profile rm"
+)
+
+
+def replicated(size: int = 3) -> dict[str, Any]:
+    return {"replicated": {"size": size}, "placementGroups": PLACEMENT_GROUPS}
+
+
+def erasure_coded() -> dict[str, Any]:
+    return {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}, "placementGroups": PLACEMENT_GROUPS}
+
+
+def rook_run(name: str, namespace: str, pool: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """Return a run of two clients with an RBD image each, in a pool that Rook makes; one point, one repetition."""
+    rook = {"cluster": {"namespace": NAMESPACE, "name": "rook-ceph"}, "pool": pool or replicated()}
+    storage = {"rook": rook, "volume": {"size": "64Mi", "access": "LibRBD"}}
+    return run(name, namespace, **{"storage": storage, "repetitions": 1} | changes)
+
+
+class Ceph:
+    """One Ceph, through the administrator's toolbox."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def up(self) -> None:
+        """Bring up Ceph and the stand-in for Rook, and forget what earlier tests left."""
+        self._script("ceph/ceph", "up")
+        self._script("rook/rook", "up")
+
+    def until_healthy(self) -> None:
+        self._script("ceph/ceph", "wait")
+
+    def admin(self, *command: str, text: str | None = None) -> str:
+        """Return what a command prints, run with the administrator's key."""
+        return self._script("ceph/ceph", "admin", *command, text=text)
+
+    def json(self, *command: str) -> Any:
+        return json.loads(self.admin(*command, "--format", "json"))
+
+    # -- what a test needs there
+
+    def monitors(self) -> list[str]:
+        """Return the monitors' addresses, as Rook tells them."""
+        data = self._cluster.kubectl(
+            "get", "configmap", "rook-ceph-mon-endpoints", "-n", NAMESPACE, "-o", "jsonpath={.data.data}"
+        )
+        return [each.partition("=")[2] for each in data.split(",")]
+
+    def make_pool(self) -> None:
+        """Make a pool of size 3 with a foreign image in it, one scrub flag set, and a user for runs."""
+        self.remove_pool()
+        groups = str(PLACEMENT_GROUPS)
+        self.admin("ceph", "osd", "pool", "create", POOL, groups, groups, "replicated", "--autoscale-mode", "off")
+        self.admin("rbd", "pool", "init", POOL)
+        self.admin("rbd", "create", "--size", "4M", f"{POOL}/{FOREIGN}")
+        self.admin("rados", "-p", POOL, "put", "foreign-object", "/etc/hostname")
+        self.admin("ceph", "osd", "pool", "set", POOL, "noscrub", "1")
+        flags = ", ".join(
+            f'allow command "osd pool set" with pool={POOL} var={flag}' for flag in ("noscrub", "nodeep-scrub")
+        )
+        caps = ("mon", f"profile rbd, allow r, {flags}", "mgr", "allow r", "osd", f"profile rbd pool={POOL}")
+        self.admin("ceph", "auth", "get-or-create", f"client.{USER}", *caps)
+
+    def remove_pool(self) -> None:
+        """Remove pool and user, if they are there."""
+        self.admin("ceph", "osd", "pool", "rm", POOL, POOL, "--yes-i-really-really-mean-it")
+        self.admin("ceph", "auth", "rm", f"client.{USER}")
+
+    def give_keyring(self, namespace: str) -> None:
+        """Give a namespace the keyring of the user of runs, and let the operator read it."""
+        self._write_keyring(namespace, KEYRING, self.admin("ceph", "auth", "get", f"client.{USER}"))
+        self.give_rights(namespace)
+
+    def give_rights(self, namespace: str) -> None:
+        """Let the operator read the Secret that runs name."""
+        self._cluster.kubectl("apply", "-n", namespace, "-k", str(ROOT / "manifests" / "ceph"))
+
+    def give_administration(self, namespace: str) -> None:
+        """Give a namespace the keyring of a user that may tell OSDs anything."""
+        caps = ("mon", "allow r", "osd", "allow *")
+        keyring = self.admin("ceph", "auth", "get-or-create", f"client.{ADMINISTRATOR}", *caps)
+        self._write_keyring(namespace, ADMINISTRATOR_KEYRING, keyring)
+
+    def _write_keyring(self, namespace: str, secret: str, keyring: str) -> None:
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": secret, "namespace": namespace},
+            "stringData": {"keyring": keyring},
+        }
+        self._cluster.apply(manifest)
+
+    def run(self, name: str, namespace: str, **changes: Any) -> dict[str, Any]:
+        """Return a run of two clients on images in the pool of `make_pool`, without Rook."""
+        source = {
+            "monitors": self.monitors(),
+            "user": USER,
+            "keyringSecret": {"name": KEYRING},
+            "pool": {"name": POOL},
+        }
+        storage = {"ceph": source, "volume": {"size": "64Mi", "access": "LibRBD"}}
+        return run(name, namespace, **{"storage": storage, "repetitions": 1} | changes)
+
+    # -- what is there
+
+    def flags(self, pool: str = POOL) -> set[str]:
+        """Return the scrub flags of a pool."""
+        pools = self.json("ceph", "osd", "pool", "ls", "detail")
+        (names,) = (each["flags_names"].split(",") for each in pools if each["pool_name"] == pool)
+        return set(names) & {"noscrub", "nodeep-scrub"}
+
+    def pools(self) -> list[str]:
+        """Return the pools that runs made."""
+        return self._ours(self.json("ceph", "osd", "pool", "ls"))
+
+    def contents(self, pool: str = POOL) -> list[str]:
+        """Return all RADOS objects of a pool, of every namespace, and the images in its trash."""
+        return sorted([*self.admin("rados", "-p", pool, "ls", "--all").splitlines(), *self._trash(pool)])
+
+    def leftovers(self) -> list[str]:
+        """Return what of runs is left in Ceph, in Rook's namespace, in the operator's, and in none."""
+        users = [each["entity"].removeprefix("client.") for each in self.json("ceph", "auth", "ls")["auth_dump"]]
+        found = [
+            *self.pools(),
+            *self._ours(users),
+            *self._ours(self.json("ceph", "osd", "crush", "rule", "ls")),
+            *self._named("cephblockpools,cephclients,secrets,configmaps,jobs,pods", "-n", NAMESPACE),
+            *self._named("storageclasses"),
+        ]
+        label = ("-l", "plimsoll.dev/run-uid")
+        kept = self._cluster.kubectl(
+            "get", "configmaps,secrets,jobs,pods", "-n", OPERATOR_NAMESPACE, *label, "-o", "name"
+        )
+        return [*found, *kept.split()]
+
+    def forget_profiles(self) -> None:
+        """Remove the erasure-code profiles that Rook leaves behind, and so its stand-in."""
+        self.admin("sh", "-c", _PROFILES)
+
+    def _trash(self, pool: str) -> list[str]:
+        return [each["name"] for each in self.json("rbd", "trash", "ls", pool)]
+
+    def _named(self, kinds: str, *where: str) -> list[str]:
+        names = self._cluster.kubectl("get", kinds, *where, "-o", "name").split()
+        return [name for name in names if name.partition("/")[2].startswith(OURS)]
+
+    @staticmethod
+    def _ours(names: list[str]) -> list[str]:
+        return [name for name in names if name.startswith(OURS)]
+
+    # -- what goes wrong
+
+    def stop_osd(self, osd: int) -> None:
+        self._scale(osd, 0)
+
+    def start_osd(self, osd: int) -> None:
+        self._scale(osd, 1)
+
+    def _scale(self, osd: int, replicas: int) -> None:
+        self._cluster.kubectl("scale", f"deployment/rook-ceph-osd-{osd}", "-n", NAMESPACE, f"--replicas={replicas}")
+
+    def _script(self, script: str, *arguments: str, text: str | None = None) -> str:
+        done = subprocess.run(
+            [ROOT / "e2e" / script, *arguments], capture_output=True, text=True, input=text or "", check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout

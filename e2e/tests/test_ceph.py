@@ -1,0 +1,79 @@
+"""Runs on a pool of a Ceph cluster without Rook; and what they do when that cluster is not well."""
+
+from typing import Any
+
+import pytest
+
+from ceph import Ceph
+from support import Cluster, workload
+
+
+def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]]:
+    return [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"]
+
+
+def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> None:
+    """End a pod's program with SIGKILL: it gets no time to set anything right."""
+    node = cluster.json("get", "pod", pod, "-n", namespace)["spec"]["nodeName"]
+    cluster.docker("exec", node, "pkill", "--signal", "KILL", "--full", program)
+
+
+def test_an_existing_pool_is_measured_and_stays_as_it_was(cluster: Cluster, existing: Ceph, namespace: str) -> None:
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
+    existing.give_keyring(namespace)
+    cluster.apply(existing.run("plain", namespace))
+    cluster.until_measuring("plain", namespace)
+    assert existing.flags() == {"noscrub", "nodeep-scrub"}
+    ended = cluster.until_over("plain", namespace)
+    assert ended["status"] == "True", cluster.tell("plain", namespace)
+    (result,) = cluster.results("plain", namespace)
+    assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(200, rel=0.1)
+    assert existing.flags() == {"noscrub"}
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_trial_during_which_an_osd_stops_is_invalid_and_repeated(
+    cluster: Cluster, existing: Ceph, namespace: str
+) -> None:
+    existing.give_keyring(namespace)
+    cluster.apply(existing.run("shaken", namespace, workloads=[workload(runtimeSeconds=20)]))
+    cluster.until_measuring("shaken", namespace)
+    existing.stop_osd(1)
+    try:
+        (first,) = cluster.until(
+            lambda: measured(cluster, "shaken", namespace), seconds=120, what="the trial is recorded"
+        )
+    finally:
+        existing.start_osd(1)
+    assert first["verdict"] == "Invalid"
+    reasons = {finding["reason"] for finding in first["findings"] if finding["verdict"] == "Invalid"}
+    assert "OsdsChanged" in reasons
+    ended = cluster.until_over("shaken", namespace)
+    assert ended["status"] == "True", cluster.tell("shaken", namespace)
+    last = measured(cluster, "shaken", namespace)[-1]
+    assert last["attempt"] > 0
+    assert last["verdict"] != "Invalid"
+
+
+def test_flags_are_restored_though_all_that_knew_of_them_were_killed(
+    cluster: Cluster, existing: Ceph, namespace: str
+) -> None:
+    existing.give_keyring(namespace)
+    cluster.apply(existing.run("killed", namespace, workloads=[workload(runtimeSeconds=60)]))
+    cluster.until_measuring("killed", namespace)
+    assert existing.flags() == {"noscrub", "nodeep-scrub"}
+    kill_processes(cluster, namespace, cluster.conductor_pod("killed", namespace), "plimsoll conductor")
+    cluster.kill_operator()
+    cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--timeout=240s")
+    assert existing.flags() == {"noscrub"}
+
+
+def test_a_keyring_that_is_not_there_is_named(cluster: Cluster, existing: Ceph, namespace: str) -> None:
+    existing.give_rights(namespace)
+    timeouts = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
+    cluster.apply(existing.run("keyless", namespace, timeouts=timeouts))
+    told = cluster.until_condition("keyless", namespace, "Reconciling", reason="KeyringNotFound", seconds=30)
+    assert "plimsoll-keyring" in told["message"]
+    ended = cluster.until_over("keyless", namespace, seconds=120)
+    assert ended["status"] == "False"
+    assert cluster.leftovers(namespace) == []

@@ -1,0 +1,145 @@
+"""Runs on pools that Rook makes for them. Rook is a stand-in, Ceph is real."""
+
+from typing import Any
+
+import pytest
+
+from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
+from support import Cluster, workload
+
+FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": 100}, clients=[1, 3])
+WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50})
+SHORT = {"runtimeSeconds": 5, "rampSeconds": 1, "clients": [1]}
+OBJECTS = {"objectSize": ["64Ki"], "concurrency": [2]}
+LAYERS = [
+    {
+        "name": "osd",
+        "osdBench": {
+            "blockSize": ["64Ki"],
+            "totalSize": "4Mi",
+            "user": ADMINISTRATOR,
+            "keyringSecret": {"name": ADMINISTRATOR_KEYRING},
+        },
+        **SHORT,
+    },
+    {"name": "rados-write", "radosBench": {"operation": "write", **OBJECTS}, **SHORT},
+    {"name": "rados-seq", "radosBench": {"operation": "seq", **OBJECTS}, **SHORT},
+    {"name": "rados-rand", "radosBench": {"operation": "rand", **OBJECTS}, **SHORT},
+    {"name": "rbd", "rbdBench": {"operation": "write", "concurrency": [2]}, **SHORT},
+]
+
+
+def rate(result: dict[str, Any]) -> tuple[float, float]:
+    """Return operations and bytes per second of a result's first operation."""
+    operation = result["status"]["summary"]["operations"][0]
+    return float(operation["iops"]["mean"]), float(operation["bytesPerSecond"]["mean"])
+
+
+def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
+    clean.give_administration(namespace)
+    # So many small objects in so few placement groups: Ceph has something to say about that.
+    gates = {"acceptedHealthChecks": ["MANY_OBJECTS_PER_PG"]}
+    cluster.apply(rook_run("layers", namespace, clients={"count": 3}, gates=gates, workloads=[FIO, *LAYERS]))
+    cluster.until_measuring("layers", namespace)
+    (pool,) = clean.pools()
+    assert clean.flags(pool) == {"noscrub", "nodeep-scrub"}
+    nodes = {cluster.client_pod("layers", namespace, client)["spec"]["nodeName"] for client in range(3)}
+    assert len(nodes) == 2
+    ended = cluster.until_over("layers", namespace, seconds=500)
+    assert ended["status"] == "True", cluster.tell("layers", namespace)
+    results = cluster.results("layers", namespace)
+    assert len(results) == 4 + len(LAYERS)
+    for result in results:
+        iops, throughput = rate(result)
+        assert iops > 0
+        assert throughput > 0
+        if result["spec"]["workload"] == "read":
+            assert iops == pytest.approx(100 * result["spec"]["clients"], rel=0.1)
+        elif result["spec"]["workload"].startswith("rados"):
+            assert throughput == pytest.approx(iops * 65536, rel=0.01)
+    assert_provenance(clean, results[0], pool)
+    assert cluster.leftovers(namespace) == []
+    assert clean.leftovers() == []
+
+
+def assert_provenance(ceph: Ceph, result: dict[str, Any], pool: str) -> None:
+    """See in a result which Ceph, which pool and which OSDs it is of."""
+    environment = result["status"]["environment"]
+    told = environment["ceph"]
+    assert told["fsid"] == ceph.admin("ceph", "fsid").strip()
+    assert told["versions"].split()[0] in ceph.admin("ceph", "version")
+    assert [each["name"] for each in told["pools"]] == [pool]
+    assert told["osds"]["count"] == told["osds"]["up"] == told["osds"]["in"] == OSDS
+    assert told["settings"]["capacityIops"]["ssd"]["equal"]
+    assert told["settings"]["mclockProfiles"]
+    assert "unread" not in told
+    layout = {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": PLACEMENT_GROUPS}
+    assert environment["pool"].items() >= layout.items()
+
+
+def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    cluster.apply(rook_run("coded", namespace, erasure_coded(), workloads=[WRITES]))
+    cluster.until_measuring("coded", namespace)
+    assert len(clean.pools()) == 2
+    (data,) = (name for name in clean.pools() if name.endswith("-data"))
+    stored = clean.json("ceph", "df")["pools"]
+    assert any(pool["name"] == data and pool["stats"]["stored"] > 0 for pool in stored)
+    ended = cluster.until_over("coded", namespace)
+    assert ended["status"] == "True", cluster.tell("coded", namespace)
+    (result,) = cluster.results("coded", namespace)
+    assert 0 < rate(result)[0] <= 110
+
+
+@pytest.mark.parametrize("phase", ["Provisioning", "Measuring"])
+@pytest.mark.parametrize("way", ["background", "namespace"])
+def test_a_run_that_is_deleted_leaves_nothing(
+    cluster: Cluster, clean: Ceph, namespace: str, phase: str, way: str
+) -> None:
+    cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
+    if phase == "Provisioning":
+        cluster.until(clean.pools, seconds=60, what="Rook makes the pool")
+    else:
+        cluster.until_measuring("doomed", namespace)
+    if way == "namespace":
+        cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
+    else:
+        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, "--timeout=240s")
+    assert clean.leftovers() == []
+
+
+def test_a_pool_that_cannot_be_placed_is_refused_before_it_is_made(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    cluster.apply(rook_run("wide", namespace, replicated(5)))
+    ended = cluster.until_over("wide", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "PoolNotFeasible")
+    for host in range(OSDS):
+        assert f"ceph-host-{host}" in ended["message"]
+    assert clean.pools() == []
+
+
+def test_a_cluster_that_nobody_allowed_is_refused(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    manifest = rook_run("stranger", namespace)
+    manifest["spec"]["storage"]["rook"]["cluster"]["name"] = "another"
+    cluster.apply(manifest)
+    ended = cluster.until_over("stranger", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "RookClusterNotAllowed")
+    assert namespace in ended["message"]
+    assert clean.pools() == []
+
+
+def test_two_runs_on_one_ceph_take_turns(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    cluster.apply(rook_run("first", namespace))
+    cluster.until_condition("first", namespace, "Admitted", status="True")
+    cluster.apply(rook_run("second", namespace))
+    waiting = cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
+    assert f"{namespace}/first" in waiting["message"]
+    cluster.until(clean.pools, seconds=60, what="the first has a pool")
+    assert len(clean.pools()) == 1
+    assert cluster.until_over("first", namespace)["status"] == "True"
+    assert cluster.until_over("second", namespace)["status"] == "True"
+    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
+    assert first["finishedAt"] < second["startedAt"]

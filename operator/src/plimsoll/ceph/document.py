@@ -1,0 +1,112 @@
+"""Reading what Ceph's commands print with `--format json`.
+
+These documents change with every release: unknown fields are ignored. What is looked for and is missing, or is of
+another type, is a `ValueError` that names it.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+_QUOTED = 40
+_LARGEST = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value in a document, and where it stands."""
+
+    value: object
+    path: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a document.
+
+        Raises:
+            ValueError: it is not JSON.
+
+        """
+        try:
+            return cls(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"Ceph's answer is not JSON: {str(error)[:80]}; it begins {text[:_QUOTED]!r}") from None
+
+    def __getitem__(self, key: str) -> "Node":
+        """Return a field of an object.
+
+        Raises:
+            ValueError: this is no object, or has no such field.
+
+        """
+        fields = self._fields()
+        if key not in fields:
+            raise ValueError(f"Ceph's answer has no field {self._below(key)}")
+        return Node(fields[key], self._below(key))
+
+    def get(self, key: str) -> "Node | None":
+        """Return a field of an object; None if it is absent or null."""
+        fields = self._fields()
+        return None if fields.get(key) is None else Node(fields[key], self._below(key))
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Yield the fields of an object; ValueError if this is none."""
+        for key, value in self._fields().items():
+            yield key, Node(value, self._below(key))
+
+    def elements(self) -> Iterator["Node"]:
+        """Yield the elements of a list; ValueError if this is none."""
+        if not isinstance(self.value, list):
+            raise self._not("a list")
+        for position, value in enumerate(self.value):
+            yield Node(value, f"{self.path}[{position}]")
+
+    def text(self) -> str:
+        """Return a text; ValueError if this is none."""
+        if not isinstance(self.value, str):
+            raise self._not("a text")
+        return self.value
+
+    def truth(self) -> bool:
+        """Return a truth value; ValueError if this is none."""
+        if not isinstance(self.value, bool):
+            raise self._not("true or false")
+        return self.value
+
+    def integer(self) -> int:
+        """Return a whole number, also one that Ceph writes as a text; ValueError if this is none."""
+        number = self.number()
+        if number != int(number):
+            raise self._not("a whole number")
+        return int(number) if not isinstance(self.value, int) else self.value
+
+    def count(self) -> int:
+        """Return a whole number that is not negative; ValueError if this is none."""
+        number = self.integer()
+        if number < 0:
+            raise self._not("a number from 0")
+        return number
+
+    def number(self) -> float:
+        """Return a finite number, also one that Ceph writes as a text; ValueError if this is none."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float | str):
+            raise self._not("a number")
+        try:
+            number = float(self.value)
+        except (ValueError, OverflowError):
+            raise self._not("a number") from None
+        if not -_LARGEST < number < _LARGEST:
+            raise self._not("a number below 2^63")
+        return number
+
+    def _fields(self) -> dict[str, object]:
+        if not isinstance(self.value, dict):
+            raise self._not("an object")
+        return self.value
+
+    def _below(self, key: str) -> str:
+        return f"{self.path}.{key[:_QUOTED]}" if self.path else key[:_QUOTED]
+
+    def _not(self, wanted: str) -> ValueError:
+        return ValueError(f"{self.path or 'the whole'} of Ceph's answer is not {wanted}: {str(self.value)[:_QUOTED]!r}")

@@ -1,0 +1,210 @@
+"""The OSDs of a cluster: what they are, and how they are set."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from plimsoll.ceph.document import Node
+
+_CAPACITY = "osd_mclock_max_capacity_iops_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Osd:
+    """One OSD. Empty words and None are what Ceph did not tell.
+
+    Attributes:
+        host: as the daemon knows it: with Rook, the node's name.
+        bucket: the host that it belongs to in the CRUSH map.
+        device: model or kernel name of what it stores on.
+        utilisation: part of it that is full, 0 to 1.
+
+    """
+
+    number: int
+    host: str = ""
+    bucket: str = ""
+    device_class: str = ""
+    device: str = ""
+    rotational: bool | None = None
+    object_store: str = ""
+    version: str = ""
+    kernel: str = ""
+    processor: str = ""
+    size_bytes: int | None = None
+    utilisation: float | None = None
+    placement_groups: int | None = None
+    is_up: bool | None = None
+    is_in: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsdSettings:
+    """How an OSD is set; None is unknown.
+
+    Attributes:
+        capacity_iops: what mClock takes it to be capable of, for its kind of device.
+        cluster_mode: what it permits on the wire to other daemons, in its order of preference: `crc secure`.
+        service_mode: what it permits to clients, likewise; encryption costs throughput.
+
+    """
+
+    profile: str | None = None
+    queue: str | None = None
+    capacity_iops: float | None = None
+    memory_target_bytes: float | None = None
+    cluster_mode: str | None = None
+    service_mode: str | None = None
+
+
+def parse_osd_df(text: str) -> dict[int, Osd]:
+    """Read `ceph osd df --format json`, by the OSD's number.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    osds = [_of_df(node) for node in Node.parse(text)["nodes"].elements()]
+    return {osd.number: osd for osd in osds}
+
+
+def parse_osd_metadata(text: str) -> dict[int, Osd]:
+    """Read `ceph osd metadata --format json`, by the OSD's number. Of an OSD that never started nothing is told.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    osds = [_of_metadata(node) for node in Node.parse(text).elements()]
+    return {osd.number: osd for osd in osds}
+
+
+def parse_osd_tree(text: str) -> dict[int, Osd]:
+    """Read `ceph osd tree --format json`, by the OSD's number.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    nodes = list(Node.parse(text)["nodes"].elements())
+    hosts = {
+        child.integer(): node["name"].text()
+        for node in nodes
+        if node["type"].text() == "host"
+        for child in node["children"].elements()
+    }
+    osds = [_of_tree(node, hosts) for node in nodes if node["type"].text() == "osd"]
+    return {osd.number: osd for osd in osds}
+
+
+def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
+    """Add what several commands say of the same OSDs; where two say something, the first does."""
+    merged: dict[int, Osd] = {}
+    for source in sources:
+        for number, osd in source.items():
+            merged[number] = _merged(merged[number], osd) if number in merged else osd
+    return dict(sorted(merged.items()))
+
+
+def parse_config_show(text: str) -> dict[str, str]:
+    """Read what a running daemon is set to, from `ceph config show` or `show-with-defaults`: name -> value.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    return {entry["name"].text(): entry["value"].text() for entry in Node.parse(text).elements()}
+
+
+def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
+    """Read what the monitors keep, from `ceph config dump`: section -> name -> value.
+
+    What is set for a part of a section only, such as a device class, is left out: whom it concerns is not evaluated.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    sections: dict[str, dict[str, str]] = {}
+    for entry in Node.parse(text).elements():
+        mask = entry.get("mask")
+        if mask is None or not mask.text():
+            sections.setdefault(entry["section"].text(), {})[entry["name"].text()] = entry["value"].text()
+    return sections
+
+
+def settings_of(osd: Osd, shown: Mapping[str, str], kept: Mapping[str, Mapping[str, str]]) -> OsdSettings:
+    """Return how an OSD is set: as it shows itself, else as the monitors keep it; what neither tells is unknown."""
+    known: dict[str, str] = {}
+    for section in ("global", "osd", f"osd.{osd.number}"):
+        known |= kept.get(section, {})
+    known |= shown
+    capacity = known.get(f"{_CAPACITY}{'hdd' if osd.rotational else 'ssd'}") if osd.rotational is not None else None
+    return OsdSettings(
+        profile=known.get("osd_mclock_profile"),
+        queue=known.get("osd_op_queue"),
+        capacity_iops=_number(capacity),
+        memory_target_bytes=_number(known.get("osd_memory_target")),
+        cluster_mode=known.get("ms_cluster_mode"),
+        service_mode=known.get("ms_service_mode"),
+    )
+
+
+def _of_df(node: Node) -> Osd:
+    return Osd(
+        number=node["id"].count(),
+        device_class=_word(node, "device_class"),
+        size_bytes=node["kb"].count() * 1024,
+        utilisation=node["utilization"].number() / 100,
+        placement_groups=node["pgs"].count(),
+        is_up=node["status"].text() == "up",
+        is_in=node["reweight"].number() > 0,
+    )
+
+
+def _of_metadata(node: Node) -> Osd:
+    rotational, size = node.get("rotational"), node.get("bluestore_bdev_size")
+    return Osd(
+        number=node["id"].count(),
+        host=_word(node, "hostname"),
+        device=_word(node, "device_ids") or _word(node, "devices"),
+        rotational=None if rotational is None else rotational.text() == "1",
+        object_store=_word(node, "osd_objectstore"),
+        version=_word(node, "ceph_version_short"),
+        kernel=_word(node, "kernel_version"),
+        processor=_word(node, "cpu"),
+        size_bytes=None if size is None else size.count(),
+    )
+
+
+def _of_tree(node: Node, hosts: Mapping[int, str]) -> Osd:
+    number = node["id"].count()
+    return Osd(
+        number=number,
+        bucket=hosts.get(number, ""),
+        device_class=_word(node, "device_class"),
+        is_up=node["status"].text() == "up",
+        is_in=node["reweight"].number() > 0,
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else Node(text).number()
+    except ValueError:
+        return None
+
+
+def _word(node: Node, key: str) -> str:
+    found = node.get(key)
+    return found.text() if found else ""
+
+
+def _merged(first: Osd, second: Osd) -> Osd:
+    return replace(first, **dict(_lacking(first, second)))
+
+
+def _lacking(first: Osd, second: Osd) -> Iterator[tuple[str, Any]]:
+    for field in fields(Osd):
+        if getattr(first, field.name) in ("", None):
+            yield field.name, getattr(second, field.name)

@@ -1,0 +1,171 @@
+"""What Ceph's commands say of pools: how they are laid out, and what was done to them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plimsoll.ceph.document import Node
+from plimsoll.ceph.watch import PoolCounters
+
+_TYPES = {1: "replicated", 3: "erasure"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolDetail:
+    """A pool as `ceph osd pool ls detail` tells it.
+
+    Attributes:
+        number: Ceph's own, never used again for another pool.
+        type: `replicated` or `erasure`.
+        size: replicas; of an erasure-coded pool all chunks.
+        pg_num_target: what `pg_num` is on its way to; likewise `pgp_num_target`.
+        autoscale_mode: `on`, `off` or `warn`.
+        flags: `noscrub`, `ec_overwrites`, `creating`, `bulk`, ...
+        options: what was set for this pool only: `compression_mode`, `pg_num_max`, ...; values as words.
+        crush_rule: its number.
+        erasure_code_profile: its name; empty for a replicated pool.
+
+    """
+
+    number: int
+    name: str
+    type: str
+    size: int
+    min_size: int
+    pg_num: int
+    pg_num_target: int
+    pgp_num: int
+    pgp_num_target: int
+    autoscale_mode: str
+    flags: frozenset[str]
+    options: Mapping[str, str]
+    crush_rule: int
+    applications: tuple[str, ...]
+    erasure_code_profile: str
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no placement group is about to be split or merged."""
+        return self.pg_num == self.pg_num_target == self.pgp_num == self.pgp_num_target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureCodeProfile:
+    """`ceph osd erasure-code-profile get`. Empty words are Ceph's own defaults."""
+
+    data_chunks: int
+    coding_chunks: int
+    plugin: str
+    technique: str
+    failure_domain: str
+    device_class: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrushRule:
+    """A rule of `ceph osd crush rule dump`: what its replicas or chunks are spread over.
+
+    Attributes:
+        failure_domain: type of the buckets, `host`; empty if the rule chooses in more than one step.
+        device_class: empty for all.
+
+    """
+
+    number: int
+    name: str
+    failure_domain: str
+    device_class: str
+
+
+def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
+    """Read the counters of all pools from `ceph df detail --format json`, by the pool's name.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    pools = Node.parse(df_detail_text)["pools"]
+    return {pool["name"].text(): _counters(pool["stats"]) for pool in pools.elements()}
+
+
+def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
+    """Read `ceph osd pool ls detail --format json`, by the pool's name.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    pools = [_detail(pool) for pool in Node.parse(osd_pool_ls_detail_text).elements()]
+    return {pool.name: pool for pool in pools}
+
+
+def parse_profile(text: str) -> ErasureCodeProfile:
+    """Read `ceph osd erasure-code-profile get NAME --format json`.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    document = Node.parse(text)
+    words = {key: value.text() for key, value in document.items()}
+    return ErasureCodeProfile(
+        data_chunks=document["k"].count(),
+        coding_chunks=document["m"].count(),
+        plugin=words.get("plugin", ""),
+        technique=words.get("technique", ""),
+        failure_domain=words.get("crush-failure-domain", ""),
+        device_class=words.get("crush-device-class", ""),
+    )
+
+
+def parse_crush_rules(text: str) -> dict[int, CrushRule]:
+    """Read `ceph osd crush rule dump --format json`, by the rule's number.
+
+    Raises:
+        ValueError: it is not that document; the message names the field.
+
+    """
+    rules = [_rule(rule) for rule in Node.parse(text).elements()]
+    return {rule.number: rule for rule in rules}
+
+
+def _counters(stats: Node) -> PoolCounters:
+    return PoolCounters(
+        reads=stats["rd"].count(),
+        writes=stats["wr"].count(),
+        read_bytes=stats["rd_bytes"].count(),
+        written_bytes=stats["wr_bytes"].count(),
+    )
+
+
+def _detail(pool: Node) -> PoolDetail:
+    kind = pool["type"].count()
+    return PoolDetail(
+        number=pool["pool_id"].count(),
+        name=pool["pool_name"].text(),
+        type=_TYPES.get(kind, str(kind)),
+        size=pool["size"].count(),
+        min_size=pool["min_size"].count(),
+        pg_num=pool["pg_num"].count(),
+        pg_num_target=pool["pg_num_target"].count(),
+        pgp_num=pool["pg_placement_num"].count(),
+        pgp_num_target=pool["pg_placement_num_target"].count(),
+        autoscale_mode=pool["pg_autoscale_mode"].text(),
+        flags=frozenset(filter(None, pool["flags_names"].text().split(","))),
+        options={name: str(option.value) for name, option in pool["options"].items()},
+        crush_rule=pool["crush_rule"].count(),
+        applications=tuple(sorted(name for name, _ in pool["application_metadata"].items())),
+        erasure_code_profile=pool["erasure_code_profile"].text(),
+    )
+
+
+def _rule(rule: Node) -> CrushRule:
+    steps = list(rule["steps"].elements())
+    taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
+    chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
+    return CrushRule(
+        number=rule["rule_id"].count(),
+        name=rule["rule_name"].text(),
+        failure_domain=chosen[0] if len(chosen) == 1 else "",
+        # CRUSH keeps a shadow tree `default~ssd` for each device class.
+        device_class=taken[0].partition("~")[2] if len(taken) == 1 else "",
+    )

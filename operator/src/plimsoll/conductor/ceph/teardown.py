@@ -1,0 +1,115 @@
+"""Removing what a run made in a cluster, and nothing else. Needs no plan, and no conductor that ended well."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+
+from plimsoll.ceph.document import Node
+from plimsoll.ceph.pools import PoolDetail, parse_pools
+from plimsoll.conductor.ceph.cli import CommandError, Commands, RefusedError
+from plimsoll.conductor.ceph.flags import restore_scrubs
+from plimsoll.plan.ceph import flags_object, image_prefix, rados_namespace
+
+_LIMIT_SECONDS = 600.0
+_REMOVAL_SECONDS = 600.0
+"""An image has many objects, and one whose client died is free only when its watch has expired."""
+
+_PAUSE_SECONDS = 5.0
+_OBJECTS_AT_ONCE = 200
+_AT_ONCE = 4
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """What a run may have left: `pool` is where its images' names and its objects are."""
+
+    uid: str
+    clients: int
+    pool: str
+    data_pool: str | None = None
+
+
+async def tear_down(
+    commands: Commands, left: Leftovers, *, limit_seconds: float = _LIMIT_SECONDS, pause_seconds: float = _PAUSE_SECONDS
+) -> tuple[str, ...]:
+    """Clean up, trying again until the limit; return what could not be done, in words, empty if all is clean.
+
+    A pool that is gone is clean. What is refused for lack of rights is not tried again.
+    """
+    deadline = time.monotonic() + limit_seconds
+    while True:
+        problems = await _Pass(commands, left).run()
+        if not problems or time.monotonic() > deadline or any(isinstance(one, RefusedError) for one in problems):
+            return tuple(dict.fromkeys(map(str, problems)))
+        for problem in problems:
+            _log.warning("%s; it is tried again", problem)
+        await asyncio.sleep(pause_seconds)
+
+
+class _Pass:
+    """One attempt at everything: what fails does not keep it from the rest."""
+
+    def __init__(self, commands: Commands, left: Leftovers) -> None:
+        self._commands = commands
+        self._left = left
+        self._problems: list[Exception] = []
+
+    async def run(self) -> Sequence[Exception]:
+        try:
+            pools = await self._pools()
+        except (CommandError, ValueError) as error:
+            return [error]
+        if not pools or pools[0].name != self._left.pool:
+            _log.info("there is no pool %s any more", self._left.pool)
+            return []
+        # Scrubs first: that is what others may suffer from.
+        await self._try(restore_scrubs(self._commands, note=flags_object(self._left.uid), pools=pools))
+        await self._try(self._remove_images())
+        await self._try(self._empty_trash())
+        namespaces = [rados_namespace(self._left.uid, client) for client in range(self._left.clients)]
+        turn = asyncio.Semaphore(_AT_ONCE)
+        await asyncio.gather(
+            *(self._try(self._remove_objects(pool.name, name, turn)) for pool in pools for name in namespaces)
+        )
+        return self._problems
+
+    async def _pools(self) -> list[PoolDetail]:
+        found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
+        return [found[name] for name in (self._left.pool, self._left.data_pool) if name in found]
+
+    async def _remove_images(self) -> None:
+        document = Node.parse(await self._commands.rbd("ls", "--pool", self._left.pool, "--format", "json"))
+        for image in document.elements():
+            if image.text().startswith(image_prefix(self._left.uid)):
+                await self._try(self._remove("rm", f"{self._left.pool}/{image.text()}"))
+
+    async def _empty_trash(self) -> None:
+        listed = await self._commands.rbd("trash", "ls", "--all", "--pool", self._left.pool, "--format", "json")
+        for image in Node.parse(listed).elements():
+            if image["name"].text().startswith(image_prefix(self._left.uid)):
+                await self._try(self._remove("trash", "rm", f"{self._left.pool}/{image['id'].text()}"))
+
+    async def _remove(self, *arguments: str) -> None:
+        await self._commands.rbd(*arguments, "--no-progress", limit_seconds=_REMOVAL_SECONDS)
+        _log.info("removed image %s", arguments[-1])
+
+    async def _remove_objects(self, pool: str, namespace: str, turn: asyncio.Semaphore) -> None:
+        place = ("--pool", pool, "--namespace", namespace)
+        async with turn:
+            listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
+            names = [entry["name"].text() for entry in listed.elements()]
+            for first in range(0, len(names), _OBJECTS_AT_ONCE):
+                await self._commands.rados(*place, "rm", *names[first : first + _OBJECTS_AT_ONCE])
+        if names:
+            _log.info("removed %d objects from namespace %s of pool %s", len(names), namespace, pool)
+
+    async def _try(self, step: Coroutine[object, object, None]) -> None:
+        try:
+            await step
+        except (CommandError, ValueError) as error:
+            # Also what somebody else removed first: the next pass does not find it any more.
+            self._problems.append(error)

@@ -1,0 +1,162 @@
+"""Taking away what a run has outside its namespace, in order, each step seen done before the next is begun.
+
+Before its claims: what it left in Ceph, by the teardown Job. After them: PersistentVolumes, the StorageClass, CephX
+users, pools, and what the Job needed. Nothing is ever forced: what does not go is waited for, and told.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from plimsoll.ceph.conf import monitors_of
+from plimsoll.lifecycle.actions import Action, Create, Delete
+from plimsoll.lifecycle.children import Child, JobFact
+from plimsoll.lifecycle.decision import Fact, Teardown
+from plimsoll.lifecycle.elsewhere import Elsewhere
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.render import teardown as render
+from plimsoll.lifecycle.rook.facts import RookFact, removal_fact
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.plan.ceph import ceph_target
+from plimsoll.plan.document import RunIdentity
+
+_NAMED = 3
+_MAX_WORDS = 500
+
+
+def before_claims(run: Run, seen: Observed, settings: Settings) -> Teardown | None:
+    """Return how far the removal of what is in Ceph is; None if nothing is left of it.
+
+    Before there was a copy of the key, nobody of the run could reach Ceph.
+    """
+    there = seen.elsewhere
+    if there is None or there.is_empty:
+        return None
+    if there.kinds_problem:
+        message = f"Rook's objects of this run cannot be looked at: {there.kinds_problem}; install Rook's CRDs again"
+        return _waiting(Fact(holds=False, reason="RookNotFound", message=message))
+    if there.keyring is None:
+        return None
+    if there.record is None or there.recorded is None:
+        return _record_anew(run, seen, there, settings)
+    return _in_ceph(run, there, there.recorded, settings)
+
+
+def after_claims(seen: Observed) -> Teardown | None:
+    """Return how far the removal of everything else is; None if nothing is left of it."""
+    there = seen.elsewhere
+    if there is None or there.is_empty:
+        return None
+    if there.volumes:
+        names = ", ".join(there.volumes[:_NAMED])
+        message = f"{len(there.volumes)} PersistentVolumes are being removed by their provisioner: {names}"
+        return _waiting(Fact(holds=False, reason="InProgress", message=message))
+    if there.storage_class is not None:
+        return _waiting(
+            Fact(holds=False, reason="InProgress", message="the StorageClass is being removed"),
+            *_deletions([there.storage_class]),
+        )
+    for facts in (there.users, _first(there.pools)):
+        if told := removal_fact(facts):
+            return Teardown(actions=_deletions(fact.child for fact in facts), fact=told)
+    jobs = tuple(_delete(job.child, foreground=True) for job in there.jobs if not job.child.deleting)
+    rest = [child for child in (there.keyring, there.record) if child is not None]
+    return _waiting(
+        Fact(holds=False, reason="InProgress", message="the teardown record is being removed"), *jobs, *_deletions(rest)
+    )
+
+
+def _record_anew(run: Run, seen: Observed, there: Elsewhere, settings: Settings) -> Teardown:
+    """Return the making of a record that somebody deleted, or that cannot be read."""
+    if there.record is not None:
+        message = (
+            f"the teardown record {_where(there.record)} cannot be read; use the version of the operator that wrote it"
+        )
+        return _waiting(
+            Fact(holds=False, reason="TeardownFailing", message=message),
+            *_deletions([] if seen.plan is None else [there.record]),
+        )
+    record = _record(run, seen, settings)
+    if record is None:
+        message = "the teardown record was deleted, and the specification cannot be read; use a later operator"
+        return _waiting(Fact(holds=False, reason="TeardownFailing", message=message))
+    monitors = record.ceph.monitors or monitors_of(there.monitors)
+    made = Create(obj=render.record_config_map(run, record, monitors, settings))
+    return _waiting(
+        Fact(holds=False, reason="InProgress", message="the teardown record was deleted and is made anew"), made
+    )
+
+
+def _record(run: Run, seen: Observed, settings: Settings) -> render.TeardownRecord | None:
+    if seen.plan is not None:
+        return render.record_of(seen.plan)
+    if run.document is None:
+        return None
+    document = run.document
+    target = ceph_target(
+        document.model_copy(update={"metadata": document.metadata.model_copy(update={"uid": run.uid})})
+    )
+    if target is None:
+        return None
+    identity = RunIdentity(name=run.name, namespace=run.namespace, uid=run.uid)
+    return render.TeardownRecord(
+        run=identity, runner_image=settings.runner_image, clients=document.spec.clients.count, ceph=target
+    )
+
+
+def _in_ceph(run: Run, there: Elsewhere, record: render.TeardownRecord, settings: Settings) -> Teardown | None:
+    """Return how far the teardown Job is, begun anew when it has given up; None if it is done."""
+    job = there.jobs[0] if there.jobs else None
+    if job is None:
+        made = Create(obj=render.job(run, record, settings))
+        return _waiting(
+            Fact(holds=False, reason="InProgress", message="what the run left in Ceph is about to be removed"), made
+        )
+    if job.complete and not job.child.deleting:
+        return None
+    again = (_delete(job.child, foreground=True),) if job.failure and not job.child.deleting else ()
+    return replace(_under_way(job, there, settings), actions=again)
+
+
+def _under_way(job: JobFact, there: Elsewhere, settings: Settings) -> Teardown:
+    """Return what the teardown Job does, and its last words if it does not succeed."""
+    words = [pod.problem or pod.last_words for pod in sorted(there.pods, key=lambda pod: pod.created)]
+    trouble = next((text for text in reversed(words) if text), "") or job.failure or there.warnings.get(job.child.uid)
+    if not trouble:
+        return _waiting(
+            Fact(holds=False, reason="InProgress", message=f"Job {_where(job.child)} removes what the run left in Ceph")
+        )
+    message = (
+        f"Job {_where(job.child)} could not yet remove what the run left in Ceph, and tries again: "
+        f"{trouble[:_MAX_WORDS]}; if that Ceph cluster is gone for good, delete Secret "
+        f"{settings.namespace}/{job.child.name}"
+    )
+    return _waiting(Fact(holds=False, reason="TeardownFailing", message=message))
+
+
+def _first(pools: tuple[RookFact, ...]) -> tuple[RookFact, ...]:
+    """Return the pool that is to go first: the one with the images' headers, before `<its name>-data`."""
+    return tuple(sorted(pools, key=lambda fact: fact.child.name)[:1])
+
+
+def _waiting(fact: Fact, *actions: Action) -> Teardown:
+    return Teardown(actions=actions, fact=fact)
+
+
+def _deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
+    return tuple(_delete(child) for child in children if not child.deleting)
+
+
+def _delete(child: Child, *, foreground: bool = False) -> Delete:
+    return Delete(
+        api_version=child.api_version,
+        kind=child.kind,
+        namespace=child.namespace,
+        name=child.name,
+        uid=child.uid,
+        foreground=foreground,
+    )
+
+
+def _where(child: Child) -> str:
+    return f"{child.namespace}/{child.name}"

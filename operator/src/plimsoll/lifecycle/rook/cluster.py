@@ -1,0 +1,79 @@
+"""What a CephCluster says of itself: whether it can be measured now.
+
+It is up to a minute old. What counts during a run is what the conductor asks Ceph itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plimsoll.api.run import Gates
+from plimsoll.lifecycle.children import Object
+
+_OK = "HEALTH_OK"
+_WARN = "HEALTH_WARN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFact:
+    """A CephCluster.
+
+    Attributes:
+        ready: it was made once; Rook's later work on it does not take that back.
+        health: as Ceph says it; empty before Rook has asked.
+        checks: health check -> what it says, of those that are not well.
+        versions: of Ceph, of all daemons; more than one during an upgrade.
+        version: of Ceph, in short; empty if it is not known.
+        message: what Rook says that it is doing.
+
+    """
+
+    namespace: str
+    name: str
+    ready: bool
+    health: str
+    checks: Mapping[str, str]
+    versions: tuple[str, ...]
+    version: str
+    message: str
+
+
+def cluster_fact(obj: Object) -> ClusterFact:
+    """Read a CephCluster."""
+    status = obj.get("status") or {}
+    ceph = status.get("ceph") or {}
+    details = ceph.get("details") or {}
+    conditions = status.get("conditions") or ()
+    return ClusterFact(
+        namespace=obj["metadata"]["namespace"],
+        name=obj["metadata"]["name"],
+        ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
+        health=str(ceph.get("health", "")),
+        checks={name: str(check.get("message", "")) for name, check in details.items() if check.get("severity") != _OK},
+        versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
+        version=str((status.get("version") or {}).get("version", "")),
+        message=str(status.get("message", "")),
+    )
+
+
+def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
+    """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
+    what = f"CephCluster {cluster.namespace}/{cluster.name}"
+    if not cluster.ready:
+        return f"{what} is not ready: {cluster.message or 'Rook has not said anything of it yet'}"
+    if len(cluster.versions) > 1:
+        versions = "; ".join(cluster.versions)
+        return f"{what} runs different versions of Ceph ({versions}); wait until its upgrade is over"
+    # Rook makes neither pools nor users for a cluster in such a state, so no gate is asked.
+    if cluster.health not in {_OK, _WARN}:
+        return f"{what} is in {cluster.health or 'a state that Rook does not know yet'}{_because(cluster.checks)}"
+    left = {name: text for name, text in cluster.checks.items() if name not in gates.accepted_health_checks}
+    if cluster.health == _WARN and gates.ceph_health == "Required" and (left or not cluster.checks):
+        return (
+            f"{what} is in {cluster.health}{_because(left)}; repair it, name what may stand in "
+            "gates.acceptedHealthChecks, or set gates.cephHealth to Ignored"
+        )
+    return ""
+
+
+def _because(checks: Mapping[str, str]) -> str:
+    return f" ({'; '.join(f'{name}: {text}' for name, text in sorted(checks.items()))})" if checks else ""

@@ -1,0 +1,162 @@
+"""One workload taken apart: what is fixed, what is swept over, and the typed parameters of every combination."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from pydantic import JsonValue, ValidationError
+
+from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
+from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
+from plimsoll.api.wording import shown
+from plimsoll.tools.base import Roles, Tool, ToolParameters
+from plimsoll.tools.registry import TOOLS
+
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """One workload, taken apart. `place` is where its tool's parameters stand in the document."""
+
+    workload: Workload
+    tool: Tool
+    place: Path
+    clients: tuple[int, ...]
+    fixed: Mapping[str, JsonValue]
+    axes: Mapping[str, Sequence[JsonValue]]
+
+    @property
+    def points(self) -> int:
+        """Return how many there will be."""
+        return len(self.clients) * prod(map(len, self.axes.values()))
+
+
+def take_apart(workload: Workload, index: int, spec: RunSpec) -> Sweep:
+    """Return the sweep of the workload with that index.
+
+    Raises:
+        SpecError: with every problem of the workload's own fields.
+
+    """
+    place: Path = ("spec", "workloads", index, workload.tool)
+    tool = _tool_of(workload, place)
+    parameters = workload.parameters
+    axes = _axes(tool, parameters, place)
+    sweep = Sweep(
+        workload=workload,
+        tool=tool,
+        place=place,
+        clients=_clients_axis(tool, workload, spec, place),
+        fixed={name: value for name, value in parameters.items() if name not in axes},
+        axes=axes,
+    )
+    _check_values(sweep)
+    return sweep
+
+
+def combinations(sweep: Sweep) -> list[ToolParameters]:
+    """Return the typed parameters of every combination of axis values.
+
+    Raises:
+        SpecError: if values that are possible on their own are not together.
+
+    """
+    return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
+
+
+def _tool_of(workload: Workload, place: Path) -> Tool:
+    tool = TOOLS.get(workload.tool)
+    if tool is None:
+        remedy = f"is not a known field or tool; the tools are {', '.join(sorted(TOOLS))}"
+        raise SpecError([Problem(field=field_path(place), remedy=remedy)])
+    return tool
+
+
+def _clients_axis(tool: Tool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
+    """Return how many clients take part in the points of a workload."""
+    if tool.roles is not Roles.ACTOR:
+        return workload.clients or (spec.clients.count,)
+    if workload.clients not in {None, (1,)}:
+        remedy = f"has no meaning for {tool.key}, which one client runs for all; leave it out"
+        raise SpecError([Problem(field=field_path((*place[:-1], "clients")), remedy=remedy)])
+    return (1,)
+
+
+def _axes(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
+    """Return the axes in the order of the tool's fields: an API server does not keep that of the document."""
+    axes: dict[str, Sequence[JsonValue]] = {}
+    problems: list[Problem] = []
+    fields = [str(field.alias) for field in tool.parameters.model_fields.values()]
+    for name in (field for field in fields if field in tool.parameters.axes and field in parameters):
+        try:
+            axes[name] = _axis(name, parameters[name], place)
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+    return axes
+
+
+def _check_values(sweep: Sweep) -> None:
+    """Try every value of every axis on its own, so that a bad one is reported once and at its own place.
+
+    Raises:
+        SpecError: with every problem of the workload's parameters.
+
+    """
+    problems: list[Problem] = []
+    for name in sweep.axes or ("",):
+        problems += _axis_problems(sweep, name)
+    if problems:
+        # A fixed parameter is as wrong with every value of an axis.
+        raise SpecError(list(dict.fromkeys(problems)))
+
+
+def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
+    """Try the values of one axis with the first value of every other. Of equal values all but one are problems."""
+    first = {**sweep.fixed, **{name: values[0] for name, values in sweep.axes.items()}}
+    seen: dict[ToolParameters, int] = {}
+    for number, value in enumerate(sweep.axes.get(axis, [None])):
+        parameters = {**first, axis: value} if axis else first
+        try:
+            typed = _validated(sweep, parameters)
+        except ValidationError as error:
+            numbers = dict.fromkeys(sweep.axes, 0) | {axis: number}
+            found = problems_of(error, prefix=sweep.place)
+            yield from (_at_its_number(problem, numbers, sweep.place) for problem in found)
+            continue
+        if seen.setdefault(typed, number) != number:
+            remedy = f"is the same as {axis}[{seen[typed]}]; every value must occur once"
+            yield Problem(field=field_path((*sweep.place, axis, number)), value=shown(value), remedy=remedy)
+
+
+def _axis(name: str, value: JsonValue, place: Path) -> Sequence[JsonValue]:
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_AXIS_VALUES:
+        example = f", such as [{value}]" if isinstance(value, str | int | float) else ""
+        remedy = f"must be a list of 1 to {MAX_AXIS_VALUES} values{example}"
+        raise SpecError([Problem(field=field_path((*place, name)), value=shown(value), remedy=remedy)])
+    return value
+
+
+def _at_its_number(problem: Problem, numbers: Mapping[str, int], place: Path) -> Problem:
+    """Point at `blockSize[1]` where the validation of one combination knows only `blockSize`."""
+    for name, number in numbers.items():
+        if problem.field == field_path((*place, name)):
+            return replace(problem, field=f"{problem.field}[{number}]")
+    return problem
+
+
+def _decode(sweep: Sweep, values: Mapping[str, JsonValue]) -> ToolParameters:
+    try:
+        return _validated(sweep, {**sweep.fixed, **values})
+    except ValidationError as error:
+        numbers = {name: sweep.axes[name].index(value) for name, value in values.items()}
+        found = problems_of(error, prefix=sweep.place)
+        raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in found]) from error
+
+
+def _validated(sweep: Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:
+    # By alias alone: `io_depth` is no name that the API server knows, nor that of an axis.
+    return sweep.tool.parameters.model_validate(parameters, by_alias=True, by_name=False)

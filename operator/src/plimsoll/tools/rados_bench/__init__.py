@@ -1,0 +1,9 @@
+"""`rados bench`: whole objects of a pool, without a block device or a file system between.
+
+`parameters` says what can be asked for, `tool` turns it into commands, `output` reads what is printed.
+"""
+
+from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
+from plimsoll.tools.rados_bench.tool import RADOS_BENCH
+
+__all__ = ["RADOS_BENCH", "RadosBenchParameters"]

@@ -1,0 +1,308 @@
+"""What comes before and after a measurement: a tool's own preparation and clean-up, and what tools work on."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from plimsoll.agent import stall, worker
+from plimsoll.agent.host.readings import Host
+from plimsoll.agent.volume import FileVolume
+from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.api.names import LatencyKind
+from plimsoll.api.state import TrialKey
+from plimsoll.measure.sample import ClientDocument, Clock, Measurement
+from plimsoll.protocol.messages import Arm, Prepare, Stage
+from plimsoll.tools.base import (
+    Command,
+    OsdsTarget,
+    Output,
+    OutputError,
+    PoolTarget,
+    Roles,
+    StepContext,
+    StepKind,
+    TargetKind,
+    ToolParameters,
+)
+
+POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
+OSDS = OsdsTarget(keyring="/keyring")
+TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
+STEPS = (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
+
+
+class Parameters(ToolParameters):
+    """Whether it reads."""
+
+    axes: ClassVar[frozenset[str]] = frozenset()
+    reads: bool = True
+
+    @property
+    def reads_data(self) -> bool:
+        return self.reads
+
+
+class Steps:
+    """A tool whose steps are told to its program."""
+
+    key: ClassVar[str] = "stepping"
+    program: ClassVar[str] = "rados"
+    parameters: ClassVar[type[ToolParameters]] = Parameters
+    target: TargetKind = TargetKind.POOL
+    roles: ClassVar[Roles] = Roles.EACH
+    windowed: ClassVar[bool] = True
+    latency: ClassVar[LatencyKind] = LatencyKind.NONE
+
+    def __init__(self, *, steps: Sequence[StepKind] = STEPS, target: TargetKind = TargetKind.POOL) -> None:
+        self._steps = steps
+        self.target = target
+
+    def steps(self, _: ToolParameters) -> Sequence[StepKind]:
+        return self._steps
+
+    def command(self, _: ToolParameters, context: StepContext) -> Command:
+        if context.seed == 0:
+            raise ValueError("it does not fit")
+        return Command(argv=(self.program, context.step, context.target.name), environment={"STEP": context.step})
+
+    def parse(self, _: ToolParameters, context: StepContext, output: Output) -> Measurement:
+        assert context.step is StepKind.MEASURE
+        assert 0 < output.launched_at <= output.finished_at
+        if output.exit_code:
+            raise OutputError("there is nothing to read")
+        return Measurement(tool="stepping", tool_version="1", started_at=1, runtime=1, operations=(), warnings=("own",))
+
+
+class Told:
+    """Everything that was told of progress."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.first = asyncio.Event()
+
+    def __call__(self, done: int, total: int, message: str = "") -> None:
+        assert (done, total) == (0, 0)
+        self.words.append(message)
+        self.first.set()
+
+
+def make(
+    monkeypatch: pytest.MonkeyPatch,
+    directory: Path,
+    program: str = "exit 0",
+    *,
+    tool: Steps | None = None,
+    targets: Sequence[PoolTarget | OsdsTarget] = (POOL,),
+) -> Worker:
+    monkeypatch.setattr(worker, "TOOLS", {"stepping": tool or Steps()})
+    path = directory / "rados"
+    path.write_text(f'#!/bin/sh\necho "$*" >> {directory}/asked\n{program}\n')
+    path.chmod(0o755)
+    return Worker(
+        client=0,
+        node="here",
+        volume=FileVolume(path=directory / "plimsoll.data", capacity=2**20),
+        directory=directory / "work",
+        binaries={"rados": str(path)},
+        host=Host(),
+        tools=("stepping",),
+        targets=targets,
+    )
+
+
+def stage(seed: int = 1) -> Stage:
+    return Stage(trial=TRIAL, tool="stepping", parameters={}, ramp_seconds=0, runtime_seconds=1, seed=seed)
+
+
+def arm(*, reads: bool = True, attempt: int = 0) -> Arm:
+    return Arm(
+        trial=TRIAL.model_copy(update={"attempt": attempt}),
+        tool="stepping",
+        parameters={"reads": reads},
+        ramp_seconds=0,
+        runtime_seconds=1,
+        seed=1,
+        t0_nanoseconds=0,
+    )
+
+
+async def measured(worker: Worker, order: Arm) -> ClientDocument:
+    return await worker.measure(worker.arm(order), Clock(offset=0, error=0))
+
+
+def asked(directory: Path) -> list[str]:
+    return (directory / "asked").read_text().splitlines()
+
+
+async def test_a_trial_is_staged_measured_and_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, told = make(monkeypatch, tmp_path, 'touch output; [ "$STEP" = "$1" ] && [ $(ls | wc -l) = 3 ]'), Told()
+    await worker.stage(stage(), told)
+    document = await measured(worker, arm())
+    assert asked(tmp_path) == ["prepare pool/space", "measure pool/space", "cleanUp pool/space"]
+    assert told.words[0] == "stepping prepares the trial, 0 s"
+    assert document.measurement is not None
+    assert document.measurement.warnings == ("own",)
+    assert document.prefilled
+    assert document.data_set_bytes == 0
+
+
+async def test_a_trial_that_was_not_staged_is_not_armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = make(monkeypatch, tmp_path)
+    with pytest.raises(
+        PreparationError, match="this process has not staged w-000 pass 0 attempt 0, which stepping needs"
+    ):
+        worker.arm(arm())
+    await worker.stage(stage(), Told())
+    with pytest.raises(PreparationError, match="has not staged w-000 pass 0 attempt 1"):
+        worker.arm(arm(attempt=1))
+    await measured(worker, arm())
+    with pytest.raises(PreparationError, match="has not staged"):
+        worker.arm(arm())
+
+
+async def test_a_failed_staging_ends_in_the_tool_s_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = make(monkeypatch, tmp_path, "echo error 1: '(1) Operation not permitted' >&2; exit 1")
+    says = r"stepping's preparation of pool/space ended with exit code 1: error 1: \(1\) Operation not permitted"
+    with pytest.raises(PreparationError, match=says):
+        await worker.stage(stage(), Told())
+    with pytest.raises(PreparationError, match="has not staged"):
+        worker.arm(arm())
+
+
+async def test_a_staging_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PreparationError, match="it does not fit"):
+        await make(monkeypatch, tmp_path).stage(stage(seed=0), Told())
+
+
+async def test_a_staging_that_sends_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stall, "STALL_SECONDS", 0.0)
+    monkeypatch.setattr(stall, "_STALL_BYTES", 2**62)
+    worker = make(monkeypatch, tmp_path, "exec sleep 60")
+    with pytest.raises(PreparationError, match=r"stepping's preparation of pool/space has sent nothing .*ceph status"):
+        await worker.stage(stage(), Told())
+
+
+async def test_a_cancelled_staging_is_gone_and_was_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, told = make(monkeypatch, tmp_path, "exec sleep 60"), Told()
+    staging = asyncio.create_task(worker.stage(stage(), told))
+    async with asyncio.timeout(10):
+        await told.first.wait()
+        staging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await staging
+    with pytest.raises(PreparationError, match="has not staged"):
+        worker.arm(arm())
+
+
+async def test_a_tool_without_such_a_step_is_staged_by_doing_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,)))
+    await worker.stage(stage(), Told())
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_what_nobody_wrote_is_not_prefilled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, reads: bool
+) -> None:
+    worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,)))
+    document = await measured(worker, arm(reads=reads))
+    assert document.prefilled is not reads
+
+
+async def test_a_failed_clean_up_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = '[ "$1" != cleanUp ] || { echo no such pool >&2; exit 2; }'
+    worker = make(monkeypatch, tmp_path, program, tool=Steps(steps=STEPS[1:]))
+    document = await measured(worker, arm())
+    assert document.exit_code == 0
+    assert document.measurement is not None
+    warning = "stepping's clean-up of pool/space ended with exit code 2: no such pool"
+    assert document.measurement.warnings == ("own", warning)
+
+
+async def test_a_clean_up_that_does_not_end_is_killed_and_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "CLEAN_UP_SECONDS", -0.5)
+    program = '[ "$1" != cleanUp ] || exec sleep 60'
+    document = await measured(make(monkeypatch, tmp_path, program, tool=Steps(steps=STEPS[1:])), arm())
+    assert document.measurement is not None
+    assert "stepping's clean-up of pool/space: did not end within 0.5 s" in document.measurement.warnings[1]
+
+
+async def test_a_failed_clean_up_after_a_failed_measurement_stands_beside_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = 'echo "$1 broke" >&2; exit 3'
+    document = await measured(make(monkeypatch, tmp_path, program, tool=Steps(steps=STEPS[1:])), arm())
+    assert (document.measurement, document.parse_error) == (None, "there is nothing to read")
+    said = "measure broke\n\nstepping's clean-up of pool/space ended with exit code 3: cleanUp broke"
+    assert document.stderr_tail == said
+
+
+async def test_what_a_tool_says_on_its_standard_output_counts_as_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Steps(steps=(StepKind.MEASURE,))
+    said = {
+        (await measured(make(monkeypatch, tmp_path, text, tool=tool), arm())).raw_sha256
+        for text in ("echo a", "echo b")
+    }
+    assert len(said) == 2
+
+
+# What a tool works on
+
+
+def test_a_tool_is_given_the_osds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Steps(steps=(StepKind.MEASURE,), target=TargetKind.OSDS)
+    worker = make(monkeypatch, tmp_path, tool=tool, targets=(POOL, OSDS))
+    armed = worker.arm(arm(reads=False))
+    assert armed.context.target == OSDS
+    assert armed.prefilled
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (TargetKind.POOL, "a RADOS pool.*--rados-pool, --rados-namespace and --ceph-user"),
+        (TargetKind.OSDS, "a key for OSDs.*--osd-keyring"),
+        (TargetKind.IMAGE, "the volume is not prepared"),
+    ],
+)
+def test_a_tool_says_what_it_was_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: TargetKind, says: str
+) -> None:
+    worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=target), targets=())
+    with pytest.raises(PreparationError, match=says):
+        worker.arm(arm())
+
+
+async def test_a_file_is_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.IMAGE))
+    await worker.prepare(Prepare(discard=False, prefill=False, fill_percent=100, seed=1), lambda *_: None)
+    with pytest.raises(
+        PreparationError, match=r"needs an RBD image, .* started with .*plimsoll\.data; give it --image"
+    ):
+        worker.arm(arm())
+
+
+# Which programs must be there
+
+
+async def test_only_the_programs_of_tools_that_are_used_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make(monkeypatch, tmp_path, "echo ceph version 18.2.7")
+    facts = await worker.facts()
+    assert facts["tools"] == {"stepping": "ceph version 18.2.7"}
+
+
+async def test_a_program_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = make(monkeypatch, tmp_path, "echo broken >&2; exit 127")
+    with pytest.raises(PreparationError, match=r"rados cannot be run: broken; install rados"):
+        await worker.facts()

@@ -1,0 +1,57 @@
+"""When a command that writes to Ceph is taken for stuck."""
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.stall import STALL_SECONDS, StalledError, StallWatch
+
+HEADER = "Inter-|   Receive                |  Transmit\n face |bytes    packets ...    |bytes    packets ...\n"
+PID = 7
+MEBIBYTE = 2**20
+
+
+class Network:
+    """What the kernel counts, and a clock."""
+
+    def __init__(self, directory: Path) -> None:
+        self.now = 0.0
+        self._path = directory / str(PID) / "net/dev"
+        self._path.parent.mkdir(parents=True)
+        self.watch = StallWatch(directory, clock=lambda: self.now)
+
+    def look(self, at: float, *, lo: int = 0, eth0: int = 0) -> None:
+        self._path.write_text(f"{HEADER}    lo: 9 1 0 0 0 0 0 0 {lo} 1 0\n  eth0: 9 1 0 0 0 0 0 0 {eth0} 1 0\n")
+        self.now = at
+        self.watch.look(PID)
+
+    def remove(self) -> None:
+        self._path.unlink()
+
+
+def test_what_sends_is_not_stuck_however_slow_it_is(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    for number in range(20):
+        network.look(at=number * (STALL_SECONDS - 1), eth0=number * MEBIBYTE)
+
+
+def test_what_sends_to_this_very_host_is_not_stuck(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    network.look(at=0)
+    network.look(at=STALL_SECONDS, lo=MEBIBYTE)
+
+
+def test_signs_of_life_are_no_data(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    network.look(at=1, eth0=5 * MEBIBYTE)
+    network.look(at=STALL_SECONDS, eth0=5 * MEBIBYTE + 10_000)
+    with pytest.raises(StalledError, match="has sent nothing for 300 s, and was killed"):
+        network.look(at=STALL_SECONDS + 1, eth0=5 * MEBIBYTE + 20_000)
+
+
+def test_what_cannot_be_looked_at_is_not_stuck(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    network.look(at=0)
+    network.remove()
+    network.now = 2 * STALL_SECONDS
+    network.watch.look(PID)

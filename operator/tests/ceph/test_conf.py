@@ -1,0 +1,37 @@
+"""What a client of Ceph reads."""
+
+from configparser import ConfigParser
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from plimsoll.ceph.conf import ceph_conf, keyring, monitors_of
+
+MONITORS = st.lists(st.from_regex(r"192\.0\.2\.[0-9]{1,3}:6789", fullmatch=True), min_size=1, unique=True)
+
+
+def test_a_configuration_names_monitors_and_keyring_and_turns_the_cache_off() -> None:
+    parser = ConfigParser()
+    parser.read_string(ceph_conf(["192.0.2.2:6789", "192.0.2.1:6789"]))
+    assert dict(parser["global"]) == {
+        "mon_host": "192.0.2.1:6789,192.0.2.2:6789",
+        "keyring": "/etc/plimsoll/ceph/keyring",
+    }
+    assert dict(parser["client"]) == {"rbd_cache": "false"}
+
+
+@given(MONITORS)
+def test_the_order_in_which_rook_names_monitors_means_nothing(monitors: list[str]) -> None:
+    endpoints = [f"{chr(97 + number % 26)}={monitor}" for number, monitor in enumerate(monitors)]
+    assert monitors_of(",".join(endpoints)) == monitors_of(",".join(reversed(endpoints))) == tuple(sorted(monitors))
+    assert ceph_conf(monitors) == ceph_conf(reversed(monitors))
+
+
+def test_rooks_endpoints_are_read() -> None:
+    found = monitors_of("c=10.240.0.12:6789,a=10.240.0.11:6789,b=10.240.0.13:6789")
+    assert found == ("10.240.0.11:6789", "10.240.0.12:6789", "10.240.0.13:6789")
+    assert monitors_of("") == ()
+
+
+def test_a_keyring_names_the_user_as_ceph_does() -> None:
+    assert keyring("plimsoll-x-agent", "QUFB") == "[client.plimsoll-x-agent]\nkey = QUFB\n"

@@ -1,0 +1,198 @@
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from plimsoll.ceph.environment import Outputs, ceph_environment, clients_on_storage_nodes, osd_classes
+from plimsoll.ceph.osds import Osd
+from support.ceph_goldens import CRUSH_RULES, ceph, rook
+
+OURS = Outputs(
+    versions=ceph("versions"),
+    osd_metadata=ceph("osd-metadata"),
+    osd_tree=ceph("osd-tree"),
+    osd_df=ceph("osd-df"),
+    osd_dump=ceph("osd-dump"),
+    df_detail=ceph("df-detail"),
+    pools=ceph("osd-pool-ls-detail"),
+    crush_rules=CRUSH_RULES,
+    profiles={"golden-data": ceph("erasure-code-profile")},
+    configs={0: ceph("config-show-with-defaults-osd.0")},
+    image=ceph("rbd-info-image-erasure"),
+)
+ROOK = Outputs(
+    osd_metadata=rook("osd-metadata"),
+    osd_tree=rook("osd-tree"),
+    osd_df=rook("osd-df"),
+    pools=rook("osd-pool-ls-detail"),
+    profiles={"bench-ec21_ecprofile": rook("erasure-code-profile")},
+    configs={0: rook("config-show-osd.0")},
+    config_dump=rook("config-dump"),
+)
+
+
+def environment(
+    outputs: Outputs = OURS, pools: tuple[str, ...] = ("golden",), nodes: tuple[str, ...] = ("worker",)
+) -> dict[str, Any]:
+    return ceph_environment(outputs, pools=pools, access="librbd", client_nodes=nodes)
+
+
+def test_cluster_is_described() -> None:
+    found = environment()["ceph"]
+    assert (found["versions"], found["clientPath"], found["usedRatio"]) == ("18.2.7 reef", "librbd", 0.0062)
+    assert (found["osds"]["count"], found["osds"]["up"], found["osds"]["deviceClasses"]) == (3, 3, {"ssd": 3})
+    assert found["osds"]["utilisation"] == {"min": 0.0037, "median": 0.0072, "max": 0.0076}
+    assert found["settings"]["mclockProfiles"] == {"balanced": 1}
+    capacity = {"min": 20000, "median": 20000, "max": 20000, "equal": True, "osds": 1}
+    assert found["settings"]["capacityIops"] == {"ssd": capacity}
+    assert found["image"] == {
+        "objectSize": 4194304,
+        "features": ["layering", "exclusive-lock", "object-map", "fast-diff", "deep-flatten", "data-pool"],
+    }
+    assert "sortbitwise" in found["clusterFlags"]
+    assert "unread" not in found
+
+
+def test_layout_of_a_replicated_pool_has_no_names() -> None:
+    assert environment()["pool"] == {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": 8}
+
+
+def test_layout_of_an_erasure_coded_pool_has_that_of_its_metadata() -> None:
+    assert environment(pools=("golden", "golden-data"))["pool"] == {
+        "type": "erasure",
+        "dataChunks": 2,
+        "codingChunks": 1,
+        "failureDomain": "host",
+        "deviceClass": "ssd",
+        "pgNum": 8,
+        "metadata": {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": 8},
+    }
+
+
+def test_compression_is_layout() -> None:
+    assert environment(ROOK, ("bench-rep3",))["pool"]["compression"] == "aggressive"
+
+
+def test_pools_and_their_flags_are_told_by_name() -> None:
+    (pool,) = environment()["ceph"]["pools"]
+    assert (pool["name"], pool["autoscaleMode"], pool["flags"]) == (
+        "golden",
+        "off",
+        ["hashpspool", "selfmanaged_snaps"],
+    )
+
+
+def test_pool_that_could_not_be_read_leaves_no_layout() -> None:
+    assert "pool" not in environment(pools=("golden", "other"))
+    assert "pool" not in environment(dataclasses.replace(OURS, pools=""))
+
+
+def test_nothing_is_known_of_what_was_not_asked() -> None:
+    assert environment(Outputs()) == {"ceph": {"clientPath": "librbd", "clientsOnStorageNodes": "unknown"}}
+
+
+def test_output_that_cannot_be_read_costs_only_what_it_would_have_told() -> None:
+    found = environment(dataclasses.replace(OURS, versions="Error EACCES", osd_df='{"nodes":[{}]}'))["ceph"]
+    assert "versions" not in found
+    assert found["osds"]["count"] == 3
+    assert len(found["unread"]) == 2
+    assert "nodes[0].id" in found["unread"][0]
+
+
+def test_versions_that_differ_are_all_told() -> None:
+    versions = {
+        "mon": {"ceph version 19.2.1 (0) squid (stable)": 3},
+        "osd": {"ceph version 18.2.7 (0) reef (stable)": 2},
+    }
+    overall = {name: count for found in versions.values() for name, count in found.items()}
+    text = json.dumps({**versions, "overall": overall})
+    found = environment(dataclasses.replace(OURS, versions=text))["ceph"]["versions"]
+    assert found == {"mon": {"19.2.1 squid": 3}, "osd": {"18.2.7 reef": 2}}
+
+
+def many_osds(count: int) -> Outputs:
+    nodes = [
+        {
+            "id": number,
+            "device_class": f"class-{number % 50}",
+            "kb": 2**30 + number,
+            "utilization": number % 100,
+            "pgs": number,
+            "status": "up",
+            "reweight": 1,
+        }
+        for number in range(count)
+    ]
+    metadata = [
+        {
+            "id": number,
+            "hostname": f"h{number}",
+            "rotational": "1",
+            "cpu": "x" * 1000 + str(number),
+            "devices": f"d{number}",
+        }
+        for number in range(count)
+    ]
+    kept = [
+        {"section": f"osd.{number}", "name": "osd_mclock_max_capacity_iops_hdd", "value": str(300 + number)}
+        for number in range(count)
+    ]
+    return dataclasses.replace(
+        OURS,
+        osd_df=json.dumps({"nodes": nodes}),
+        osd_metadata=json.dumps(metadata),
+        osd_tree="",
+        configs={},
+        config_dump=json.dumps(kept),
+    )
+
+
+def test_size_is_bounded_whatever_the_cluster() -> None:
+    found = environment(many_osds(2000))
+    assert found["ceph"]["osds"]["count"] == 2000
+    assert found["ceph"]["osds"]["placementGroups"] == {"min": 0, "median": 999.5, "max": 1999}
+    assert len(found["ceph"]["osds"]["devices"]) <= 9
+    assert len(json.dumps(found)) < 16 * 1024
+
+
+def test_encryption_on_the_wire_is_told() -> None:
+    kept = [
+        {"section": "global", "name": "ms_cluster_mode", "value": "secure"},
+        {"section": "global", "name": "ms_service_mode", "value": "crc secure"},
+    ]
+    found = environment(dataclasses.replace(OURS, config_dump=json.dumps(kept)))["ceph"]["settings"]
+    assert (found["clusterModes"], found["serviceModes"]) == ({"secure": 3}, {"crc secure": 3})
+
+
+def test_unequal_capacities_are_told() -> None:
+    found = environment(many_osds(100))["ceph"]["settings"]["capacityIops"]
+    assert found["class-0"] == {"min": 300, "median": 325, "max": 350, "equal": False, "osds": 2}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "osds", "found"),
+    [
+        (["node1"], [("node1", "node1")], True),
+        (["node1.example.org"], [("Node1", "")], True),
+        (["node1"], [("some-pod", "node1")], True),
+        (["node2"], [("node1", "node1")], False),
+        (["node2"], [("some-pod", "ceph-host-0")], "unknown"),
+        (["node2"], [("node1", "node1"), ("", "node3")], "unknown"),
+        ([], [("node1", "node1")], "unknown"),
+        (["node1"], [], "unknown"),
+    ],
+)
+def test_whether_clients_share_nodes_with_osds(nodes: list[str], osds: list[tuple[str, str]], found: object) -> None:
+    known = [Osd(number=number, host=host, bucket=bucket) for number, (host, bucket) in enumerate(osds)]
+    assert clients_on_storage_nodes(nodes, known) == found
+
+
+def test_device_classes_of_osds() -> None:
+    assert osd_classes(OURS) == {0: "ssd", 1: "ssd", 2: "ssd"}
+    assert osd_classes(Outputs(osd_df="x")) == {}
+
+
+def test_osds_in_pods_do_not_tell_where_they_are() -> None:
+    assert environment()["ceph"]["clientsOnStorageNodes"] == "unknown"
+    assert environment(ROOK, ("bench-rep3",), ("node1",))["ceph"]["clientsOnStorageNodes"] is True

@@ -1,0 +1,97 @@
+"""Every golden document with something changed: what the parsers say is a `ValueError`, or a result."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.ceph.environment import Outputs, ceph_environment
+from plimsoll.ceph.gate import gate_problems
+from plimsoll.ceph.osds import parse_config_dump, parse_config_show, parse_osd_df, parse_osd_metadata, parse_osd_tree
+from plimsoll.ceph.pools import parse_counters, parse_crush_rules, parse_pools, parse_profile
+from plimsoll.ceph.status import parse_status
+from support.ceph_goldens import CRUSH_RULES, ceph, rook
+
+PARSERS: list[tuple[Callable[[str], object], str]] = [
+    (lambda text: gate_problems(parse_status(text), accepted=frozenset()), ceph("status-osd-down")),
+    (parse_counters, ceph("df-detail")),
+    (parse_pools, rook("osd-pool-ls-detail")),
+    (parse_profile, ceph("erasure-code-profile")),
+    (parse_crush_rules, CRUSH_RULES),
+    (parse_osd_df, ceph("osd-df")),
+    (parse_osd_tree, ceph("osd-tree")),
+    (parse_osd_metadata, ceph("osd-metadata")),
+    (parse_config_show, rook("config-show-osd.0")),
+    (parse_config_dump, rook("config-dump")),
+]
+NAMES = [
+    "status",
+    "counters",
+    "pools",
+    "profile",
+    "crush-rules",
+    "osd-df",
+    "osd-tree",
+    "osd-metadata",
+    "config-show",
+    "config-dump",
+]
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just([]), st.just({}), st.just([{}])
+)
+
+
+def places(document: Any) -> Iterator[tuple[Any, Any]]:
+    entries = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in entries:
+        yield document, key
+        if isinstance(value, dict | list):
+            yield from places(value)
+
+
+@pytest.mark.parametrize(("parse", "text"), PARSERS, ids=NAMES)
+@given(data=st.data())
+@settings(max_examples=60)
+def test_changed_document_is_read_or_refused(parse: Callable[[str], object], text: str, data: st.DataObject) -> None:
+    document = copy.deepcopy(json.loads(text))
+    container, key = data.draw(st.sampled_from(list(places(document))))
+    if data.draw(st.booleans()):
+        del container[key]
+    else:
+        container[key] = data.draw(VALUES)
+    try:
+        parse(json.dumps(document))
+    except ValueError as error:
+        assert 0 < len(str(error)) < 1000  # noqa: PT017  # it may also be read
+
+
+@pytest.mark.parametrize(("parse", "text"), PARSERS, ids=NAMES)
+@given(part=st.floats(0, 0.999), noise=st.text(max_size=20))
+@settings(max_examples=30)
+def test_text_that_breaks_off_is_refused(parse: Callable[[str], object], text: str, part: float, noise: str) -> None:
+    whole = text.strip()
+    with pytest.raises(ValueError, match="Ceph's answer"):
+        parse(whole[: round(part * (len(whole) - 1))] + "\x00" + noise)
+
+
+@given(text=st.text(max_size=60) | VALUES.map(json.dumps))
+def test_environment_never_raises(text: str) -> None:
+    outputs = Outputs(
+        versions=text,
+        osd_metadata=text,
+        osd_tree=text,
+        osd_df=text,
+        osd_dump=text,
+        df_detail=text,
+        pools=text,
+        crush_rules=text,
+        profiles={"p": text},
+        configs={0: text},
+        config_dump=text,
+        image=text,
+    )
+    assert "ceph" in ceph_environment(outputs, pools=("a", "b"), access="PVC", client_nodes=[text])

@@ -1,0 +1,72 @@
+from plimsoll.ceph.osds import (
+    Osd,
+    merge_osds,
+    parse_config_dump,
+    parse_config_show,
+    parse_osd_df,
+    parse_osd_metadata,
+    parse_osd_tree,
+    settings_of,
+)
+from support.ceph_goldens import ceph, rook
+
+
+def test_osd_of_three_commands() -> None:
+    osds = merge_osds(
+        parse_osd_metadata(rook("osd-metadata")), parse_osd_df(rook("osd-df")), parse_osd_tree(rook("osd-tree"))
+    )
+    osd = osds[0]
+    assert list(osds) == [0, 1, 2]
+    assert (osd.host, osd.bucket, osd.device_class, osd.device, osd.rotational) == (
+        "node1",
+        "node1",
+        "hdd",
+        "loop0",
+        True,
+    )
+    assert (osd.version, osd.object_store, osd.size_bytes) == ("18.2.7", "bluestore", 2**33)
+    assert (osd.is_up, osd.is_in) == (True, True)
+    assert (osds[1].host, osds[1].bucket) == ("", "node3")
+
+
+def test_what_one_command_says_is_not_overwritten_by_silence() -> None:
+    first, second = {0: Osd(number=0, host="a", is_up=False)}, {0: Osd(number=0, bucket="b", is_up=True)}
+    assert merge_osds(first, second) == {0: Osd(number=0, host="a", bucket="b", is_up=False)}
+
+
+def test_osd_that_is_down() -> None:
+    assert [osd.is_up for osd in parse_osd_tree(ceph("osd-tree-osd-down")).values()].count(False) == 1
+
+
+def test_osd_that_never_started_has_a_number_only() -> None:
+    assert parse_osd_metadata('[{"id":7}]') == {7: Osd(number=7)}
+
+
+def test_settings_shown_by_the_daemon_win() -> None:
+    shown = parse_config_show(rook("config-show-osd.0"))
+    kept = parse_config_dump(rook("config-dump")) | {"osd.0": {"osd_mclock_max_capacity_iops_hdd": "450"}}
+    osd = Osd(number=0, rotational=True)
+    assert settings_of(osd, shown, kept).capacity_iops == 315
+    assert settings_of(osd, {}, kept).capacity_iops == 450
+    assert settings_of(osd, {}, kept).memory_target_bytes == 939524096
+    assert (settings_of(osd, shown, kept).profile, settings_of(osd, {}, {}).profile) == ("balanced", None)
+
+
+def test_capacity_is_that_of_the_kind_of_device() -> None:
+    shown = {"osd_mclock_max_capacity_iops_hdd": "315.0", "osd_mclock_max_capacity_iops_ssd": "21500.0"}
+    found = [settings_of(Osd(number=0, rotational=kind), shown, {}).capacity_iops for kind in (True, False, None)]
+    assert found == [315, 21500, None]
+
+
+def test_narrower_sections_win_and_masked_entries_are_not_evaluated() -> None:
+    text = """[{"section":"osd.3","name":"osd_mclock_profile","value":"custom","mask":""},
+        {"section":"osd","name":"osd_mclock_profile","value":"balanced","mask":""},
+        {"section":"osd","name":"osd_memory_target","value":"1","mask":"class:hdd"}]"""
+    kept = parse_config_dump(text)
+    assert settings_of(Osd(number=3), {}, kept).profile == "custom"
+    assert settings_of(Osd(number=2), {}, kept).profile == "balanced"
+    assert settings_of(Osd(number=2), {}, kept).memory_target_bytes is None
+
+
+def test_setting_that_is_no_number_is_unknown() -> None:
+    assert settings_of(Osd(number=0), {"osd_memory_target": "much"}, {}).memory_target_bytes is None

@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+from plimsoll.ceph.pools import CrushRule, parse_counters, parse_crush_rules, parse_pools, parse_profile
+from plimsoll.ceph.watch import PoolCounters
+from support.ceph_goldens import CRUSH_RULES, ceph, rook
+
+
+def test_counters_of_all_pools() -> None:
+    counters = parse_counters(ceph("df-detail"))
+    assert set(counters) == {".mgr", "golden", "golden-data"}
+    assert counters["golden"] == PoolCounters(reads=15, writes=10, read_bytes=9216, written_bytes=10240)
+
+
+def test_replicated_and_erasure_coded_pools() -> None:
+    pools = parse_pools(ceph("osd-pool-ls-detail"))
+    golden, data = pools["golden"], pools["golden-data"]
+    assert (golden.type, golden.size, golden.min_size, golden.crush_rule) == ("replicated", 3, 2, 0)
+    assert (golden.pg_num, golden.pgp_num, golden.autoscale_mode, golden.is_settled) == (8, 8, "off", True)
+    assert golden.applications == ("rbd",)
+    assert golden.flags == {"hashpspool", "selfmanaged_snaps"}
+    assert (data.type, data.erasure_code_profile, data.number) == ("erasure", "golden-data", 9)
+
+
+def test_flags_that_pause_scrubs_are_seen() -> None:
+    assert {"noscrub", "nodeep-scrub"} <= parse_pools(ceph("osd-pool-ls-detail-noscrub"))["golden"].flags
+
+
+def test_options_are_those_that_were_set() -> None:
+    assert parse_pools(rook("osd-pool-ls-detail"))["bench-rep3"].options == {"compression_mode": "aggressive"}
+
+
+def test_pool_that_was_never_made_is_being_created() -> None:
+    assert "creating" in parse_pools(rook("osd-pool-ls-detail"))["bad-ec42"].flags
+
+
+@pytest.mark.parametrize("field", ["pg_num_target", "pg_placement_num", "pg_placement_num_target"])
+def test_pool_with_a_target_ahead_is_not_settled(field: str) -> None:
+    document = json.loads(ceph("osd-pool-ls-detail"))
+    document[1][field] = 16
+    assert not parse_pools(json.dumps(document))["golden"].is_settled
+
+
+def test_profile() -> None:
+    profile = parse_profile(ceph("erasure-code-profile"))
+    assert (profile.data_chunks, profile.coding_chunks, profile.plugin) == (2, 1, "jerasure")
+    assert (profile.failure_domain, profile.device_class) == ("host", "")
+    assert parse_profile(rook("erasure-code-profile")).data_chunks == 2
+
+
+def test_crush_rules() -> None:
+    rules = parse_crush_rules(CRUSH_RULES)
+    assert rules[0] == CrushRule(number=0, name="replicated_rule", failure_domain="host", device_class="")
+    assert rules[1] == CrushRule(number=1, name="golden-data", failure_domain="host", device_class="ssd")
+    assert rules[2].failure_domain == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [('{"pools":[{"name":"a"}]}', r"pools\[0\]\.stats"), ('{"pools":[{"name":"a","stats":{"rd":"x"}}]}', "rd")],
+)
+def test_counters_name_what_is_wrong(text: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        parse_counters(text)

@@ -1,0 +1,81 @@
+import json
+import re
+
+import pytest
+
+from plimsoll.ceph.status import parse_status
+from support.ceph_goldens import ceph, rook
+
+
+def test_healthy_cluster() -> None:
+    status = parse_status(ceph("status-healthy"))
+    assert (status.health, status.checks, status.pg_states) == ("HEALTH_OK", {}, {"active+clean": 17})
+    assert (status.osds, status.osds_up, status.osds_in, status.remapped_pgs) == (3, 3, 3, 0)
+    assert (status.osds_up_since, status.osds_in_since) == ("1795272195", "1795271075")
+    assert (status.used_bytes, status.total_bytes) == (159133696, 25769803776)
+    assert status.recovering_bytes_per_second == 0
+
+
+def test_cluster_with_an_osd_down() -> None:
+    status = parse_status(ceph("status-osd-down"))
+    assert status.osds_up == 2
+    assert status.checks == dict.fromkeys(("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED"), "HEALTH_WARN")
+    assert status.pg_states == {"active+undersized+degraded": 16, "active+undersized": 1}
+
+
+def test_groups_that_were_never_made() -> None:
+    states = parse_status(rook("status-undersized-incomplete")).pg_states
+    assert (states["unknown"], states["creating+incomplete"]) == (1, 1)
+
+
+def test_recovery_is_read_where_ceph_tells_it() -> None:
+    document = json.loads(ceph("status-healthy"))
+    document["pgmap"]["recovering_bytes_per_sec"] = 12345
+    assert parse_status(json.dumps(document)).recovering_bytes_per_second == 12345
+
+
+def test_muted_check_is_left_out() -> None:
+    document = json.loads(ceph("status-osd-down"))
+    document["health"]["checks"]["OSD_DOWN"]["muted"] = True
+    assert "OSD_DOWN" not in parse_status(json.dumps(document)).checks
+
+
+def test_fields_of_a_later_ceph_do_no_harm() -> None:
+    document = json.loads(ceph("status-healthy"))
+    document |= {"later": {"a": 1}}
+    document["osdmap"]["later"] = None
+    assert parse_status(json.dumps(document)) == parse_status(ceph("status-healthy"))
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("health", "health"),
+        ("health.status", "health.status"),
+        ("osdmap.num_up_osds", "osdmap.num_up_osds"),
+        ("osdmap.osd_up_since", "osdmap.osd_up_since"),
+        ("pgmap.pgs_by_state.0.count", "pgmap.pgs_by_state[0].count"),
+    ],
+)
+def test_missing_field_is_named(path: str, named: str) -> None:
+    document = json.loads(ceph("status-healthy"))
+    *parents, last = path.split(".")
+    place = document
+    for key in parents:
+        place = place[int(key)] if isinstance(place, list) else place[key]
+    del place[last]
+    with pytest.raises(ValueError, match=re.escape(f"has no field {named}")):
+        parse_status(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", ["", "Error EACCES", "[1]", '{"health": 1}', "[" * 100_000, "null"])
+def test_something_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="Ceph's answer"):
+        parse_status(text)
+
+
+@pytest.mark.parametrize("value", ['"3x"', "-1", "1.5", "true", "1e400", "NaN", "null", "{}"])
+def test_number_that_is_none_is_refused(value: str) -> None:
+    text = ceph("status-healthy").replace('"num_in_osds":3', f'"num_in_osds":{value}')
+    with pytest.raises(ValueError, match=r"osdmap\.num_in_osds"):
+        parse_status(text)

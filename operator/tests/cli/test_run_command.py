@@ -1,0 +1,92 @@
+"""`plimsoll run`: what this machine takes the place of, and what it cannot."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.cli.run import _on_this_machine
+from plimsoll.cli.run import command as run_command
+from plimsoll.plan.expand import make_plan
+
+FILE = Path("run.yaml")
+CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
+SOURCES = {
+    "rook": {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 3}}}},
+    "existing": {"rook": {"cluster": CLUSTER, "existingPool": {"name": "p"}}},
+    "ceph": {"ceph": CEPH},
+}
+IMAGE = {"size": "64Mi", "access": "LibRBD", "rbdCache": True}
+OSD_BENCH = {"keyringSecret": {"name": "admin"}}
+
+
+def document(storage: dict[str, Any], **workload: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkRun",
+        "metadata": {"name": "local"},
+        "spec": {"storage": storage, "workloads": [{"name": "w", **(workload or {"fio": {}})}]},
+    }
+
+
+def run_of(storage: dict[str, Any], **workload: Any) -> BenchmarkRun:
+    return decode_run(document(storage, **workload))
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
+@pytest.mark.parametrize("mode", ["Block", "Filesystem"])
+def test_machine_takes_the_place_of_any_storage(source: dict[str, Any], mode: Any) -> None:
+    plan = make_plan(_on_this_machine(FILE, run_of({**source, "volume": IMAGE}), mode), seed=1)
+    assert plan.ceph is None
+    assert plan.volume is not None
+    assert (plan.volume.size, plan.volume.mode) == (64 * 2**20, mode)
+    assert (plan.volume.access, plan.volume.rbd_cache) == ("PVC", False)
+
+
+def test_plan_is_the_same_whatever_the_storage_is_called() -> None:
+    ceph = _on_this_machine(FILE, run_of({"ceph": CEPH, "volume": IMAGE}), "Block")
+    other = run_of({"storageClass": {"name": "fast"}, "volume": {"size": "64Mi"}})
+    assert make_plan(ceph, seed=1) == make_plan(_on_this_machine(FILE, other, "Block"), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters"),
+    [("radosBench", {}), ("rbdBench", {}), ("osdBench", OSD_BENCH)],
+    ids=str,
+)
+def test_tools_of_ceph_are_refused(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(document({"ceph": CEPH, "volume": IMAGE}, **{tool: parameters})))
+    assert refusal(file, tmp_path) == (
+        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which needs a Ceph cluster; leave it "
+        "out, or run it with kubectl apply\n"
+    )
+
+
+def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(json.dumps(document({"ceph": CEPH, "volume": IMAGE}, fio={"engine": "rbd"})))
+    assert "spec.workloads[0].fio" in refusal(file, tmp_path)
+
+
+@pytest.mark.parametrize("storage", [{"ceph": CEPH}, None], ids=["no volume", "no storage"])
+def test_machine_has_no_volume_that_the_run_does_not_name(tmp_path: Path, storage: dict[str, Any] | None) -> None:
+    file = tmp_path / "run.yaml"
+    given = document(storage or {}, fio={})
+    if storage is None:
+        del given["spec"]["storage"]
+    file.write_text(json.dumps(given))
+    assert "is required, because workload w runs fio on a volume; add storage with a volume" in refusal(file, tmp_path)
+
+
+def refusal(file: Path, directory: Path) -> str:
+    arguments = [str(file), "--directory", str(directory), "--output", str(directory / "results")]
+    result = CliRunner().invoke(run_command, arguments)
+    assert result.exit_code == 1, result.output
+    assert not (directory / "results").exists()
+    return result.output

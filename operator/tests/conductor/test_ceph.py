@@ -1,0 +1,343 @@
+"""What a conductor does with a Ceph cluster, by Ceph's own commands."""
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.connection import Connection
+from plimsoll.api.names import RunPhase
+from plimsoll.api.run import Gates, Timeouts
+from plimsoll.api.storage import ErasureCoded, Pool, Replicated, Volume
+from plimsoll.conductor.ceph.cli import CommandError, Commands, RefusedError
+from plimsoll.conductor.ceph.cluster import Cluster
+from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
+from plimsoll.conductor.gating import View
+from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.intake import TrialFacts
+from plimsoll.plan.ceph import flags_object, image_name
+from plimsoll.plan.document import CephTarget, Plan
+from support.ceph_programs import PretendedCeph
+from support.rendezvous import Setting, until_up
+from support.simulation import make_plan
+
+EXIT_CLUSTER_NOT_READY = 13
+SIZE = 2**26
+BOTH = {"noscrub", "nodeep-scrub"}
+TARGET = CephTarget(pool="golden", data_pool="golden-data", conductor_user="conductor", agent_user="agent")
+NOTE = flags_object("u")
+
+
+@pytest.fixture
+def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
+    pretended = PretendedCeph(tmp_path)
+    monkeypatch.setenv("PATH", str(pretended.programs), prepend=":")
+    return pretended
+
+
+def plan_of(
+    target: CephTarget = TARGET, *, gates: Gates | None = None, clients: int = 2, ready_seconds: int = 60
+) -> Plan:
+    return make_plan(points=1, clients=clients, repetitions=1).model_copy(
+        update={
+            "ceph": target,
+            "volume": Volume(size=SIZE, access="LibRBD"),
+            "gates": gates or Gates(),
+            "timeouts": Timeouts(ready_seconds=ready_seconds),
+        }
+    )
+
+
+def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> Cluster:
+    assert plan.ceph is not None
+    commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
+    return Cluster(plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05)
+
+
+async def attend_until(cluster: Cluster, enough: Callable[[View], bool]) -> list[View]:
+    """Attend to a cluster until a look at it is the one that is waited for; return all looks."""
+    seen: list[View] = []
+    found = asyncio.Event()
+
+    def see(view: View) -> None:
+        seen.append(view)
+        if enough(view):
+            found.set()
+
+    task = asyncio.create_task(cluster.attend(see))
+    try:
+        async with asyncio.timeout(60):
+            await found.wait()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    return seen
+
+
+def is_prepared(view: View) -> bool:
+    return view.prepared
+
+
+def says(words: str) -> Callable[[View], bool]:
+    return lambda view: any(words in problem for problem in view.problems)
+
+
+async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_an_image(ceph: PretendedCeph) -> None:
+    seen = await attend_until(cluster_of(plan_of()), is_prepared)
+    assert seen[-1] == View(prepared=True)
+    assert View(prepared=False, problems=("2 of 2 images are made",)) in seen
+    assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
+    assert ceph.state["images"] == {
+        image_name("u", client): {"size": SIZE, "data_pool": "golden-data", "watched": 0, "rbd_cache": "false"}
+        for client in (0, 1)
+    }
+
+
+async def test_images_have_no_features_that_cost_operations(ceph: PretendedCeph) -> None:
+    await attend_until(cluster_of(plan_of(clients=1)), is_prepared)
+    (command,) = ceph.commands("rbd create")
+    assert command == (
+        f"rbd create --size {SIZE}B --image-feature layering,exclusive-lock --data-pool golden-data "
+        f"golden/{image_name('u', 0)}"
+    )
+
+
+async def test_flags_are_noted_before_they_are_set(ceph: PretendedCeph) -> None:
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    said = ceph.state["said"]
+    noted = next(number for number, command in enumerate(said) if f"put {NOTE}" in command)
+    assert noted < min(number for number, command in enumerate(said) if "osd pool set" in command)
+
+
+async def test_only_flags_that_nobody_had_set_are_noted(ceph: PretendedCeph) -> None:
+    await Commands("administrator").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    note = json.loads(ceph.state["objects"]["golden/"][NOTE])
+    assert note == {"golden": ["nodeep-scrub"], "golden-data": ["noscrub", "nodeep-scrub"]}
+
+
+async def test_a_conductor_that_died_after_its_note_loses_and_doubles_nothing(ceph: PretendedCeph) -> None:
+    """Its successor must not take the flags that the run itself has set for somebody else's."""
+    plan = plan_of()
+    await attend_until(cluster_of(plan), is_prepared)
+    before = ceph.state
+    await attend_until(cluster_of(plan), is_prepared)
+    after = ceph.state
+    assert (after["objects"], after["images"]) == (before["objects"], before["images"])
+    assert len([said for said in ceph.commands("rados") if f"put {NOTE}" in said]) == 1
+
+
+async def test_a_conductor_that_died_between_note_and_flags_has_its_successor_set_them(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["objects"]["golden/"] = {NOTE: json.dumps({"golden": ["noscrub"], "golden-data": ["noscrub"]})}
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    assert ceph.flags("golden") == BOTH
+    assert json.loads(ceph.state["objects"]["golden/"][NOTE]) == {"golden": ["noscrub"], "golden-data": ["noscrub"]}
+
+
+async def test_no_flag_is_set_if_scrubs_are_not_to_pause(ceph: PretendedCeph) -> None:
+    await attend_until(cluster_of(plan_of(gates=Gates(pause_scrub=False))), is_prepared)
+    assert not ceph.commands("ceph osd pool set")
+    assert NOTE not in ceph.state["objects"].get("golden/", {})
+
+
+async def test_a_pool_that_is_not_there_is_named(ceph: PretendedCeph) -> None:
+    target = TARGET.model_copy(update={"data_pool": "nowhere"})
+    seen = await attend_until(cluster_of(plan_of(target)), says("no pool"))
+    assert seen[-1].problems == ("there is no pool nowhere",)
+    assert not ceph.commands("rbd")
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (Pool(erasure_coded=ErasureCoded(data_chunks=4, coding_chunks=2)), "not erasure with size 6"),
+        (Pool(replicated=Replicated(size=3)), "is erasure with size 3, not replicated with size 3"),
+        (
+            Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1), placement_groups=64),
+            "has 8 placement groups, not 64",
+        ),
+        (
+            Pool(erasure_coded=ErasureCoded(data_chunks=2, coding_chunks=1), compression_mode="force"),
+            "has compression none, not force",
+        ),
+    ],
+)
+async def test_a_pool_that_is_not_what_was_asked_for_is_told(ceph: PretendedCeph, made: Pool, problem: str) -> None:
+    seen = await attend_until(cluster_of(plan_of(TARGET.model_copy(update={"made": made}))), says("golden-data"))
+    assert problem in seen[-1].problems[0]
+    assert not ceph.commands("rbd")
+
+
+async def test_placement_groups_that_are_about_to_split_are_waited_for(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["pools"][-1]["pg_num_target"] = 32
+    await attend_until(cluster_of(plan_of()), says("from 8 to 32 placement groups"))
+    with ceph.changing() as state:
+        state["pools"][-1]["pg_num_target"] = 8
+    await attend_until(cluster_of(plan_of()), is_prepared)
+
+
+async def test_an_unhealthy_cluster_is_told_and_nothing_is_made_in_it(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["status"] = "status-osd-down"
+    seen = await attend_until(cluster_of(plan_of()), says("OSD"))
+    assert "1 of 3 OSDs are down" in seen[-1].problems[0]
+    assert not ceph.commands("rbd")
+    assert not ceph.commands("ceph osd pool set")
+
+
+async def test_only_the_runs_own_placement_groups_matter_if_health_is_ignored(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["status"], state["groups"] = "status-osd-down", "active+undersized"
+    plan = plan_of(gates=Gates(ceph_health="Ignored"))
+    seen = await attend_until(cluster_of(plan), says("of pool golden "))
+    assert seen[-1].problems[0].startswith("8 placement groups of pool golden are not active+clean")
+    with ceph.changing() as state:
+        state["groups"] = "active+clean+scrubbing"
+    await attend_until(cluster_of(plan), is_prepared)
+
+
+async def test_an_image_of_another_size_is_told(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["images"][image_name("u", 1)] = {"size": 2**20, "data_pool": "golden-data", "watched": 0}
+    seen = await attend_until(cluster_of(plan_of()), says("in place of"))
+    assert seen[-1].problems == (f"image golden/{image_name('u', 1)} is there with 1Mi in place of 64Mi; remove it",)
+
+
+async def test_a_trial_is_watched_from_before_it_begins_until_after_its_end(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of(gates=Gates(accepted_health_checks=("MON_DISK_LOW",))))
+    seen: list[View] = []
+    await attend_until(cluster, is_prepared)
+    cluster.begin()
+    with ceph.changing() as state:
+        state["status"] = "status-osd-down"
+    planned = TrialFacts(clients=(0, 1), runtime_seconds=4, ramp_seconds=1, t0_nanoseconds=0)
+    facts = await cluster.end(planned, seen.append)
+    watch = facts.cluster
+    assert watch is not None
+    assert [sample.status.osds_up for sample in watch.samples if sample.status] == [3, 2]
+    assert watch.samples[0].at < watch.samples[1].at
+    assert watch.pools == ("golden", "golden-data")
+    assert watch.accepted_checks == {"MON_DISK_LOW"}
+    assert watch.samples[-1].pools["golden"].reads == 15
+    assert watch.required
+    assert facts.osd_classes == {0: "ssd", 1: "ssd", 2: "ssd"}
+    assert says("1 of 3 OSDs are down")(seen[-1])
+
+
+async def test_a_command_that_hangs_is_ended_and_named(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["hanging"] = ["ceph osd pool"]
+    seen = await attend_until(cluster_of(plan_of(), limit_seconds=0.3), says("did not answer"))
+    (problem,) = seen[-1].problems
+    assert problem.startswith("`ceph osd pool ls detail --format json` did not answer in 0.3 s; missing capabilities")
+
+
+async def test_what_ceph_says_of_itself_stands_in_the_environment(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of())
+    assert cluster.environment(frozenset({"node-1"})) == {}
+    await attend_until(cluster, is_prepared)
+    environment = cluster.environment(frozenset({"node-1"}))
+    assert set(environment) == {"ceph", "pool"}
+    pool, known = environment["pool"], environment["ceph"]
+    assert isinstance(pool, dict)
+    assert isinstance(known, dict)
+    assert pool["type"] == "erasure"
+    assert known["clientPath"] == "librbd"
+    assert known["versions"] == "18.2.7 reef"
+    assert ceph.commands("ceph config show-with-defaults osd.2")
+
+
+async def test_a_right_that_is_missing_is_told_as_such(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["refused"] = ["ceph osd pool set"]
+    with pytest.raises(RefusedError, match=r"osd pool set golden noscrub 1 .*failed: Error EACCES: access denied; the"):
+        await Commands("u").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+
+
+async def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match=r"`ceph status --format json` cannot be started: .*No such file"):
+        await Commands("u").ceph("status")
+
+
+async def test_what_the_libraries_log_is_not_taken_for_the_commands_words(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["images"]["there"] = {"size": 1, "data_pool": "", "watched": 0}
+    with pytest.raises(CommandError) as caught:
+        await Commands("u").rbd("create", "--size", "1B", "golden/there")
+    assert str(caught.value) == "`rbd create --size 1B golden/there` failed: rbd: create error: (17) File exists"
+    assert caught.value.is_present
+
+
+async def test_a_run_is_measured_on_a_cluster_that_becomes_healthy_later(ceph: PretendedCeph, tmp_path: Path) -> None:
+    with ceph.changing() as state:
+        state["status"] = "status-osd-down"
+    setting = Setting(tmp_path, plan_of())
+    sink = FilesSink(setting.results)
+    conductor = asyncio.create_task(setting.conduct(cluster=cluster_of(setting.plan)))
+    agents = [asyncio.create_task(setting.agent(client)) for client in (0, 1)]
+    await until_state(sink, "waiting for the cluster: 1 of 3 OSDs are down")
+    with ceph.changing() as state:
+        state["status"] = "status-healthy"
+    assert await asyncio.gather(conductor, *agents) == [EXIT_COMPLETE, 0, 0]
+    trials, _ = await sink.load()
+    assert len(trials["w-000"]) == 1
+    (result,) = [json.loads(path.read_text()) for path in (setting.results / "results").iterdir()]
+    assert {"ceph", "pool"} <= set(result["status"]["environment"])
+
+
+async def test_a_cluster_that_stays_ill_ends_the_run_with_an_exit_code_of_its_own(
+    ceph: PretendedCeph, tmp_path: Path
+) -> None:
+    with ceph.changing() as state:
+        state["status"] = "status-osd-down"
+    setting = Setting(tmp_path, plan_of(ready_seconds=1))
+    assert await setting.conduct(cluster=cluster_of(setting.plan)) == EXIT_CLUSTER_NOT_READY
+    _, left = await FilesSink(setting.results).load()
+    assert left is not None
+    assert left.failure is not None
+    assert "1 of 3 OSDs are down" in left.failure.message
+
+
+async def test_a_conductor_that_waits_for_its_cluster_can_be_interrupted(ceph: PretendedCeph, tmp_path: Path) -> None:
+    with ceph.changing() as state:
+        state["hanging"] = ["ceph"]
+    setting = Setting(tmp_path, plan_of())
+    task = asyncio.create_task(setting.conduct(cluster=cluster_of(setting.plan)))
+    await until_state(FilesSink(setting.results), "waiting for the cluster")
+    signal.raise_signal(signal.SIGTERM)
+    assert await task == EXIT_INTERRUPTED
+    _, left = await FilesSink(setting.results).load()
+    assert left is not None
+    assert left.phase is RunPhase.INTERRUPTED
+
+
+async def test_a_local_run_does_not_talk_to_ceph(ceph: PretendedCeph, tmp_path: Path) -> None:
+    """Its clients are on a directory or a device of this machine, whatever storage the specification names."""
+    setting = Setting(tmp_path, plan_of())
+    options = ("--results", setting.results, "--secret", setting.secret, "--port", setting.port, "--lost-after", 20)
+    conductor = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "plimsoll", "conductor", *map(str, options), stderr=asyncio.subprocess.DEVNULL
+    )
+    connection = Connection(setting.url, setting.secret)
+    await until_up(connection)
+    await connection.close()
+    codes = await asyncio.gather(conductor.wait(), setting.agent(0), setting.agent(1))
+    assert list(codes) == [EXIT_COMPLETE, 0, 0]
+    assert not ceph.state["said"]
+
+
+async def until_state(sink: FilesSink, words: str) -> None:
+    """Wait until the conductor says that."""
+    async with asyncio.timeout(30):
+        while True:
+            _, state = await sink.load()
+            if state is not None and state.message.startswith(words):
+                return
+            await asyncio.sleep(0.05)

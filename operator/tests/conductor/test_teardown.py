@@ -1,0 +1,156 @@
+"""What removing a run's traces from a Ceph cluster leaves, and what it must not touch."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.cli import main
+from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.teardown import Leftovers, tear_down
+from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
+from support.ceph_programs import PretendedCeph, State
+
+LEFT = Leftovers(uid="u", clients=2, pool="golden", data_pool="golden-data")
+NOTE = flags_object("u")
+OF_OTHERS = {"image": "plimsoll-u2-0", "namespace": "golden/plimsoll-u2-0"}
+
+
+@pytest.fixture
+def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
+    """Give a cluster in which a run has left all that it can leave, beside things of others."""
+    pretended = PretendedCeph(tmp_path)
+    monkeypatch.setenv("PATH", str(pretended.programs), prepend=":")
+    with pretended.changing() as state:
+        _leave_behind(state)
+    return pretended
+
+
+def _leave_behind(state: State) -> None:
+    mine = image_name("u", 0)
+    state["images"] = {name: {"size": 1, "data_pool": "", "watched": 0} for name in (mine, OF_OTHERS["image"])}
+    state["trash"] = {"1099252ef9bb": image_name("u", 1), "15a37e488efe": OF_OTHERS["image"]}
+    state["objects"] = {
+        "golden/": {NOTE: json.dumps({"golden": ["nodeep-scrub"], "golden-data": ["noscrub"]}), "other": ""},
+        f"golden/{rados_namespace('u', 1)}": {f"benchmark_data_{number}": "" for number in range(450)},
+        OF_OTHERS["namespace"]: {"benchmark_data_0": ""},
+    }
+    for pool in state["pools"]:
+        if pool["pool_name"] != ".mgr":
+            pool["flags_names"] += ",noscrub,nodeep-scrub"
+
+
+async def torn_down(*, limit_seconds: float = 20.0, left: Leftovers = LEFT) -> tuple[str, ...]:
+    commands = Commands("conductor", limit_seconds=20)
+    return await tear_down(commands, left, limit_seconds=limit_seconds, pause_seconds=0.05)
+
+
+async def test_all_that_the_run_made_is_removed_and_nothing_else(ceph: PretendedCeph) -> None:
+    assert await torn_down() == ()
+    state = ceph.state
+    assert list(state["images"]) == [OF_OTHERS["image"]]
+    assert list(state["trash"].values()) == [OF_OTHERS["image"]]
+    assert {place: [*names] for place, names in state["objects"].items() if names} == {
+        "golden/": ["other"],
+        OF_OTHERS["namespace"]: ["benchmark_data_0"],
+    }
+
+
+async def test_exactly_the_flags_that_the_run_set_are_taken_back(ceph: PretendedCeph) -> None:
+    await torn_down()
+    assert (ceph.flags("golden"), ceph.flags("golden-data")) == ({"noscrub"}, {"nodeep-scrub"})
+
+
+async def test_doing_it_again_does_nothing(ceph: PretendedCeph) -> None:
+    await torn_down()
+    before = ceph.state
+    assert await torn_down() == ()
+    after = ceph.state
+    said = after.pop("said")[len(before.pop("said")) :]
+    assert after == before
+    assert not [command for command in said if " rm" in command or " set" in command]
+
+
+async def test_flags_that_a_user_sets_after_the_note_was_removed_stay(ceph: PretendedCeph) -> None:
+    await torn_down()
+    await Commands("administrator").ceph("osd", "pool", "set", "golden", "nodeep-scrub", "1")
+    await torn_down()
+    assert ceph.flags("golden") == {"noscrub", "nodeep-scrub"}
+
+
+async def test_an_image_whose_client_was_killed_is_removed_when_its_watch_has_expired(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["images"][image_name("u", 0)]["watched"] = 3
+    assert await torn_down() == ()
+    assert image_name("u", 0) not in ceph.state["images"]
+
+
+async def test_an_image_that_stays_in_use_is_told_and_all_else_is_removed(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["images"][image_name("u", 0)]["watched"] = 10**6
+    (problem,) = await torn_down(limit_seconds=0)
+    assert "image still has watchers" in problem
+    assert image_name("u", 0) in problem
+    assert NOTE not in ceph.state["objects"]["golden/"]
+    assert ceph.flags("golden") == {"noscrub"}
+
+
+async def test_a_pool_that_is_gone_is_clean(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["pools"] = [pool for pool in state["pools"] if pool["pool_name"] != "golden"]
+    assert await torn_down() == ()
+    assert not ceph.commands("rbd")
+    assert not ceph.commands("rados")
+
+
+async def test_a_data_pool_that_is_gone_does_not_keep_the_rest_from_being_removed(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["pools"] = [pool for pool in state["pools"] if pool["pool_name"] != "golden-data"]
+    assert await torn_down() == ()
+    assert ceph.flags("golden") == {"noscrub"}
+
+
+async def test_what_is_refused_is_told_at_once(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["refused"] = ["ceph osd pool set"]
+    (problem,) = await torn_down(limit_seconds=3600)
+    assert "access denied; the user's capabilities do not allow it" in problem
+    assert NOTE in ceph.state["objects"]["golden/"], "whoever tries again must know of the flags"
+
+
+async def test_a_note_that_is_none_is_kept_and_told(ceph: PretendedCeph) -> None:
+    with ceph.changing() as state:
+        state["objects"]["golden/"][NOTE] = "no note"
+    (problem,) = await torn_down(limit_seconds=0)
+    assert "is no note of flags" in problem
+
+
+def test_the_program_ends_with_0_when_all_is_clean(ceph: PretendedCeph, tmp_path: Path) -> None:
+    last_words = tmp_path / "termination-log"
+    arguments = [
+        "--uid",
+        "u",
+        "--clients",
+        "2",
+        "--pool",
+        "golden",
+        "--data-pool",
+        "golden-data",
+        "--user",
+        "conductor",
+    ]
+    result = CliRunner().invoke(main, ["teardown", *arguments, "--termination-log", str(last_words)])
+    assert result.exit_code == 0, result.output
+    assert not last_words.exists()
+    assert NOTE not in ceph.state["objects"]["golden/"]
+
+
+def test_the_program_leaves_the_reason_when_something_stays(ceph: PretendedCeph, tmp_path: Path) -> None:
+    with ceph.changing() as state:
+        state["refused"] = ["rbd ls"]
+    last_words = tmp_path / "termination-log"
+    arguments = ["--uid", "u", "--clients", "0", "--pool", "golden", "--user", "conductor"]
+    result = CliRunner().invoke(main, ["teardown", *arguments, "--termination-log", str(last_words)])
+    assert result.exit_code == 1
+    assert last_words.read_text().startswith("`rbd ls --pool golden --format json` failed: Error EACCES")

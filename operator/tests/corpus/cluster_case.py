@@ -1,0 +1,75 @@
+"""A case's Ceph cluster, as the conductor's looks at it show it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from corpus.case import Fault, Setting, Trouble, Watch
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.tools.fio import FioParameters
+
+SECOND = 10**9
+_POOL, _FOREIGN, _MANAGER = "bench", "foreign", ".mgr"
+_HEALTHY = ClusterStatus(
+    health="HEALTH_OK",
+    checks={},
+    pg_states={"active+clean": 97},
+    osds=12,
+    osds_up=12,
+    osds_in=12,
+    osds_up_since="1795272195",
+    osds_in_since="1795271075",
+    remapped_pgs=0,
+    recovering_bytes_per_second=0,
+    used_bytes=2**40,
+    total_bytes=2**42,
+)
+
+
+def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch:
+    """Return the looks at the cluster around the trial."""
+    watch = setting.ceph or Watch()
+    troubles = [trouble for fault in faults for trouble in fault.cluster]
+    start = t0 + setting.ramp_seconds * SECOND
+    first, last = -(setting.ramp_seconds + 2) / watch.every, setting.runtime_seconds / watch.every
+    looks = range(round(first) - 1, round(last) + 2)
+    samples = [_look(setting, watch, troubles, number * watch.every, start) for number in looks]
+    return ClusterWatch(
+        samples=tuple(samples), pools=(_POOL,), accepted_checks=frozenset(watch.accepted), required=watch.required
+    )
+
+
+def _look(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float, start: int) -> ClusterSample:
+    """Look at the cluster a little after that second of the measured part."""
+    current = [trouble for trouble in troubles if trouble.seconds[0] <= second < trouble.seconds[1]]
+    at = start + round((second + 0.2) * SECOND)
+    for trouble in current:
+        if trouble.silent:
+            return ClusterSample(at=at, status=None, problem=trouble.silent)
+    status = _HEALTHY
+    for trouble in current:
+        status = replace(status, **trouble.status)
+    return ClusterSample(at=at, status=status, pools=_pools(setting, watch, troubles, second + 0.2 - watch.lag))
+
+
+def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float) -> Mapping[str, PoolCounters]:
+    """Return what was counted until a second of the measured part; the clients begin with their ramp."""
+    factor = next((trouble.counted for trouble in troubles if trouble.counted != 1), 1.0)
+    done = min(max(0.0, second + setting.ramp_seconds), setting.ramp_seconds + setting.runtime_seconds)
+    ios = round(done * setting.iops * setting.clients)
+    volume = round(ios * _block(setting.fio) * factor)
+    reads = "read" in setting.fio.pattern
+    foreign = round((second + 1000) * watch.foreign)
+    return {
+        _POOL: PoolCounters(
+            reads=ios if reads else 0,
+            writes=0 if reads else ios,
+            read_bytes=volume if reads else 0,
+            written_bytes=0 if reads else volume,
+        ),
+        _FOREIGN: PoolCounters(reads=foreign, writes=foreign // 10, read_bytes=4096 * foreign, written_bytes=0),
+        _MANAGER: PoolCounters(reads=10, writes=round(1000 + second * 100), read_bytes=0, written_bytes=0),
+    }
+
+
+def _block(parameters: FioParameters) -> int:
+    return int(parameters.block_size)

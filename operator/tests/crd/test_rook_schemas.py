@@ -1,0 +1,55 @@
+"""What Plimsoll makes in Rook's namespace is what Rook's own schemas take, unknown fields refused.
+
+Rook's definitions are not part of this repository: PLIMSOLL_ROOK_CRDS names a directory with them.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
+from support.apiserver import ApiServer, Document
+from support.ceph_runs import STORAGE, ceph_run, made_in_rook
+from support.kinds import create
+
+pytestmark = pytest.mark.crd
+COLLECTIONS = {
+    BLOCK_POOL: "/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephblockpools",
+    CEPH_CLIENT: "/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephclients",
+}
+
+
+@pytest.fixture(scope="module")
+def rook(api: ApiServer) -> Iterator[ApiServer]:
+    """An API server that knows Rook's kinds for as long as these tests last."""
+    named = os.environ.get("PLIMSOLL_ROOK_CRDS", "")
+    if not named:
+        pytest.skip("PLIMSOLL_ROOK_CRDS names no directory with Rook's definitions: nothing is compared with them")
+    documents = [yaml.safe_load(path.read_text()) for path in sorted(Path(named).glob("*.yaml"))]
+    definitions = [one for one in documents if one["spec"]["names"]["kind"] in COLLECTIONS]
+    assert {one["spec"]["names"]["kind"] for one in definitions} == COLLECTIONS.keys()
+    for definition in definitions:
+        api.define(definition)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rook-ceph"}}
+    api.request("POST", "/api/v1/namespaces", namespace).expect(201)
+    yield api
+    for definition in definitions:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        api.request("DELETE", f"{path}/{definition['metadata']['name']}").expect(200)
+
+
+@pytest.mark.parametrize("name", [name for name in STORAGE if name.startswith("rook-")])
+def test_rooks_schemas_take_what_a_run_makes(rook: ApiServer, name: str) -> None:
+    for obj in made_in_rook(ceph_run(name)):
+        created = create(rook, COLLECTIONS[obj["kind"]], dict(obj)).expect(201)
+        for field, value in obj["spec"].items():
+            assert created["spec"][field] == value
+
+
+@pytest.mark.parametrize(("kind", "spec"), [(BLOCK_POOL, {"replicas": 3}), (CEPH_CLIENT, {"caps": {}, "secret": "x"})])
+def test_rooks_schemas_refuse_a_typing_error(rook: ApiServer, kind: str, spec: Document) -> None:
+    obj = {"apiVersion": "ceph.rook.io/v1", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+    assert "unknown field" in create(rook, COLLECTIONS[kind], obj).message

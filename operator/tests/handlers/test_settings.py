@@ -1,0 +1,46 @@
+"""The operator's configuration, read from its environment."""
+
+import kopf
+import pytest
+
+from plimsoll.api.storage import NamespacedName
+from plimsoll.handlers.process import settings_of
+
+IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
+ROOK = NamespacedName(namespace="rook-ceph", name="main")
+
+
+def test_nobody_may_use_anything_by_default() -> None:
+    settings = settings_of(IMAGE)
+    assert settings.namespace == "plimsoll-system"
+    assert not settings.osd_bench
+    assert not settings.allows(ROOK, "bench")
+
+
+def test_what_is_allowed_is_allowed() -> None:
+    allowed = {"PLIMSOLL_ROOK_CLUSTERS": '{"rook-ceph/main": ["bench"], "other/c": ["*"]}'}
+    settings = settings_of(IMAGE | allowed | {"PLIMSOLL_OSD_BENCH": "true", "POD_NAMESPACE": "here"})
+    assert settings.allows(ROOK, "bench")
+    assert not settings.allows(ROOK, "default")
+    assert settings.allows(NamespacedName(namespace="other", name="c"), "anything")
+    assert settings.osd_bench
+    assert settings.namespace == "here"
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "rook-ceph/main", "[]", '{"main": ["bench"]}', '{"rook-ceph/main": "bench"}', '{"a/b": [1]}']
+)
+def test_a_list_of_clusters_that_cannot_be_read_is_told_with_an_example(text: str) -> None:
+    with pytest.raises(kopf.PermanentError, match=r'PLIMSOLL_ROOK_CLUSTERS.*write JSON as \{"rook-ceph/rook-ceph"'):
+        settings_of(IMAGE | {"PLIMSOLL_ROOK_CLUSTERS": text})
+
+
+def test_a_switch_is_true_or_false() -> None:
+    assert not settings_of(IMAGE | {"PLIMSOLL_OSD_BENCH": "False"}).osd_bench
+    with pytest.raises(kopf.PermanentError, match="PLIMSOLL_OSD_BENCH is 'yes': write true or false"):
+        settings_of(IMAGE | {"PLIMSOLL_OSD_BENCH": "yes"})
+
+
+def test_an_image_is_needed() -> None:
+    with pytest.raises(kopf.PermanentError, match="PLIMSOLL_RUNNER_IMAGE is not set"):
+        settings_of({})

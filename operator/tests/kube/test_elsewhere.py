@@ -1,0 +1,151 @@
+"""What is asked of the API to observe what a run has outside its namespace, and what is taken for the run's."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.api.storage import NamespacedName
+from plimsoll.kube.elsewhere import CLIENT, CLUSTER, POOL, gather_elsewhere, gather_rook
+from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.gather import gather
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.elsewhere import Elsewhere, Scope
+from plimsoll.plan.ceph import base_name
+from plimsoll.plan.document import RunIdentity
+from support.fake_kube import FakeKube
+
+RUN = RunIdentity(name="r", namespace="default", uid="u")
+BASE = base_name("r", "u")
+SCOPE = Scope(operator_namespace="ops", rook_namespace="rook", rook_cluster="c", by_claims=True)
+OWN = {naming.LABEL_RUN_UID: "u"}
+CREATED = "2026-01-01T12:00:00Z"
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str | None, **content: Any) -> dict[str, Any]:
+    metadata = {"name": name, "labels": OWN, "uid": f"{kind}-{name}", "creationTimestamp": CREATED}
+    place = {} if namespace is None else {"namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata | place, **content}
+
+
+def rook(kind: str, name: str, **content: Any) -> dict[str, Any]:
+    return obj("ceph.rook.io/v1", kind, name, "rook", **content)
+
+
+def class_of_run() -> dict[str, Any]:
+    return obj("storage.k8s.io/v1", "StorageClass", BASE, None)
+
+
+def volume(name: str, storage_class: str, policy: str) -> dict[str, Any]:
+    spec = {"storageClassName": storage_class, "persistentVolumeReclaimPolicy": policy}
+    return obj("v1", "PersistentVolume", name, None, spec=spec)
+
+
+def teardown_job(namespace: str) -> list[dict[str, Any]]:
+    job = obj("batch/v1", "Job", naming.teardown("u"), namespace)
+    pod = obj("v1", "Pod", "p", namespace, status={"phase": "Running"})
+    pod["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "j", "uid": job["metadata"]["uid"]}]
+    return [job, pod]
+
+
+def api(*objects: dict[str, Any]) -> FakeKube:
+    kube = FakeKube(namespaces=["default", "ops", "rook"])
+    for one in objects:
+        kube.put(one)
+    return kube
+
+
+async def look(kube: FakeKube, *, has_claims: bool = False) -> Elsewhere:
+    return await gather_elsewhere(kube, SCOPE, RUN, has_claims=has_claims)
+
+
+async def test_the_label_alone_does_not_make_an_object_the_runs() -> None:
+    kube = api(
+        rook("CephBlockPool", BASE),
+        rook("CephBlockPool", "precious"),
+        rook("CephClient", f"{BASE}-agent"),
+        rook("CephClient", "theirs"),
+        obj("v1", "ConfigMap", "other", "ops"),
+    )
+    seen = await look(kube)
+    assert [fact.child.name for fact in seen.pools] == [BASE]
+    assert [fact.child.name for fact in seen.users] == [f"{BASE}-agent"]
+    assert len(seen.all_users) == 2
+    assert seen.record is None
+
+
+async def test_volumes_are_looked_for_when_their_claims_are_gone() -> None:
+    volumes = [volume("a", BASE, "Delete"), volume("b", BASE, "Retain"), volume("c", "other", "Delete")]
+    assert (await look(api(class_of_run(), *volumes))).volumes == ("a",)
+    for kube, has_claims in ((api(*volumes), False), (api(class_of_run(), *volumes), True)):
+        assert (await look(kube, has_claims=has_claims)).volumes == ()
+        assert "list PersistentVolume" not in kube.requests
+
+
+async def test_the_namespace_of_rooks_operator_is_looked_for_while_a_storage_class_is_to_be_made() -> None:
+    labels = {"app": "rook-ceph-osd", "rook.io/operator-namespace": "elsewhere"}
+    osd = obj("apps/v1", "Deployment", "osd", "rook")
+    osd["metadata"]["labels"] = labels
+    assert (await look(api(osd))).rook_operator == "elsewhere"
+    assert (await look(api(osd, class_of_run()))).rook_operator == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "asked"), [({"phase": "Progressing"}, True), ({}, True), ({"phase": "Ready"}, False)]
+)
+async def test_events_are_asked_for_only_while_something_is_waited_for(status: dict[str, Any], *, asked: bool) -> None:
+    kube = api(rook("CephBlockPool", BASE, status=status))
+    await look(kube)
+    assert ("list Event rook" in kube.requests) == asked
+
+
+async def test_an_earlier_pools_events_are_not_this_ones() -> None:
+    events = [
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": uid, "namespace": "rook"},
+            "type": "Warning",
+            "reason": "ReconcileFailed",
+            "message": uid,
+            "involvedObject": {"kind": "CephBlockPool", "uid": uid},
+        }
+        for uid in (f"CephBlockPool-{BASE}", "earlier")
+    ]
+    (pool,) = (await look(api(rook("CephBlockPool", BASE), *events))).pools
+    assert pool.warning == f"ReconcileFailed: CephBlockPool-{BASE}"
+
+
+async def test_kinds_that_are_not_served_are_told_and_the_rest_is_seen() -> None:
+    kube = api(class_of_run(), *teardown_job("ops"))
+    for kind in (CLIENT, CLUSTER, POOL):
+        del kube.kinds[kind]
+    seen = await look(kube)
+    assert seen.kinds_problem
+    assert seen.storage_class is not None
+    assert len(seen.jobs) == len(seen.pods) == 1
+    assert (await gather_rook(kube, NamespacedName(namespace="rook", name="c"))).problem
+
+
+async def test_a_missing_right_is_named_with_the_manifest_that_gives_it() -> None:
+    def interfere(asked: str) -> None:
+        if asked.startswith("list CephClient"):
+            raise ForbiddenError(asked, "cannot list (status 403)")
+
+    kube = api()
+    kube.interfere = interfere
+    with pytest.raises(ForbiddenError, match=r"cannot list .*; bind the Role of manifests/rook .* in namespace rook"):
+        await look(kube)
+
+
+async def test_a_teardown_job_in_the_namespace_of_its_run_is_no_load_of_the_run() -> None:
+    seen = await gather(
+        api(*teardown_job("default")),
+        namespace="default",
+        name="r",
+        uid="u",
+        scope=Scope(operator_namespace="default"),
+    )
+    assert not seen.jobs
+    assert not seen.pods
+    assert seen.elsewhere is not None
+    assert len(seen.elsewhere.jobs) == len(seen.elsewhere.pods) == 1

@@ -1,0 +1,138 @@
+"""What Rook says of its objects, in the words that Rook 1.18 was seen to use."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.lifecycle.children import warnings_on
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact, removal_fact, rook_fact, why_not_existing
+from support.ceph_runs import ceph_run, made_in_rook
+
+TARGET = ceph_run("rook-images").target
+NOT_EMPTY = 'pool "bench-rep3" contains images or snapshots and cannot be deleted'
+NO_CLASS = (
+    'failed to reconcile CephBlockPool "rook-ceph/x". failed to create pool "x".: Error EINVAL: device class nvme does '
+    "not exist: exit status 22"
+)
+
+
+def thing(kind: str = "CephBlockPool", name: str = "pool", *, phase: str = "Ready", **metadata: Any) -> dict[str, Any]:
+    status: dict[str, Any] = {"phase": phase, **({"observedGeneration": 2} if phase == "Ready" else {})}
+    if kind == "CephClient":
+        status["info"] = {"secretName": "plimsoll-0"}
+    own = {"name": name, "namespace": "rook-ceph", "uid": f"uid-of-{name}", "generation": 2, **metadata}
+    return {"apiVersion": "ceph.rook.io/v1", "kind": kind, "metadata": own, "status": status}
+
+
+def event(uid: str, message: str = NO_CLASS) -> dict[str, Any]:
+    return {"type": "Warning", "reason": "ReconcileFailed", "message": message, "involvedObject": {"uid": uid}}
+
+
+def fact(obj: dict[str, Any], *events: dict[str, Any]) -> RookFact:
+    return rook_fact(obj, warnings_on([obj], events))
+
+
+def everything(**changed: dict[str, Any]) -> list[RookFact]:
+    """Return facts of all that a run makes, ready, but for what is changed, by the end of its name."""
+    objects = [thing(obj["kind"], obj["metadata"]["name"]) for obj in made_in_rook(ceph_run("rook-images"))]
+    for end, status in changed.items():
+        for obj in objects:
+            if obj["metadata"]["name"].endswith(end):
+                obj["status"] = status
+    return [fact(obj) for obj in objects]
+
+
+def test_ready_of_the_present_generation_is_ready() -> None:
+    assert fact(thing()).ready
+    assert fact(thing("CephClient", "user")).secret == "plimsoll-0"
+
+
+def test_ready_of_an_earlier_generation_is_not() -> None:
+    assert not fact(thing(generation=3)).ready
+
+
+def test_what_rook_has_not_seen_yet_is_not_ready() -> None:
+    obj = thing()
+    del obj["status"]
+    assert not fact(obj).ready
+    assert fact(obj).phase == ""
+
+
+def test_what_is_being_deleted_is_not_ready_whatever_its_phase_says() -> None:
+    assert not fact(thing(deletionTimestamp="2026-11-21T09:13:56Z")).ready
+
+
+def test_events_of_an_earlier_object_of_the_same_name_do_not_count() -> None:
+    obj = thing(phase="Failure")
+    assert fact(obj, event("another")).warning == ""
+    assert fact(obj, event("another"), event("uid-of-pool")).warning == f"ReconcileFailed: {NO_CLASS}"
+
+
+def test_all_that_is_made_has_to_be_ready() -> None:
+    assert readiness_fact(TARGET, everything()).holds
+    found = readiness_fact(TARGET, everything()[:-1])
+    assert (found.holds, found.reason) == (False, "UserNotReady")
+    assert "is not made yet" in found.message
+
+
+def test_of_an_existing_pool_only_users_are_waited_for() -> None:
+    existing = ceph_run("rook-existing")
+    facts = [fact(thing(obj["kind"], obj["metadata"]["name"])) for obj in made_in_rook(existing)]
+    assert readiness_fact(existing.target, facts).holds
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        ({}, "PoolNotReady", "Rook has not said anything of CephBlockPool rook-ceph/plimsoll-"),
+        ({"phase": "Progressing"}, "PoolNotReady", "is Progressing"),
+        ({"phase": "Failure"}, "PoolFailed", "failed; Rook tries again"),
+        ({"phase": "Ready", "observedGeneration": 1}, "PoolNotReady", "its present specification"),
+    ],
+)
+def test_a_pool_that_is_not_ready_is_told(status: dict[str, Any], reason: str, words: str) -> None:
+    found = readiness_fact(TARGET, everything(data=status))
+    assert (found.holds, found.reason) == (False, reason)
+    assert words in found.message
+
+
+def test_a_user_that_failed_is_told() -> None:
+    assert readiness_fact(TARGET, everything(agent={"phase": "Failure"})).reason == "UserFailed"
+
+
+def test_the_condition_that_is_true_says_why_a_pool_is_not_deleted() -> None:
+    obj = thing(deletionTimestamp="2026-11-21T09:13:56Z")
+    obj["status"]["conditions"] = [
+        {"type": "PoolDeletionIsBlocked", "status": "True", "reason": "PoolNotEmpty", "message": NOT_EMPTY},
+        {"type": "DeletionIsBlocked", "status": "False", "reason": "ObjectHasNoDependents", "message": "no dependents"},
+    ]
+    assert fact(obj).blocked == NOT_EMPTY
+    found = removal_fact([fact(obj)])
+    assert found is not None
+    assert found.reason == "PoolDeletionBlocked"
+    assert f"Rook does not delete CephBlockPool rook-ceph/pool: {NOT_EMPTY};" in found.message
+    obj["status"]["conditions"][0]["status"] = "False"
+    found = removal_fact([fact(obj)])
+    assert found is not None
+    assert found.reason == "InProgress"
+
+
+def test_removal_is_over_when_nothing_is_left() -> None:
+    assert removal_fact([]) is None
+
+
+def shared(**annotations: str) -> list[dict[str, Any]]:
+    return [thing(name=name, annotations=annotations) for name in ("shared", "shared-data")]
+
+
+def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
+    target = ceph_run("rook-existing").target
+    given = {ALLOW_BENCHMARKS: "true"}
+    assert why_not_existing(target, shared(**given)) == ""
+    assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in why_not_existing(target, shared())
+    assert "is not given" in why_not_existing(target, shared(**{ALLOW_BENCHMARKS: "yes"}))
+    assert why_not_existing(target, [thing(name="rbd")]) == "CephBlockPool shared is not there; those that are: rbd"
+    assert "shared-data is not there" in why_not_existing(target, shared(**given)[:1])
+    going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
+    assert "shared is Progressing" in why_not_existing(target, going)

@@ -1,0 +1,150 @@
+"""Whether a pool can be placed, judged by the labels of the OSDs' Deployments as Rook 1.18 writes them."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from plimsoll.api.storage import Pool
+from plimsoll.lifecycle.rook.feasibility import (
+    operator_namespace,
+    osds_of,
+    placement_groups,
+    why_infeasible,
+    width,
+    with_placement_groups,
+)
+
+
+def deployment(
+    number: int, host: str, *, device_class: str = "ssd", available: int = 1, **where: str
+) -> dict[str, Any]:
+    labels = {
+        "app": "rook-ceph-osd",
+        "ceph-osd-id": str(number),
+        "device-class": device_class,
+        "rook.io/operator-namespace": "rook-operator",
+        "topology-location-host": host,
+        "topology-location-root": "default",
+        **{f"topology-location-{domain}": name for domain, name in where.items()},
+    }
+    # Kubernetes leaves out what is zero.
+    status = {"replicas": 1, "availableReplicas": available} if available else {"replicas": 1, "unavailableReplicas": 1}
+    return {"metadata": {"name": f"rook-ceph-osd-{number}", "labels": labels}, "status": status}
+
+
+THREE = [deployment(number, f"node{number}") for number in range(3)]
+
+
+def pool(**fields: Any) -> Pool:
+    return Pool.model_validate(fields)
+
+
+def replicated(size: int, **fields: Any) -> Pool:
+    return pool(replicated={"size": size}, **fields)
+
+
+def coded(data: int, coding: int, **fields: Any) -> Pool:
+    return pool(erasureCoded={"dataChunks": data, "codingChunks": coding}, **fields)
+
+
+def why(wanted: Pool, deployments: list[dict[str, Any]]) -> str:
+    return why_infeasible(wanted, osds_of(deployments), "rook-ceph")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [replicated(3), replicated(1), coded(2, 1), replicated(3, deviceClass="ssd"), replicated(3, failureDomain="osd")],
+    ids=str,
+)
+def test_a_pool_that_fits_is_not_refused(wanted: Pool) -> None:
+    assert why(wanted, THREE) == ""
+
+
+def test_too_few_hosts_for_copies_are_told_with_those_that_are_there() -> None:
+    assert why(replicated(5), THREE) == (
+        "the pool needs 5 failure domains of type host with an available OSD, one for each copy; there are 3 "
+        "(node0, node1, node2); ask for a size of at most 3, choose another failureDomain, or add OSDs"
+    )
+
+
+def test_too_few_hosts_for_chunks_are_told() -> None:
+    found = why(coded(4, 2), THREE)
+    assert "needs 6 failure domains of type host" in found
+    assert "one for each of 4 data and 2 coding chunks; there are 3 (node0, node1, node2)" in found
+    assert "ask for fewer chunks" in found
+
+
+def test_two_osds_on_a_host_are_one_host_and_two_osds() -> None:
+    both = [deployment(0, "node0"), deployment(1, "node0")]
+    assert "there is 1 (node0)" in why(replicated(2), both)
+    assert why(replicated(2, failureDomain="osd"), both) == ""
+
+
+def test_an_osd_that_is_down_does_not_count_and_is_named() -> None:
+    found = why(replicated(3), [*THREE[:2], deployment(2, "node2", available=0)])
+    assert "there are 2 (node0, node1); node2 would count as well, but no OSD there is available;" in found
+
+
+def test_osds_of_another_class_do_not_count() -> None:
+    mixed = [*THREE[:2], deployment(2, "node2", device_class="hdd")]
+    assert why(replicated(3), mixed) == ""
+    found = why(replicated(3, deviceClass="ssd"), mixed)
+    assert "with an available OSD of device class ssd, one for each copy; there are 2 (node0, node1);" in found
+
+
+def test_a_class_that_is_not_there_is_told_with_those_that_are() -> None:
+    found = why(replicated(1, deviceClass="nvme"), THREE)
+    assert found == "no OSD has the device class nvme; the device classes that are there: ssd; choose one of them"
+
+
+def test_a_failure_domain_that_is_not_there_is_told_with_those_that_are() -> None:
+    found = why(replicated(1, failureDomain="rack"), THREE)
+    assert found == "no OSD is in a rack; the failure domains that are there: host, osd; choose one of them"
+
+
+def test_racks_and_zones_are_known_by_their_labels() -> None:
+    racks = [deployment(number, f"node{number}", rack=f"rack{number % 2}") for number in range(4)]
+    assert why(replicated(2, failureDomain="rack"), racks) == ""
+    assert "there are 2 (rack0, rack1)" in why(replicated(3, failureDomain="rack"), racks)
+
+
+def test_no_deployment_at_all_says_how_to_look() -> None:
+    assert "kubectl -n rook-ceph get deployments -l app=rook-ceph-osd" in why(replicated(1), [])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "osds", "expected"),
+    [
+        (replicated(3), 3, 64),
+        (replicated(1), 3, 256),
+        (coded(2, 1), 3, 64),
+        (coded(4, 2), 6, 64),
+        (replicated(3), 100, 2048),
+        (replicated(10), 0, 1),
+        (replicated(1), 1000, 32768),
+    ],
+)
+def test_every_osd_gets_about_a_hundred_replicas(wanted: Pool, osds: int, expected: int) -> None:
+    assert placement_groups(wanted, osds_of(deployment(number, "node") for number in range(osds))) == expected
+
+
+@given(st.integers(1, 10), st.integers(1, 400))
+def test_placement_groups_are_a_power_of_two_and_at_most_a_hundred_replicas_for_an_osd(size: int, osds: int) -> None:
+    wanted = replicated(size)
+    count = placement_groups(wanted, osds_of(deployment(number, "node") for number in range(osds)))
+    assert count.bit_count() == 1
+    assert count * width(wanted) <= osds * 100
+    assert Pool.model_validate(wanted.model_dump() | {"placementGroups": count}).placement_groups == count
+
+
+def test_what_a_user_says_of_placement_groups_stays() -> None:
+    osds = osds_of(THREE)
+    assert with_placement_groups(replicated(3, placementGroups=8), osds).placement_groups == 8
+    assert with_placement_groups(replicated(3), osds).placement_groups == 64
+
+
+def test_deployments_say_where_rooks_operator_is() -> None:
+    assert operator_namespace(THREE, "rook-ceph") == "rook-operator"
+    assert operator_namespace([{"metadata": {"name": "x"}}], "rook-ceph") == "rook-ceph"

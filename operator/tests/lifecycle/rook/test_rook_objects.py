@@ -1,0 +1,105 @@
+"""What is made in Rook's namespace."""
+
+import pytest
+
+from plimsoll.lifecycle.rook.render import KEY_SECRETS, key_secrets, metadata_size, pools, users
+from plimsoll.lifecycle.rook.storage import needs_storage_class, storage_class
+from support.ceph_runs import ceph_run
+
+BASE = "plimsoll-rook-images-f94acc63"
+
+
+def client(name: str, secret: str | None) -> dict[str, object]:
+    return {
+        "kind": "CephClient",
+        "metadata": {"name": name},
+        "spec": {"caps": {}, "secretName": secret} if secret else {},
+    }
+
+
+def test_the_pool_with_the_headers_comes_before_the_one_with_the_data() -> None:
+    made = ceph_run("rook-images")
+    headers, data = pools(made.run, made.target)
+    assert (headers["metadata"]["name"], data["metadata"]["name"]) == (BASE, f"{BASE}-data")
+    assert headers["spec"] == {
+        "failureDomain": "host",
+        "replicated": {"size": 2},
+        "deviceClass": "ssd",
+        "parameters": {"pg_num": "16", "pgp_num": "16", "pg_autoscale_mode": "off"},
+    }
+    assert data["spec"]["erasureCoded"] == {"dataChunks": 2, "codingChunks": 1}
+    assert data["spec"]["parameters"]["compression_mode"] == "aggressive"
+
+
+def test_a_single_copy_is_said_to_be_meant() -> None:
+    made = ceph_run("rook-claims")
+    (pool,) = pools(made.run, made.target)
+    assert pool["spec"]["replicated"] == {"size": 1, "requireSafeReplicaSize": False}
+
+
+def test_neither_a_pool_is_made_where_one_is_nor_anything_without_rook() -> None:
+    existing, without = ceph_run("rook-existing"), ceph_run("ceph")
+    assert list(pools(existing.run, existing.target)) == []
+    assert len(list(users(existing.run, existing.target, ("plimsoll-0", "plimsoll-1")))) == 2
+    assert list(users(without.run, without.target, ("plimsoll-0", "plimsoll-1"))) == []
+
+
+@pytest.mark.parametrize(("coding_chunks", "size"), [(1, 2), (2, 3), (3, 3), (8, 3)])
+def test_metadata_survives_what_the_data_survives_up_to_three_copies(coding_chunks: int, size: int) -> None:
+    assert metadata_size(coding_chunks) == size
+
+
+def test_users_may_do_what_they_have_to_and_no_more() -> None:
+    made = ceph_run("rook-images")
+    conductor, agent = users(made.run, made.target, ("plimsoll-3", "plimsoll-5"))
+    both = f"profile rbd pool={BASE}, profile rbd pool={BASE}-data"
+    assert agent["spec"] == {"caps": {"mon": "profile rbd", "osd": both}, "secretName": "plimsoll-5"}
+    flags = ", ".join(
+        f'allow command "osd pool set" with pool={pool} var={flag}'
+        for pool in (BASE, f"{BASE}-data")
+        for flag in ("noscrub", "nodeep-scrub")
+    )
+    assert conductor["spec"] == {
+        "caps": {"mon": f"profile rbd, allow r, {flags}", "mgr": "allow r", "osd": both},
+        "secretName": "plimsoll-3",
+    }
+
+
+def test_the_first_free_secrets_are_taken() -> None:
+    target = ceph_run("rook-images").target
+    assert key_secrets(target, ()) == ("plimsoll-0", "plimsoll-1")
+    others = [client("a", "plimsoll-0"), client("b", "plimsoll-2"), client("c", None), client("d", "theirs")]
+    assert key_secrets(target, others) == ("plimsoll-1", "plimsoll-3")
+
+
+def test_a_run_keeps_the_secrets_that_it_has() -> None:
+    target = ceph_run("rook-images").target
+    found = [client(target.agent_user, "plimsoll-0"), client("other", "plimsoll-1")]
+    assert key_secrets(target, found) == ("plimsoll-2", "plimsoll-0")
+    found.append(client(target.conductor_user, "plimsoll-9"))
+    assert key_secrets(target, found) == ("plimsoll-9", "plimsoll-0")
+
+
+def test_there_may_be_no_secret_left() -> None:
+    target = ceph_run("rook-images").target
+    assert key_secrets(target, [client(name, name) for name in KEY_SECRETS[1:]]) is None
+
+
+def test_volumes_come_from_the_runs_pool_through_the_driver_of_rooks_operator() -> None:
+    made = ceph_run("rook-existing")
+    found = storage_class(made.run, made.plan, "rook-operator")
+    assert found["provisioner"] == "rook-operator.rbd.csi.ceph.com"
+    assert found["parameters"] == {
+        "clusterID": "rook-ceph",
+        "pool": "shared",
+        "dataPool": "shared-data",
+        "imageFormat": "2",
+        "imageFeatures": "layering",
+        "csi.storage.k8s.io/provisioner-secret-name": "rook-csi-rbd-provisioner",
+        "csi.storage.k8s.io/provisioner-secret-namespace": "rook-ceph",
+        "csi.storage.k8s.io/node-stage-secret-name": "rook-csi-rbd-node",
+        "csi.storage.k8s.io/node-stage-secret-namespace": "rook-ceph",
+    }
+    assert [needs_storage_class(ceph_run(name).plan) for name in ("rook-existing", "rook-images", "ceph")] == [
+        True, False, False
+    ]  # fmt: skip

@@ -1,0 +1,46 @@
+"""The Roles that an administrator gives the operator where Ceph's keys are."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from plimsoll.lifecycle.rook.render import KEY_SECRETS
+
+MANIFESTS = Path(__file__).parents[4] / "manifests"
+
+
+def rules(directory: str) -> dict[str, dict[str, Any]]:
+    """Return the rules of a Role by resource."""
+    role = yaml.safe_load((MANIFESTS / directory / "role.yaml").read_text())
+    return {resource: rule for rule in role["rules"] for resource in rule["resources"]}
+
+
+def test_of_rooks_secrets_only_those_may_be_read_that_runs_have_made() -> None:
+    found = rules("rook")["secrets"]
+    assert found["resourceNames"] == list(KEY_SECRETS)
+    assert found["verbs"] == ["get"]
+
+
+def test_of_rooks_config_maps_only_the_monitors_may_be_read() -> None:
+    assert rules("rook")["configmaps"]["resourceNames"] == ["rook-ceph-mon-endpoints"]
+
+
+def test_nothing_of_rooks_may_be_changed_but_pools_and_users() -> None:
+    changed = {resource for resource, rule in rules("rook").items() if set(rule["verbs"]) - {"get", "list"}}
+    assert changed == {"cephblockpools", "cephclients"}
+
+
+def test_without_rook_only_the_keyring_that_is_named_may_be_read() -> None:
+    assert rules("ceph") == {
+        "secrets": {
+            "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["plimsoll-keyring"], "verbs": ["get"]
+        }
+    }  # fmt: skip
+
+
+def test_the_operator_is_the_one_who_gets_these_rights() -> None:
+    for directory in ("rook", "ceph"):
+        binding = yaml.safe_load((MANIFESTS / directory / "role-binding.yaml").read_text())
+        (subject,) = binding["subjects"]
+        assert subject == {"kind": "ServiceAccount", "name": "plimsoll", "namespace": "plimsoll-system"}

@@ -1,0 +1,56 @@
+"""The same of runs on a Rook cluster, to which things happen as well; nothing of them is left there either."""
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import rule
+
+from lifecycle.test_anything_may_happen import Anything
+from plimsoll.lifecycle import naming
+from support.on_rook import ERASURE_CODED
+from support.pretend_cluster import label
+from support.pretend_rook import ROOK
+
+STORIES = ("", "CephBlockPool failed", "CephBlockPool stuck", "CephBlockPool while Rook was restarted")
+
+
+class AnythingOnRook(Anything):
+    """Users, machines, programs and Rook doing what they do, at any time."""
+
+    storages = (
+        {"rook": ROOK, "volume": {"size": "1Gi", "access": "LibRBD"}},
+        {"rook": ERASURE_CODED, "volume": {"size": "1Gi"}},
+        {"rook": ROOK},
+        None,
+    )
+
+    @rule(down=st.booleans())
+    def stop_or_start_rook(self, *, down: bool) -> None:
+        self.world.rook.knobs.down = down
+
+    @rule(story=st.sampled_from(STORIES))
+    def set_pools(self, story: str) -> None:
+        self.world.rook.knobs.pools = story
+
+    @rule(words=st.sampled_from(["", "image still has watchers"]))
+    def set_teardown(self, words: str) -> None:
+        self.world.rook.knobs.unclean = words
+
+    @rule(foreign=st.booleans())
+    def hold_pools(self, *, foreign: bool) -> None:
+        self.world.rook.knobs.foreign_images = foreign
+
+    @rule(number=st.integers(0, 5), kind=st.sampled_from(["CephBlockPool", "StorageClass", "ConfigMap"]))
+    def delete_storage(self, number: int, kind: str) -> None:
+        """Somebody deletes an object of a run that is elsewhere."""
+        objects = [obj for obj in self.world.cluster.kube.objects(kind) if label(obj, naming.LABEL_RUN_UID)]
+        if number < len(objects):
+            self.world.cluster.delete(objects[number])
+
+    def _come_to_an_end(self) -> None:
+        knobs = self.world.rook.knobs
+        knobs.down, knobs.unclean, knobs.foreign_images = False, "", False
+        super()._come_to_an_end()
+
+
+TestAnythingOnRook = AnythingOnRook.TestCase
+TestAnythingOnRook.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

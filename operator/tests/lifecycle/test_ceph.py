@@ -1,0 +1,238 @@
+"""The course of runs that measure a Ceph cluster: what is made for them, in which order, and that all of it goes."""
+
+import json
+from base64 import b64decode, b64encode
+from typing import Any
+
+import pytest
+
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
+from support.pretend_cluster import NAMESPACE
+from support.pretend_rook import KEY, OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
+from support.pretend_world import PretendWorld
+
+
+@pytest.mark.parametrize("volume", [LIBRBD, CLAIMS])
+@pytest.mark.parametrize("rook", [ROOK, ERASURE_CODED])
+def test_a_run_on_rook_is_measured_and_leaves_nothing_in_ceph(world: PretendWorld, volume: Any, rook: Any) -> None:
+    uid = create(world, volume=volume, rook=rook)
+    world.until(lambda: world.conductors.loads)
+    pools = world.cluster.of_run("CephBlockPool", uid)
+    assert len(pools) == (2 if "erasureCoded" in rook["pool"] else 1)
+    assert outside(world, uid) >= {"CephBlockPool", "CephClient", "ConfigMap", "Secret"}
+    assert ("StorageClass" in outside(world, uid)) == (volume == CLAIMS)
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+    assert not any(world.rook.notes.values())
+
+
+def test_nothing_is_made_before_the_record_of_it(world: PretendWorld) -> None:
+    uid = create(world, volume=CLAIMS, rook=ERASURE_CODED)
+    world.until_settled(uid)
+    made = [request for request in world.cluster.kube.requests if request.startswith("create ")]
+    kinds = [request.split()[1] for request in made]
+    record = made.index(f"create ConfigMap {OPERATOR_NAMESPACE}/{naming.teardown(uid)}")
+    order = [kinds.index(kind) for kind in ("CephBlockPool", "CephClient", "StorageClass", "PersistentVolumeClaim")]
+    assert [record, *order] == sorted([record, *order])
+    keyring = made.index(f"create Secret {OPERATOR_NAMESPACE}/{naming.teardown(uid)}")
+    assert kinds.index("CephClient") < keyring < kinds.index("Job")
+
+
+def test_the_keys_are_where_they_are_needed_and_nowhere_else(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    secrets = {
+        obj["metadata"]["name"]: b64decode(obj["data"]["keyring"]).decode()
+        for obj in world.cluster.of_run("Secret", uid)
+        if "keyring" in obj["data"]
+    }
+    assert len(secrets) == 3
+    assert all(text.startswith("[client.plimsoll-a-") and f"key = {KEY}" in text for text in secrets.values())
+    assert "-conductor]" in secrets[naming.teardown(uid)]
+    assert "-agent]" in secrets[naming.keyring_secret("a", uid, naming.CLIENT)]
+    world.until_settled(uid)
+    others = [obj for obj in world.cluster.kube.objects() if obj["kind"] != "Secret"]
+    assert KEY not in json.dumps(others)
+    assert KEY not in " ".join(map(str, list(world.operator.events._queue)))  # type: ignore[attr-defined]
+
+
+def test_placement_groups_are_fixed_in_the_plan(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.cluster.of_run("CephBlockPool", uid))
+    plan = world.cluster.find("ConfigMap", "a-plan")
+    assert plan is not None
+    frozen = json.loads(plan["data"]["plan.json"])
+    (pool,) = world.cluster.of_run("CephBlockPool", uid)
+    assert str(frozen["ceph"]["made"]["placementGroups"]) == pool["spec"]["parameters"]["pg_num"] == "64"
+    assert frozen["environment"]["rook"] == {"cephVersion": "18.2.7-0"}
+
+
+def test_a_run_without_a_ceph_cluster_asks_nothing_of_one(world: PretendWorld) -> None:
+    for kind in [kind for kind in world.cluster.kube.kinds if kind.api_version == "ceph.rook.io/v1"]:
+        del world.cluster.kube.kinds[kind]
+    uid = world.create("a")
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    asked = " ".join(world.cluster.kube.requests)
+    assert "Ceph" not in asked
+    assert ROOK_NAMESPACE not in asked
+    assert OPERATOR_NAMESPACE not in asked
+    assert "PersistentVolume " not in asked
+
+
+# -- what goes wrong while it is made
+
+
+def test_a_pool_that_failed_and_recovers_is_used(world: PretendWorld) -> None:
+    world.rook.knobs.pools = "CephBlockPool failed"
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "PoolFailed")
+    assert "signal: interrupt" in world.conditions(uid)["StorageReady"]["message"]
+    world.rook.knobs.pools = ""
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+
+
+def test_rook_may_be_away_for_a_while(world: PretendWorld) -> None:
+    world.rook.knobs.down = True
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "PoolNotReady")
+    for _ in range(8):
+        world.round()
+    assert "look whether its operator runs" in world.conditions(uid)["StorageReady"]["message"]
+    world.rook.knobs.down = False
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+
+
+def test_a_rook_that_is_restarted_during_a_measurement_does_not_matter(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    (pool,) = world.cluster.of_run("CephBlockPool", uid)
+    world.cluster.set_status(pool, phase="Progressing", observedGeneration=1)
+    world.rook.knobs.down = True
+    (pod, *_) = world.client_pods(uid)
+    world.cluster.end(pod, 137, "killed")
+    world.round()
+    assert world.conditions(uid)["StorageReady"]["status"] == "True"
+    assert "is Progressing" in world.conditions(uid)["StorageReady"]["message"]
+    world.until(lambda: world.conditions(uid)["Succeeded"]["status"] == "True")
+    world.rook.knobs.down = False
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+def test_a_record_or_key_that_is_deleted_is_made_anew(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    for kind in ("ConfigMap", "Secret"):
+        obj = world.cluster.find(kind, naming.teardown(uid))
+        assert obj is not None
+        world.cluster.delete(obj)
+    for _ in range(3):
+        world.operator.watch_all()
+        world.look(uid)
+    assert world.cluster.find("ConfigMap", naming.teardown(uid))
+    assert world.cluster.find("Secret", naming.teardown(uid))
+    world.until_settled(uid)
+    assert not any(world.rook.images.values())
+
+
+def test_when_all_secrets_for_keys_are_taken_it_is_said(world: PretendWorld) -> None:
+    for number in range(16):
+        user = {"spec": {"secretName": f"plimsoll-{number}"}, "status": {"phase": "Ready"}}
+        metadata = {"name": f"kept-{number}", "namespace": ROOK_NAMESPACE}
+        world.cluster.kube.put({"apiVersion": "ceph.rook.io/v1", "kind": "CephClient", "metadata": metadata, **user})
+    world.rook._see_to_users = lambda: None  # type: ignore[method-assign]
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "KeySecretsTaken")
+    assert "delete runs whose storage is kept" in world.conditions(uid)["StorageReady"]["message"]
+
+
+def test_a_stranger_with_the_same_label_is_not_touched(world: PretendWorld) -> None:
+    uid = create(world)
+    labels = {LABEL_RUN_UID: uid}
+    for kind, name in (("CephBlockPool", "precious"), ("CephClient", "somebody")):
+        metadata = {"name": name, "namespace": ROOK_NAMESPACE, "labels": labels}
+        spec = {"secretName": "theirs"}
+        world.cluster.kube.put({"apiVersion": "ceph.rook.io/v1", "kind": kind, "metadata": metadata, "spec": spec})
+    world.until_settled(uid)
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
+    assert world.cluster.find("CephBlockPool", "precious")
+    assert world.cluster.find("CephClient", "somebody")
+
+
+# -- an existing pool, and Ceph without Rook
+
+
+def existing(world: PretendWorld, *, annotated: bool = True) -> None:
+    annotations = {naming.ALLOW_BENCHMARKS: "true"} if annotated else {}
+    metadata = {"name": "given", "namespace": ROOK_NAMESPACE, "annotations": annotations, "generation": 2}
+    status = {"phase": "Ready", "observedGeneration": 2}
+    world.cluster.kube.put(
+        {"apiVersion": "ceph.rook.io/v1", "kind": "CephBlockPool", "metadata": metadata, "spec": {}, "status": status}
+    )
+
+
+@pytest.mark.parametrize("volume", [LIBRBD, CLAIMS])
+def test_an_existing_pool_is_used_and_stays(world: PretendWorld, volume: Any) -> None:
+    existing(world)
+    world.rook.images["given"].add("precious")
+    rook = {"cluster": ROOK["cluster"], "existingPool": {"name": "given"}}
+    uid = create(world, volume=volume, rook=rook)
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert outside(world, uid) == set()
+    assert world.cluster.find("CephBlockPool", "given")
+    assert world.rook.images["given"] == {"precious"}
+
+
+def give_keyring(world: PretendWorld, text: str = "[client.bench]\nkey = {KEY}\n") -> None:
+    metadata = {"name": "keyring", "namespace": NAMESPACE}
+    data = {"keyring": b64encode(text.format(KEY=KEY).encode()).decode()}
+    world.cluster.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+
+
+CEPH = {
+    "monitors": ["192.0.2.1:6789"],
+    "user": "bench",
+    "keyringSecret": {"name": "keyring"},
+    "pool": {"name": "given"},
+}
+
+
+def create_without_rook(world: PretendWorld, **spec: Any) -> str:
+    return world.create("a", storage={"ceph": CEPH, "volume": LIBRBD}, **spec)
+
+
+def test_a_ceph_cluster_without_rook_is_measured_and_left_as_it_was(world: PretendWorld) -> None:
+    give_keyring(world)
+    for kind in [kind for kind in world.cluster.kube.kinds if kind.api_version == "ceph.rook.io/v1"]:
+        del world.cluster.kube.kinds[kind]
+    world.rook.knobs.down = True
+    uid = create_without_rook(world)
+    world.until(lambda: world.conductors.loads)
+    assert outside(world, uid) == {"ConfigMap", "Secret"}
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+    assert world.cluster.find("Secret", "keyring")
+
+
+def test_its_removal_does_not_need_the_users_secret_any_more(world: PretendWorld) -> None:
+    give_keyring(world)
+    uid = create_without_rook(world)
+    world.until(lambda: world.conductors.loads)
+    namespace = world.cluster.find("Namespace", NAMESPACE)
+    assert namespace is not None
+    world.cluster.delete(namespace)
+    world.until(lambda: world.run(uid) is None)
+    world.round()
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())

@@ -1,0 +1,240 @@
+"""Why runs on a Ceph cluster are refused, wait or fail: every reason, who is named, and what to do about it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from plimsoll.kube.errors import ApiError, ForbiddenError
+from plimsoll.lifecycle import naming
+from support.kstatus import kstatus
+from support.pretend_cluster import NAMESPACE, label
+from support.pretend_rook import ROOK, ROOK_API, ROOK_NAMESPACE
+from support.pretend_world import PretendWorld
+
+Arrange = Callable[[PretendWorld], None]
+Spec = Mapping[str, Any]
+
+LIBRBD: Spec = {"size": "1Gi", "access": "LibRBD"}
+ON_ROOK: Spec = {"storage": {"rook": ROOK, "volume": LIBRBD}}
+OF_CEPH: Spec = {
+    "storage": {
+        "ceph": {
+            "monitors": ["192.0.2.1:6789"],
+            "user": "bench",
+            "keyringSecret": {"name": "keyring"},
+            "pool": {"name": "given"},
+        },
+        "volume": LIBRBD,
+    }
+}
+OSD_BENCH: Spec = {**ON_ROOK, "workloads": [{"name": "w", "osdBench": {}}]}
+
+
+def nothing(_: PretendWorld) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A way to fail. `made` is whether something was made by then."""
+
+    reason: str
+    says: tuple[str, ...]
+    name: str = ""
+    spec: Spec = field(default_factory=lambda: ON_ROOK)
+    before: Arrange = nothing
+    made: bool = False
+
+
+def rook(**changes: Any) -> Spec:
+    return {"storage": {"rook": {**ROOK, **changes}, "volume": LIBRBD}}
+
+
+def existing() -> Spec:
+    return {"storage": {"rook": {"cluster": ROOK["cluster"], "existingPool": {"name": "given"}}, "volume": LIBRBD}}
+
+
+def give_pool(phase: str = "Ready", **annotations: str) -> Arrange:
+    def arrange(world: PretendWorld) -> None:
+        metadata = {"name": "given", "namespace": ROOK_NAMESPACE, "annotations": annotations}
+        world.rook.knobs.down = True
+        world.cluster.kube.put(
+            {"apiVersion": ROOK_API, "kind": "CephBlockPool", "metadata": metadata, "status": {"phase": phase}}
+        )
+
+    return arrange
+
+
+def give_keyring(world: PretendWorld) -> None:
+    metadata = {"name": "keyring", "namespace": NAMESPACE}
+    data = {"keyring": "W2NsaWVudC5vdGhlcl0Ka2V5ID0gc2VjcmV0Cg=="}
+    world.cluster.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+
+
+def uninstall_rook(world: PretendWorld) -> None:
+    for kind in [kind for kind in world.cluster.kube.kinds if kind.api_version == ROOK_API]:
+        del world.cluster.kube.kinds[kind]
+
+
+def set_health(health: str, **status: Any) -> Arrange:
+    def arrange(world: PretendWorld) -> None:
+        cluster = world.cluster.find("CephCluster", "rook-ceph")
+        assert cluster is not None
+        details = {"OSD_DOWN": {"message": "1 osds down", "severity": "HEALTH_WARN"}}
+        world.cluster.set_status(cluster, ceph={"health": health, "details": details}, **status)
+
+    return arrange
+
+
+def set_pools(story: str) -> Arrange:
+    def arrange(world: PretendWorld) -> None:
+        world.rook.knobs.pools = story
+
+    return arrange
+
+
+def take_osds(world: PretendWorld) -> None:
+    for osd in world.cluster.kube.objects("Deployment")[1:]:
+        world.cluster.set_status(osd, availableReplicas=0)
+
+
+def refuse(request: str, error: Callable[[str], ApiError]) -> Arrange:
+    """Have the API server refuse every request that begins like this."""
+
+    def interfere(asked: str) -> None:
+        if asked.startswith(request):
+            raise error(asked)
+
+    def arrange(world: PretendWorld) -> None:
+        world.cluster.kube.interfere = interfere
+
+    return arrange
+
+
+CASES = [
+    Case(
+        reason="RookClusterNotAllowed",
+        spec=rook(cluster={"namespace": "other", "name": "c"}),
+        says=("spec.storage.rook.cluster", "namespace bench may not use", "other/c", "PLIMSOLL_ROOK_CLUSTERS"),
+    ),
+    Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "PLIMSOLL_OSD_BENCH=true")),
+    Case(
+        reason="CacheDroppingNotSupported",
+        spec={**ON_ROOK, "prepare": {"dropCaches": True}},
+        says=("spec.prepare.dropCaches", "set it to false"),
+    ),
+    Case(reason="RookNotFound", before=uninstall_rook, says=("rook-ceph/rook-ceph", "install Rook")),
+    Case(
+        reason="RookNotFound",
+        name="no such CephCluster",
+        before=lambda world: world.cluster.delete(world.cluster.kube.objects("CephCluster")[0]),
+        says=("there is no such CephCluster", "name another"),
+    ),
+    Case(
+        reason="CephClusterNotReady",
+        before=set_health("HEALTH_ERR"),
+        says=("provisionSeconds (60 s)", "HEALTH_ERR", "OSD_DOWN", "1 osds down"),
+    ),
+    Case(
+        reason="CephClusterNotReady",
+        name="a warning that is not accepted",
+        before=set_health("HEALTH_WARN"),
+        says=("HEALTH_WARN", "gates.acceptedHealthChecks"),
+    ),
+    Case(
+        reason="PoolNotFeasible",
+        spec=rook(pool={"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}),
+        says=("spec.storage.rook.pool", "needs 6", "there are 3", "fewer chunks"),
+    ),
+    Case(reason="PoolNotFeasible", name="OSDs that are down", before=take_osds, says=("needs 3", "there is 1")),
+    Case(reason="PoolNotFound", spec=existing(), says=("spec.storage.rook.existingPool", "given is not there")),
+    Case(
+        reason="PoolNotAllowed",
+        spec=existing(),
+        before=give_pool(),
+        says=("given is not given to benchmarks", "kubectl annotate", naming.ALLOW_BENCHMARKS),
+    ),
+    Case(
+        reason="PoolNotReady",
+        spec=existing(),
+        before=give_pool("Progressing", **{naming.ALLOW_BENCHMARKS: "true"}),
+        says=("provisionSeconds (60 s)", "given is Progressing"),
+    ),
+    Case(
+        reason="PoolNotReady",
+        name="a pool that stays Progressing",
+        before=set_pools("CephBlockPool stuck"),
+        says=("provisionSeconds (60 s)", "ReconcileFailed", "failed to initialize pool", "log of Rook's operator"),
+        made=True,
+    ),
+    Case(
+        reason="PoolFailed",
+        before=set_pools("CephBlockPool failed"),
+        says=("provisionSeconds (60 s)", "failed to reconcile CephBlockPool", "signal: interrupt", "can place"),
+        made=True,
+    ),
+    Case(
+        reason="KeyringNotFound",
+        spec=OF_CEPH,
+        says=("provisionSeconds (60 s)", "Secret bench/keyring", "no such Secret", "make that Secret"),
+        made=True,
+    ),
+    Case(
+        reason="KeyringNotFound",
+        name="a keyring of another user",
+        spec=OF_CEPH,
+        before=give_keyring,
+        says=("field keyring", "no keyring file with a section [client.bench]"),
+        made=True,
+    ),
+    Case(
+        reason="ApiRefused",
+        name="the keyring may not be read",
+        spec=OF_CEPH,
+        before=refuse("get Secret bench/", lambda asked: ForbiddenError(asked, "cannot get resource secrets")),
+        says=("Secret bench/keyring", "cannot get resource secrets", "bind a Role"),
+        made=True,
+    ),
+    Case(
+        reason="ApiRefused",
+        name="Rook may not be looked at",
+        before=refuse("list CephBlockPool", lambda asked: ForbiddenError(asked, "cannot list resource")),
+        says=("list CephBlockPool", "cannot list resource", "Role of manifests/rook", "namespace rook-ceph"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name or case.reason)
+def test_a_run_on_ceph_fails_with_its_reason_in_time_and_is_taken_away(world: PretendWorld, case: Case) -> None:
+    case.before(world)
+    uid = world.create("a", **case.spec)
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", case.reason)
+    for words in case.says:
+        assert words in ended["message"]
+    assert len(ended["message"]) < 1000
+    assert "secret\n" not in ended["message"]
+    run = world.until_settled(uid)
+    assert run is not None
+    assert kstatus(run) == "Failed"
+    left = [obj for obj in world.cluster.kube.objects() if label(obj, naming.LABEL_RUN_UID) == uid]
+    assert {obj["kind"] for obj in left} <= {"BenchmarkResult", "ConfigMap", "Secret"}
+    assert {obj["metadata"]["namespace"] for obj in left} <= {NAMESPACE}
+    assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if case.made else "NothingMade")
+
+
+def test_a_run_waits_for_a_cluster_that_gets_well_and_lets_nobody_wait_for_it(world: PretendWorld) -> None:
+    set_health("HEALTH_ERR")(world)
+    uid = world.create("a", **ON_ROOK)
+    world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "CephClusterNotReady")
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    set_health("HEALTH_OK")(world)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_run_that_may_not_use_a_cluster_learns_nothing_of_it(world: PretendWorld) -> None:
+    uid = world.create("a", **rook(cluster={"namespace": "other", "name": "c"}))
+    world.until_settled(uid)
+    assert not [asked for asked in world.cluster.kube.requests if "Ceph" in asked or "other" in asked]

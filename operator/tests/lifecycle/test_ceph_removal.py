@@ -1,0 +1,166 @@
+"""How what a run has in a Ceph cluster goes: in order, at any time, and nothing of it by force."""
+
+from typing import Any
+
+import pytest
+
+from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
+from support.pretend_cluster import NAMESPACE
+from support.pretend_rook import ROOK
+from support.pretend_world import CrashError, PretendWorld
+
+
+def delete(world: PretendWorld, uid: str, *, foreground: bool = False) -> None:
+    run = world.run(uid)
+    assert run is not None
+    world.cluster.delete(run, foreground=foreground)
+
+
+@pytest.mark.parametrize("rounds", range(0, 14, 2))
+@pytest.mark.parametrize("foreground", [False, True])
+def test_a_run_that_is_deleted_at_any_time_leaves_nothing(
+    world: PretendWorld, rounds: int, *, foreground: bool
+) -> None:
+    uid = create(world, volume=CLAIMS, rook=ERASURE_CODED)
+    for _ in range(rounds):
+        world.round(3.0)
+    delete(world, uid, foreground=foreground)
+    world.until(lambda: world.run(uid) is None)
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+
+
+@pytest.mark.parametrize("rounds", range(1, 14, 3))
+def test_a_namespace_that_is_deleted_strands_nothing(world: PretendWorld, rounds: int) -> None:
+    uid = create(world, volume=CLAIMS, rook=ERASURE_CODED)
+    for _ in range(rounds):
+        world.round(3.0)
+    namespace = world.cluster.find("Namespace", NAMESPACE)
+    assert namespace is not None
+    world.cluster.delete(namespace)
+    world.until(lambda: world.run(uid) is None)
+    for _ in range(3):
+        world.round()
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+    assert world.cluster.find("Namespace", NAMESPACE) is None
+
+
+def test_what_rook_says_against_a_pools_removal_is_told_and_waited_for(world: PretendWorld) -> None:
+    world.rook.knobs.foreign_images = True
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "PoolDeletionBlocked")
+    message = world.conditions(uid)["CleanedUp"]["message"]
+    assert "contains images or snapshots and cannot be deleted" in message
+    for _ in range(20):
+        world.round(60.0)
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "PoolDeletionBlocked"
+    assert {obj["kind"] for obj in world.cluster.of_run("CephBlockPool", uid)} == {"CephBlockPool"}
+    world.rook.knobs.foreign_images = False
+    world.until_settled(uid)
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
+
+
+def test_volumes_are_waited_for_with_all_that_they_need(world: PretendWorld) -> None:
+    world.rook.knobs.slow_volumes = True
+    uid = create(world, volume=CLAIMS)
+    world.until(lambda: "2 PersistentVolumes" in world.conditions(uid).get("CleanedUp", {}).get("message", ""))
+    for _ in range(5):
+        world.round()
+    assert outside(world, uid) >= {"StorageClass", "CephClient", "CephBlockPool"}
+    world.rook.knobs.slow_volumes = False
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+def test_a_teardown_that_fails_is_told_in_its_words_and_tried_again(world: PretendWorld) -> None:
+    world.rook.knobs.unclean = "image plimsoll-u-0 still has watchers"
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    assert "still has watchers" in world.conditions(uid)["CleanedUp"]["message"]
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    first = {obj["metadata"]["uid"] for obj in world.cluster.of_run("Job", uid)}
+    for _ in range(80):
+        world.round()
+    assert not first & {obj["metadata"]["uid"] for obj in world.cluster.of_run("Job", uid)}
+    assert outside(world, uid) >= {"CephBlockPool", "CephClient"}
+    world.rook.knobs.unclean = ""
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+@pytest.mark.parametrize(("cleanup", "kept"), [("Never", True), ("OnSuccess", False), ("Always", False)])
+@pytest.mark.parametrize("volume", [LIBRBD, CLAIMS])
+def test_storage_is_kept_if_that_is_asked_for(world: PretendWorld, cleanup: str, volume: Any, *, kept: bool) -> None:
+    uid = create(world, volume=volume, cleanup=cleanup)
+    world.until_settled(uid)
+    assert world.conditions(uid)["CleanedUp"]["reason"] == ("StorageKept" if kept else "Removed")
+    assert bool(outside(world, uid)) == kept
+    if kept:
+        assert any(world.rook.images.values())
+        assert "CephBlockPool plimsoll-a-" in world.conditions(uid)["CleanedUp"]["message"]
+        assert "Job" not in outside(world, uid)
+    delete(world, uid)
+    world.until(lambda: world.run(uid) is None)
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
+
+
+def test_a_suspended_run_keeps_its_pool_and_goes_on_with_it(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    pools = world.cluster.of_run("CephBlockPool", uid)
+    world.change(uid, suspend=True)
+    world.until_settled(uid)
+    for _ in range(3):
+        world.round(3600.0)
+    assert [pool["metadata"]["uid"] for pool in world.cluster.of_run("CephBlockPool", uid)] == [
+        pool["metadata"]["uid"] for pool in pools
+    ]
+    world.change(uid, suspend=False)
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_the_next_run_of_a_cluster_waits_until_the_storage_of_the_former_is_gone(world: PretendWorld) -> None:
+    world.rook.knobs.unclean = "not now"
+    first = create(world)
+    world.until(lambda: world.conditions(first).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    second = create(world, "b")
+    for _ in range(5):
+        world.round()
+    message = world.conditions(second)["Admitted"]["message"]
+    assert "behind bench/a, which is being taken away (TeardownFailing)" in message
+    assert outside(world, second) == set()
+    world.rook.knobs.unclean = ""
+    assert world.until_ended(second)["status"] == "True"
+
+
+def test_kinds_that_are_gone_are_told_and_what_is_there_is_not_forgotten(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    gone = {kind: traits for kind, traits in world.cluster.kube.kinds.items() if kind.api_version == "ceph.rook.io/v1"}
+    for kind in gone:
+        del world.cluster.kube.kinds[kind]
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "RookNotFound")
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert "install Rook's CRDs again" in world.conditions(uid)["CleanedUp"]["message"]
+    world.cluster.kube.kinds |= gone
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+@pytest.mark.parametrize("rook", [ROOK, ERASURE_CODED])
+def test_an_operator_that_dies_at_every_request_comes_to_the_same_end(world: PretendWorld, rook: Any) -> None:
+    uid = create(world, volume=CLAIMS, rook=rook, timeouts={"provisionSeconds": 3600})
+    for number in range(600):
+        world.operator.watch_all()
+        world.look_with(uid, 1 + number % 37, CrashError)
+        world.cluster.step()
+        world.rook.step()
+        world.conductors.step()
+        world.cluster.pass_time(1.0)
+    world.until_settled(uid)
+    assert world.conditions(uid)["Succeeded"]["status"] == "True"
+    assert len([asked for asked in world.cluster.kube.requests if asked.startswith("create CephBlockPool")]) >= 1
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())

@@ -1,0 +1,157 @@
+"""The objects of a run on Ceph as they are sent to the API: golden files, and what must hold for its pods.
+
+`PLIMSOLL_WRITE_GOLDEN=1 pytest tests/lifecycle/test_render_ceph.py` writes the files anew; read the difference.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.api.errors import SpecError
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render import ceph, network, teardown
+from plimsoll.lifecycle.rook.storage import storage_class
+from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
+from support.pod_security import baseline, restricted
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "render"
+RADOS = {"name": "r", "radosBench": {}, "runtimeSeconds": 4, "rampSeconds": 1}
+OSDS = {"name": "o", "osdBench": {"keyringSecret": {"name": "administrators", "key": "admin.keyring"}}}
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_objects_are_what_the_golden_file_says(name: str) -> None:
+    objects = made_for_ceph(ceph_run(name))
+    path = GOLDEN / f"{name}.yaml"
+    if os.environ.get("PLIMSOLL_WRITE_GOLDEN"):
+        path.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=120))
+    assert list(yaml.safe_load_all(path.read_text())) == objects
+
+
+def pods(made: CephRun) -> dict[str, Mapping[str, Any]]:
+    jobs = [obj for obj in made_for_ceph(made) if obj["kind"] == "Job"]
+    return {job["metadata"]["labels"][naming.LABEL_COMPONENT]: job["spec"]["template"]["spec"] for job in jobs}
+
+
+def arguments(made: CephRun, component: str = naming.CLIENT) -> list[str]:
+    (container,) = pods(made)[component]["containers"]
+    return list(container["args"])
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_only_a_raw_device_takes_more_than_the_restricted_profile(name: str) -> None:
+    for component, spec in pods(ceph_run(name)).items():
+        assert list(baseline(spec)) == []
+        raw_device = name == "rook-existing" and component == naming.CLIENT
+        assert bool(list(restricted(spec))) == raw_device
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_only_the_conductor_has_a_token(name: str) -> None:
+    found = {component: spec["automountServiceAccountToken"] for component, spec in pods(ceph_run(name)).items()}
+    assert found == {"conductor": True, "client": False, "teardown": False}
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_what_is_outside_the_runs_namespace_has_its_labels_and_no_owner(name: str) -> None:
+    for obj in made_for_ceph(ceph_run(name)):
+        labels = obj["metadata"]["labels"]
+        assert labels[naming.LABEL_RUN_UID] == UID
+        elsewhere = obj["metadata"].get("namespace") != "bench"
+        assert ("ownerReferences" not in obj["metadata"]) == elsewhere
+        assert (labels.get(naming.LABEL_RUN_NAMESPACE) == "bench") == elsewhere
+
+
+@pytest.mark.parametrize("name", STORAGE)
+def test_no_object_has_a_key_in_it(name: str) -> None:
+    for obj in made_for_ceph(ceph_run(name)):
+        assert obj["kind"] != "Secret" or not obj.keys() & {"data", "stringData"}
+
+
+@pytest.mark.parametrize(("name", "gets_key"), [("rook-claims", False), ("rook-images", True), ("ceph", True)])
+def test_clients_get_a_key_and_a_way_to_ceph_only_if_they_talk_to_it(name: str, gets_key: bool) -> None:  # noqa: FBT001
+    made = ceph_run(name)
+    spec = pods(made)[naming.CLIENT]
+    assert ceph.clients_use_ceph(made.plan) == gets_key
+    assert any("projected" in volume for volume in spec["volumes"]) == gets_key
+    assert {"name": "CEPH_CONF", "value": "/etc/plimsoll/ceph/ceph.conf"} in spec["containers"][0][
+        "env"
+    ] or not gets_key
+    client_policy, _ = network.policies(made.run, made.plan, SETTINGS)
+    ports = [port["port"] for rule in client_policy["spec"]["egress"] for port in rule["ports"]]
+    assert (6789 in ports) == gets_key
+
+
+def test_ports_of_monitors_that_are_not_cephs_own_are_open_too() -> None:
+    made = ceph_run("ceph")
+    client_policy, _ = network.policies(made.run, made.plan, SETTINGS)
+    rule = client_policy["spec"]["egress"][-1]
+    assert [(port["port"], port.get("endPort")) for port in rule["ports"]] == [
+        (3300, None), (6789, None), (6800, 7568), (16789, None)
+    ]  # fmt: skip
+
+
+def test_a_client_has_an_image_of_its_own() -> None:
+    found = arguments(ceph_run("rook-images"))
+    pool = "plimsoll-rook-images-f94acc63"
+    assert f"--image={pool}/plimsoll-{UID}-0" in found
+    assert {"--size=1073741824", "--rbd-cache", f"--ceph-user={pool}-agent", "--tool=fio"} <= set(found)
+    assert not any(argument.startswith(("--device", "--directory", "--rados")) for argument in found)
+
+
+def test_objects_go_to_the_pool_that_has_the_data_and_into_a_namespace_of_the_clients_own() -> None:
+    made = ceph_run("rook-images", RADOS)
+    found = arguments(made)
+    assert f"--rados-pool={made.target.data_pool}" in found
+    assert f"--rados-namespace=plimsoll-{UID}-0" in found
+    assert "--tool=radosBench" in found
+
+
+def test_the_administrators_key_is_there_only_for_who_loads_the_osds() -> None:
+    without, with_osds = ceph_run("ceph", RADOS), ceph_run("ceph", RADOS, OSDS)
+    assert not any("osd" in argument for argument in arguments(without))
+    assert "--osd-keyring=/etc/plimsoll/osd-bench/keyring" in arguments(with_osds)
+    (secret,) = [volume["secret"] for volume in pods(with_osds)["client"]["volumes"] if volume["name"] == "osd-bench"]
+    assert secret["secretName"] == "administrators"
+    assert secret["items"] == [{"key": "admin.keyring", "path": "keyring"}]
+    assert "administrators" not in str(pods(without))
+    assert "administrators" not in str(pods(with_osds)["conductor"]["volumes"])
+
+
+def test_a_record_says_all_that_the_teardown_needs() -> None:
+    made = ceph_run("rook-images")
+    record = teardown.record_of(made.plan)
+    assert record is not None
+    config_map = teardown.record_config_map(made.run, record, MONITORS, SETTINGS)
+    assert teardown.read_record(config_map) == record
+    pool = "plimsoll-rook-images-f94acc63"
+    assert arguments(made, naming.TEARDOWN) == [
+        "teardown",
+        f"--uid={UID}",
+        "--clients=1",
+        f"--pool={pool}",
+        f"--data-pool={pool}-data",
+        f"--user={pool}-conductor",
+        "--termination-log=/dev/termination-log",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schemaVersion": 2}'])
+def test_a_damaged_record_is_told(text: str) -> None:
+    with pytest.raises(SpecError):
+        teardown.read_record({"data": {teardown.RECORD_FILE: text}})
+
+
+def test_a_run_without_ceph_leaves_nothing_to_undo() -> None:
+    plan = ceph_run("ceph").plan.model_copy(update={"ceph": None})
+    assert teardown.record_of(plan) is None
+
+
+def test_a_run_without_claims_has_no_storage_class() -> None:
+    made = ceph_run("rook-images")
+    with pytest.raises(ValueError, match="needs no StorageClass"):
+        storage_class(made.run, made.plan, "rook-ceph")

@@ -1,0 +1,122 @@
+import dataclasses
+from typing import Any
+
+import pytest
+
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.measure.cluster import LAG, around, cluster_summary, counted, counted_within, unwatched
+from plimsoll.measure.window import Interval
+
+SECOND = 10**9
+SPAN = Interval(start=100 * SECOND, end=160 * SECOND)
+HEALTHY = ClusterStatus(
+    health="HEALTH_OK",
+    checks={},
+    pg_states={"active+clean": 1},
+    osds=3,
+    osds_up=3,
+    osds_in=3,
+    osds_up_since="1",
+    osds_in_since="1",
+    remapped_pgs=0,
+    recovering_bytes_per_second=0,
+    used_bytes=1,
+    total_bytes=4,
+)
+
+
+def counters(ios: int) -> PoolCounters:
+    return PoolCounters(reads=ios, writes=ios, read_bytes=ios * 4096, written_bytes=ios * 1024)
+
+
+def look(second: int, *, silent: str = "", **changes: Any) -> ClusterSample:
+    """Look at a cluster with 100 reads and writes per second on the run's pool, and 10 on another."""
+    pools = {"ours": counters(100 * second), "other": counters(10 * second), ".mgr": counters(1000 * second)}
+    status = None if silent else dataclasses.replace(HEALTHY, **changes)
+    return ClusterSample(at=second * SECOND, status=status, problem=silent, pools={} if silent else pools)
+
+
+def watched(*samples: ClusterSample) -> ClusterWatch:
+    return ClusterWatch(samples=samples, pools=("ours",))
+
+
+REGULAR = watched(*(look(second) for second in range(90, 175, 5)))
+
+
+def test_looks_that_count_are_those_within_and_one_on_either_side() -> None:
+    assert [sample.at // SECOND for sample in around(watched(*map(look, (80, 95, 101, 159, 161, 170))), SPAN)] == [
+        95,
+        101,
+        159,
+        161,
+    ]
+    assert len(around(REGULAR, None)) == len(REGULAR.samples)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "missed"),
+    [
+        (range(90, 175, 5), 0),
+        (range(90, 175, 15), 0),
+        ((95, 165), 60),
+        ((95, 110, 130, 145, 160), 20),
+        ((130,), 60),
+        ((100, 115, 130), 30),
+        ((), 60),
+    ],
+)
+def test_pauses_of_more_than_three_looks_were_not_watched(seconds: Any, missed: int) -> None:
+    assert unwatched(watched(*map(look, seconds)), SPAN) == missed * SECOND
+
+
+def test_look_without_an_answer_does_not_count() -> None:
+    watch = watched(look(95), look(110, silent="x"), look(125), look(140), look(155), look(165))
+    assert unwatched(watch, SPAN) == 25 * SECOND
+
+
+def test_counters_are_those_of_the_run_and_of_others_without_the_managers() -> None:
+    found = counted(REGULAR, around(REGULAR, SPAN))
+    assert found is not None
+    assert found.between == Interval(start=100 * SECOND, end=160 * SECOND)
+    assert (found.operations, found.foreign) == (12_000, 1200)
+    assert found.per_second(found.foreign) == 20
+
+
+def test_looks_inside_are_those_whose_counters_tell_of_inside_only() -> None:
+    found = counted_within(REGULAR, SPAN)
+    assert found is not None
+    assert found.between == Interval(start=SPAN.start + LAG, end=SPAN.end)
+    assert counted_within(REGULAR, Interval(start=SPAN.start, end=SPAN.start + 3 * LAG)) is None
+    assert counted_within(dataclasses.replace(REGULAR, pools=()), SPAN) is None
+
+
+def test_pool_that_was_made_anew_begins_at_nothing() -> None:
+    first, last = look(100), look(150)
+    anew = dataclasses.replace(last, pools={**last.pools, "other": counters(1), "new": counters(10**6)})
+    found = counted(watched(first, anew), (first, anew))
+    assert found is not None
+    assert (found.foreign, found.operations) == (0, 10_000)
+
+
+def test_pool_that_is_not_told_is_not_counted() -> None:
+    watch = ClusterWatch(samples=REGULAR.samples, pools=("ours", "data"))
+    assert counted(watch, watch.samples) is None
+
+
+def test_summary() -> None:
+    bad = look(120, health="HEALTH_WARN", checks={"SLOW_OPS": "HEALTH_WARN"}, used_bytes=2)
+    samples = (look(95), look(110), bad, look(125, silent="no answer\nfor 10 s"), *map(look, range(130, 175, 5)))
+    found = cluster_summary(watched(*samples), SPAN)
+    assert found is not None
+    assert (found.samples, found.failed, found.worst_health, found.used_ratio) == (11, 1, "HEALTH_WARN", 0.5)
+    assert "SLOW_OPS" in found.problems[0]
+    assert found.problems[1] == "Ceph did not answer: no answer for 10 s"
+    assert (found.read_bytes_per_second, found.written_bytes_per_second) == (409_600, 102_400)
+    assert (found.operations_per_second, found.foreign_operations_per_second) == (200, 20)
+
+
+def test_summary_of_a_watch_that_saw_nothing() -> None:
+    found = cluster_summary(watched(), SPAN)
+    assert found is not None
+    assert found.model_dump(exclude_none=True) == {"samples": 0, "failed": 0, "problems": ()}
+    assert cluster_summary(None, SPAN) is None

@@ -1,0 +1,123 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Operation
+from plimsoll.measure.limits import Layer, LayerRow, amplification, layers, limits
+from support.layers import READ, RUN, WRITE, result
+
+MEGABYTE = 10**6
+
+
+@pytest.mark.parametrize(
+    ("write_rate", "read", "write"),
+    [(30, 576, 240), (62.5, 576, 500)],
+    ids=["journal on the disk", "journal in memory"],
+)
+def test_limits_of_the_study_that_the_formula_is_from(write_rate: float, read: float, write: float) -> None:
+    """Gudu et al., table III: 8 OSDs with disks of 72 MB/s behind clients of 111 MB/s each, enough of them."""
+    found = limits(
+        clients=8,
+        osds=8,
+        network_rate=111 * MEGABYTE,
+        disk_rate=72 * MEGABYTE,
+        write_rate=write_rate * MEGABYTE,
+        write_amplification=amplification(replicas=1),
+    )
+    assert (found.read / MEGABYTE, found.write / MEGABYTE) == (read, write)
+
+
+def test_few_clients_are_the_limit_themselves() -> None:
+    found = limits(clients=2, osds=8, network_rate=111, disk_rate=72, write_rate=62.5, write_amplification=1)
+    assert (found.read, found.write) == (222, 222)
+
+
+def test_replicas_and_chunks_take_their_part_of_the_writes() -> None:
+    assert [amplification(replicas=3), amplification(data_chunks=4, coding_chunks=2)] == [3, 1.5]
+    three = limits(clients=8, osds=8, disk_rate=72, write_rate=30, write_amplification=3)
+    assert (three.read, three.write) == (576, 80)
+
+
+@pytest.mark.parametrize("given_", [{}, {"replicas": 3, "data_chunks": 2}, {"replicas": -1}, {"coding_chunks": 2}])
+def test_amplification_of_no_layout_or_of_two_is_refused(given_: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="needs replicas or data chunks"):
+        amplification(**given_)
+
+
+@pytest.mark.parametrize("change", [{"clients": 0}, {"osds": 0}, {"disk_rate": -1}, {"write_amplification": 0.5}])
+def test_parts_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
+    parts: dict[str, Any] = {"clients": 1, "osds": 1, "disk_rate": 1, "write_rate": 1, "write_amplification": 1}
+    with pytest.raises(ValueError, match="needs at least one client"):
+        limits(**(parts | change))
+
+
+SOME = st.integers(1, 100)
+RATE = st.floats(0, 1e12)
+
+
+@given(clients=SOME, osds=SOME, disk=RATE, write=RATE, network=RATE, factor=st.floats(1, 10))
+def test_more_of_anything_never_lowers_a_limit(  # the formula's own quantities
+    clients: int, osds: int, disk: float, write: float, network: float, factor: float
+) -> None:
+    def of(clients: int, osds: int, disk: float) -> tuple[float, float]:
+        found = limits(
+            clients=clients,
+            osds=osds,
+            disk_rate=disk,
+            write_rate=write,
+            network_rate=network,
+            write_amplification=factor,
+        )
+        return found.read, found.write
+
+    base = of(clients, osds, disk)
+    for more in (of(clients + 1, osds, disk), of(clients, osds + 1, disk), of(clients, osds, disk * 2)):
+        assert more[0] >= base[0]
+        assert more[1] >= base[1]
+
+
+def row(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> LayerRow:
+    (only,) = (one for one in found if (one.layer, one.operation) == (layer, operation))
+    return only
+
+
+def test_each_layer_is_held_against_the_one_below() -> None:
+    found = layers(RUN, write_amplification=3)
+    assert [(one.layer, one.operation) for one in found] == [
+        (Layer.OSD, WRITE),
+        (Layer.RADOS, READ),
+        (Layer.RADOS, WRITE),
+        (Layer.RBD, READ),
+        (Layer.RBD, WRITE),
+    ]
+    rados = row(found, Layer.RADOS, WRITE)
+    assert rados.bytes_per_second is not None
+    assert rados.iops is not None
+    assert (rados.bytes_per_second.value, rados.bytes_per_second.point) == (240, "r-1")
+    assert (rados.bytes_per_second.limit, rados.bytes_per_second.efficiency) == (300, 0.8)
+    assert (rados.iops.value, rados.iops.point, rados.iops.limit) == (15, "r-0", 3000)
+    rbd = row(found, Layer.RBD, READ)
+    assert rbd.bytes_per_second is not None
+    assert (rbd.bytes_per_second.value, rbd.bytes_per_second.limit, rbd.bytes_per_second.efficiency) == (250, 500, 0.5)
+
+
+def test_what_was_not_measured_is_no_limit() -> None:
+    rados = row(layers(RUN, write_amplification=3), Layer.RADOS, READ).bytes_per_second
+    assert rados is not None
+    assert (rados.limit, rados.efficiency) == (None, None)
+    alone = row(layers(RUN[5:], write_amplification=3), Layer.RBD, WRITE).bytes_per_second
+    assert alone is not None
+    assert alone.limit is None
+
+
+def test_without_an_amplification_osds_limit_nothing() -> None:
+    rados = row(layers(RUN, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
+    assert rados is not None
+    assert rados.limit is None
+
+
+def test_no_results_no_layers() -> None:
+    assert layers([], write_amplification=3) == ()
+    assert layers([result("d-0", "dd", {READ: (1, 1)})], write_amplification=3) == ()

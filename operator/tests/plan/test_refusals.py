@@ -1,0 +1,126 @@
+"""What does not fit together in a run on Ceph: the field and the remedy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.plan.expand import expand
+
+MakeRun = Callable[..., BenchmarkRun]
+
+ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
+CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
+IMAGES = {"rook": ROOK, "volume": {"size": "4Mi", "access": "LibRBD"}}
+CLAIMS = {"rook": ROOK, "volume": {"size": "4Mi"}}
+OSD_BENCH: dict[str, Any] = {"osdBench": {"keyringSecret": {"name": "admin"}}}
+
+
+def problems(run: BenchmarkRun) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        expand(run)
+    return [str(problem) for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("storage", [{"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}}, None])
+@pytest.mark.parametrize("workload", [{"radosBench": {}}, {"rbdBench": {}}, OSD_BENCH], ids=["rados", "rbd", "osd"])
+def test_tools_of_ceph_need_a_cluster(
+    make_run: MakeRun, workload: dict[str, Any], storage: dict[str, Any] | None
+) -> None:
+    (tool,) = workload
+    assert problems(make_run(workload, storage=storage)) == [
+        (
+            f"spec.storage: must have rook or ceph, because workload w0 runs {tool}, which talks to Ceph itself; "
+            "name the cluster"
+        )
+    ]
+
+
+@pytest.mark.parametrize("tool", ["fio", "rbdBench"])
+def test_tools_on_volumes_need_one(make_run: MakeRun, tool: str) -> None:
+    assert problems(make_run({tool: {}}, {"radosBench": {}}, storage={"ceph": CEPH})) == [
+        f"spec.storage.volume: is required, because workload w0 runs {tool} on a volume; add storage with a volume"
+    ]
+
+
+def test_rbd_bench_needs_an_image(make_run: MakeRun) -> None:
+    assert problems(make_run({"rbdBench": {}}, storage=CLAIMS)) == [
+        (
+            "spec.storage.volume.access: PVC must be LibRBD, because workload w0 runs rbdBench on an RBD image; "
+            "set it to LibRBD"
+        )
+    ]
+    assert expand(make_run({"rbdBench": {}}, storage=IMAGES))
+
+
+@pytest.mark.parametrize(("tool", "axis"), [("fio", "blockSize"), ("rbdBench", "blockSize")], ids=["fio", "rbdBench"])
+def test_blocks_must_fit_into_the_image(make_run: MakeRun, tool: str, axis: str) -> None:
+    assert expand(make_run({tool: {axis: ["4Mi"]}}, storage=IMAGES))
+    (found,) = problems(make_run({tool: {axis: ["4Mi", "8Mi"]}}, storage=IMAGES))
+    assert found.startswith(f"spec.workloads[0].{tool}: ")
+    assert "8Mi" in found
+
+
+@pytest.mark.parametrize(
+    ("engine", "storage", "accepted"),
+    [
+        ("rbd", IMAGES, True),
+        ("libaio", IMAGES, False),
+        ("psync", IMAGES, False),
+        ("rbd", CLAIMS, False),
+        ("io_uring", CLAIMS, True),
+    ],
+)
+def test_engine_is_that_of_the_access(
+    make_run: MakeRun,
+    engine: str,
+    storage: dict[str, Any],
+    accepted: bool,  # noqa: FBT001 - an expectation
+) -> None:
+    run = make_run({"fio": {"engine": engine}}, storage=storage)
+    if accepted:
+        assert expand(run)
+        return
+    (found,) = problems(run)
+    assert found.startswith("spec.workloads[0].fio")
+    assert "engine" in found
+
+
+def test_reads_of_images_need_a_prefill_and_those_of_objects_do_not(make_run: MakeRun) -> None:
+    workloads: tuple[dict[str, Any], ...] = (
+        {"rbdBench": {"operation": "read"}},
+        {"radosBench": {"operation": "seq"}},
+        {"rbdBench": {}},
+    )
+    (found,) = problems(make_run(*workloads, storage=IMAGES, prepare={"prefill": False}))
+    assert found.startswith("spec.prepare.prefill: false must be true, because w0 would read extents")
+    assert expand(make_run(*workloads[1:], storage=IMAGES, prepare={"prefill": False}))
+
+
+def test_one_client_acts_for_all(make_run: MakeRun) -> None:
+    for clients in ({}, {"clients": [1]}):
+        (point,) = expand(make_run({**OSD_BENCH, **clients}, storage={"ceph": CEPH}))
+        assert point.clients == 1
+    for wrong in ([2], [1, 2]):
+        assert problems(make_run({**OSD_BENCH, "clients": wrong}, storage={"ceph": CEPH})) == [
+            "spec.workloads[0].clients: has no meaning for osdBench, which one client runs for all; leave it out"
+        ]
+
+
+def test_clients_are_given_one_key_of_an_administrator(make_run: MakeRun) -> None:
+    spelt_out = {"osdBench": {"keyringSecret": {"name": "admin", "key": "keyring"}}}
+    assert expand(make_run(OSD_BENCH, spelt_out, storage={"ceph": CEPH}))
+    other = {"osdBench": {"keyringSecret": {"name": "admin", "key": "other"}}}
+    assert problems(make_run(OSD_BENCH, other, spelt_out, storage={"ceph": CEPH})) == [
+        (
+            "spec.workloads[1].osdBench.keyringSecret: is not that of workload w0; clients get one key, so name the "
+            "same Secret, or split the run"
+        )
+    ]
+
+
+def test_all_that_does_not_fit_is_said_at_once(make_run: MakeRun) -> None:
+    run = make_run({"fio": {"blockSize": ["8Mi"]}}, storage=IMAGES, prepare={"prefill": False})
+    assert [line.partition(": ")[0] for line in problems(run)] == ["spec.prepare.prefill", "spec.workloads[0].fio"]

@@ -1,0 +1,231 @@
+"""`ceph`, `rbd` and `rados` for tests: they behave, and fail in words, as those of Ceph 18.2 were seen to.
+
+What the cluster is like stands in one file, which tests read and change while a conductor talks to it. Run as a program
+this module is one of the three.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "ceph-18.2"
+PROGRAMS = ("ceph", "rbd", "rados")
+NO_ENTRY = "(2) No such file or directory"
+_STATE = "PLIMSOLL_PRETENDED_CEPH"
+_RECORDED = {
+    "versions": "versions",
+    "osd metadata": "osd-metadata",
+    "osd tree": "osd-tree",
+    "osd df": "osd-df",
+    "osd dump": "osd-dump",
+    "df detail": "df-detail",
+}
+
+State = dict[str, Any]
+
+
+class PretendedCeph:
+    """A cluster with the pools `golden` and `golden-data`, and the programs that talk to it in `programs`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / "ceph.json"
+        self.programs = directory / "bin"
+        self.programs.mkdir()
+        for name in PROGRAMS:
+            path = self.programs / name
+            path.write_text(f'#!/bin/sh\n{_STATE}={self.file} exec {sys.executable} -SE {__file__} {name} "$@"\n')
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        state: State = {
+            "status": "status-healthy",
+            "pools": json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text()),
+            "images": {},
+            "trash": {},
+            "objects": {},
+            "said": [],
+            "hanging": [],
+            "refused": [],
+        }
+        self.file.write_text(json.dumps(state))
+
+    @property
+    def state(self) -> State:
+        with _locked(self.file) as state:
+            return state
+
+    @contextmanager
+    def changing(self) -> Iterator[State]:
+        """Give the state to be changed."""
+        with _locked(self.file) as state:
+            yield state
+
+    def flags(self, pool: str) -> set[str]:
+        """Return the flags of a pool that keep it from being scrubbed."""
+        (found,) = [one for one in self.state["pools"] if one["pool_name"] == pool]
+        return {flag for flag in found["flags_names"].split(",") if "scrub" in flag}
+
+    def commands(self, beginning: str) -> list[str]:
+        """Return the commands that were run and begin like that, in their order."""
+        return [said for said in self.state["said"] if said.startswith(beginning)]
+
+
+class ProgramError(Exception):
+    """A command fails: exit code and words."""
+
+    def __init__(self, code: int, words: str) -> None:
+        self.code = code
+        super().__init__(words)
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[State]:
+    with file.open("r+") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        state = json.load(opened)
+        yield state
+        opened.seek(0)
+        opened.truncate()
+        json.dump(state, opened)
+
+
+def _option(arguments: list[str], *names: str) -> str:
+    for name in names:
+        if name in arguments:
+            at = arguments.index(name)
+            value = arguments[at + 1]
+            del arguments[at : at + 2]
+            return value
+    return ""
+
+
+def _pool(state: State, name: str, words: str) -> State:
+    for pool in state["pools"]:
+        if pool["pool_name"] == name:
+            return dict(pool)
+    raise ProgramError(1 if "{}" in words else 2, words.replace("{}", name))
+
+
+def _ceph(state: State, arguments: list[str]) -> str:
+    match arguments:
+        case ["status"]:
+            return (GOLDEN / f"{state['status']}.json").read_text()
+        case ["osd", "pool", "ls", "detail"]:
+            return "\n" + json.dumps(state["pools"])
+        case ["osd", "pool", "set", name, flag, value]:
+            for pool in state["pools"]:
+                if pool["pool_name"] == name:
+                    flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
+                    pool["flags_names"] = ",".join(sorted(flags))
+            return ""
+        case ["pg", "dump", "pgs_brief"]:
+            groups = [
+                {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}
+                for pool in state["pools"]
+                for number in range(pool["pg_num"])
+            ]
+            return "\n" + json.dumps({"pg_ready": True, "pg_stats": groups})
+    recorded = _RECORDED.get(" ".join(arguments))
+    if recorded is None:
+        raise ProgramError(22, "Error EINVAL: invalid command")
+    return (GOLDEN / f"{recorded}.json").read_text()
+
+
+def _rbd(state: State, arguments: list[str]) -> str:
+    if arguments[:3] == ["config", "image", "set"]:
+        _, _, _, image, name, value = arguments
+        state["images"][image.partition("/")[2]][name] = value
+        return ""
+    size, data_pool, pool = (
+        _option(arguments, "--size"),
+        _option(arguments, "--data-pool"),
+        _option(arguments, "--pool"),
+    )
+    _option(arguments, "--image-feature")
+    words = [argument for argument in arguments if not argument.startswith("--")]
+    image = words[-1].partition("/")[2]
+    _pool(state, pool or words[-1].partition("/")[0], f"rbd: error opening pool '{pool}': {NO_ENTRY}")
+    match words[:-1] or words:
+        case ["create"] if image in state["images"]:
+            log = "2026-11-21T17:05:26.692+0000 7f3fad67e640 -1 librbd: rbd image is there"
+            raise ProgramError(17, f"rbd: create error: (17) File exists\n{log}")
+        case ["create"]:
+            state["images"][image] = {"size": int(size.removesuffix("B")), "data_pool": data_pool, "watched": 0}
+        case ["info"] if image in state["images"]:
+            found = state["images"][image]
+            return json.dumps({"name": image, **{key: value for key, value in found.items() if value != ""}})
+        case ["info"]:
+            raise ProgramError(2, f"rbd: error opening image {image}: {NO_ENTRY}")
+        case ["ls"]:
+            return json.dumps(sorted(state["images"]))
+        case ["rm"] if state["images"][image]["watched"]:
+            state["images"][image]["watched"] -= 1
+            raise ProgramError(
+                16, "rbd: error: image still has watchers\nThis means the image is still open or the client"
+            )
+        case ["rm"]:
+            del state["images"][image]
+        case ["trash"]:
+            return json.dumps([{"id": number, "name": name} for number, name in state["trash"].items()])
+        case ["trash", "rm"]:
+            del state["trash"][image]
+        case _:
+            raise ProgramError(1, f"error: {words}")
+    return ""
+
+
+def _rados(state: State, arguments: list[str]) -> str:
+    pool, namespace = _option(arguments, "--pool"), _option(arguments, "--namespace")
+    _pool(state, pool, "error opening pool {}: " + NO_ENTRY)
+    objects = state["objects"].setdefault(f"{pool}/{namespace}", {})
+    match arguments:
+        case ["get", name, "-"]:
+            if name not in objects:
+                raise ProgramError(1, f"error getting {pool}/{name}: {NO_ENTRY}")
+            return str(objects[name])
+        case ["put", name, "-"]:
+            objects[name] = sys.stdin.read()
+        case ["rm", *names]:
+            for name in names:
+                if name not in objects:
+                    raise ProgramError(1, f"error removing {pool}>{name}: {NO_ENTRY}")
+                del objects[name]
+        case ["ls"]:
+            return json.dumps([{"namespace": namespace, "name": name} for name in objects])
+        case _:
+            raise ProgramError(1, f"unrecognized command {arguments}")
+    return ""
+
+
+_RUN: dict[str, Callable[[State, list[str]], str]] = {"ceph": _ceph, "rbd": _rbd, "rados": _rados}
+
+
+def main(program: str, arguments: list[str]) -> int:
+    """Be one of the programs."""
+    _option(arguments, "--id")
+    _option(arguments, "--format")
+    said = f"{program} {' '.join(arguments)}"
+    with _locked(Path(os.environ[_STATE])) as state:
+        state["said"].append(said)
+        hangs = any(said.startswith(beginning) for beginning in state["hanging"])
+        if any(said.startswith(beginning) for beginning in state["refused"]):
+            sys.stderr.write("Error EACCES: access denied\n")
+            return 13
+        if not hangs:
+            try:
+                sys.stdout.write(_RUN[program](state, arguments))
+            except ProgramError as failure:
+                sys.stderr.write(f"{failure}\n")
+                return failure.code
+    if hangs:
+        signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,138 @@
+"""What can be wrong with a Ceph cluster that a run names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from support.manifests import CEPH, IMAGE, LONGER, REMOVED, ROOK, Manifest, changed
+
+_POOL = "spec.storage.rook.pool"
+_EXISTING = "spec.storage.rook.existingPool"
+_CEPH = "spec.storage.ceph"
+_NAME_WORDS = "should match '^[A-Za-z0-9][-._A-Za-z0-9]*$'"
+_BAD_NAMES: tuple[tuple[Any, str], ...] = (
+    ("", _NAME_WORDS),
+    ("-rm", _NAME_WORDS),
+    ("a/b", _NAME_WORDS),
+    ("a@b", _NAME_WORDS),
+    ("a\nb", _NAME_WORDS),
+    ("n" * 129, "more than 128"),
+    (7, "must be of type string"),
+)
+
+
+def _storage(source: Mapping[str, Any], changes: Mapping[str, Any], name: str, *says: str) -> Manifest:
+    """Return a manifest with that storage and a few changes of it."""
+    storage = changed({"storage": {**source, "volume": IMAGE}}, changes)["storage"]
+    return Manifest(name=name, changes={"spec.storage": storage}, says=says)
+
+
+def _rook(name: str, changes: Mapping[str, Any], *says: str) -> Manifest:
+    return _storage({"rook": ROOK}, {f"storage.rook.{key}": value for key, value in changes.items()}, name, *says)
+
+
+def _ceph(name: str, changes: Mapping[str, Any], *says: str) -> Manifest:
+    return _storage({"ceph": CEPH}, {f"storage.ceph.{key}": value for key, value in changes.items()}, name, *says)
+
+
+_POOLS = [
+    _rook("pool without layout", {"pool": {}}, _POOL, "exactly one of replicated and erasureCoded"),
+    _rook(
+        "pool with two layouts",
+        {"pool.erasureCoded": {"dataChunks": 4, "codingChunks": 2}},
+        _POOL,
+        "exactly one of replicated and erasureCoded",
+    ),
+    *(
+        _rook(f"pool with {path} {value!r}", {f"pool.{path}": value}, f"{_POOL}.{path}", words)
+        for path, value, words in (
+            ("replicated.size", 0, "greater than or equal to 1"),
+            ("replicated.size", 11, "less than or equal to 10"),
+            ("replicated.size", REMOVED, "Required value"),
+            ("failureDomain", "A B", "should match"),
+            ("failureDomain", LONGER, "more than 63"),
+            ("deviceClass", "A B", "should match"),
+            ("deviceClass", LONGER, "more than 63"),
+            ("compressionMode", "on", 'supported values: "none", "passive", "aggressive", "force"'),
+            ("placementGroups", 0, "greater than or equal to 1"),
+            ("placementGroups", 32769, "less than or equal to 32768"),
+        )
+    ),
+    *(
+        _rook(
+            f"chunks with {path} {value!r}",
+            {"pool": changed({"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}, {f"erasureCoded.{path}": value})},
+            f"{_POOL}.erasureCoded.{path}",
+            words,
+        )
+        for path, value, words in (
+            ("dataChunks", 1, "greater than or equal to 2"),
+            ("dataChunks", 33, "less than or equal to 32"),
+            ("dataChunks", REMOVED, "Required value"),
+            ("codingChunks", 0, "greater than or equal to 1"),
+            ("codingChunks", 33, "less than or equal to 32"),
+            ("codingChunks", REMOVED, "Required value"),
+        )
+    ),
+]
+
+_ROOK = [
+    _rook("no pool", {"pool": REMOVED}, "spec.storage.rook", "must have exactly one of pool and existingPool"),
+    _rook("two pools", {"existingPool": {"name": "p"}}, "spec.storage.rook", "must have exactly one of pool and exist"),
+    _rook("no cluster", {"cluster": REMOVED}, "spec.storage.rook.cluster", "Required value"),
+    *(
+        _rook(f"cluster {path} {value[:9]}", {f"cluster.{path}": value}, f"spec.storage.rook.cluster.{path}", words)
+        for path in ("name", "namespace")
+        for value, words in ((REMOVED, "Required value"), ("R", "should match"), (LONGER, "more than 63"))
+    ),
+    _rook("existing pool nameless", {"pool": REMOVED, "existingPool": {}}, f"{_EXISTING}.name", "Required value"),
+    *(
+        _rook(
+            f"existing pool {path} {str(value)[:9]!r}",
+            {"pool": REMOVED, "existingPool": {"name": "p", path: value}},
+            f"{_EXISTING}.{path}",
+            words,
+        )
+        for path in ("name", "dataPool")
+        for value, words in _BAD_NAMES
+    ),
+]
+
+_OTHERS = [
+    Manifest(
+        name="claims without Rook",
+        changes={"spec.storage": {"ceph": CEPH, "volume": {"size": "1Gi"}}},
+        says=("spec.storage.volume.access", "must be LibRBD, because no StorageClass is known of a Ceph cluster"),
+    ),
+    *(_ceph(f"ceph without {name}", {name: REMOVED}, f"{_CEPH}.{name}", "Required value") for name in CEPH),
+    _ceph("no monitors", {"monitors": []}, f"{_CEPH}.monitors", "at least 1 items"),
+    _ceph("many monitors", {"monitors": [f"m{n}" for n in range(16)]}, f"{_CEPH}.monitors", "at most 15 items"),
+    *(
+        _ceph(f"monitor {value[:15]!r}", {"monitors": ["192.0.2.1", value]}, f"{_CEPH}.monitors[1]", words)
+        for value, words in (
+            ("", "should match"),
+            ("192.0.2.1 192.0.2.2", "should match"),
+            ("192.0.2.1\nlog_file=/x", "should match"),
+            ("m" * 254, "more than 253"),
+        )
+    ),
+    *(
+        _ceph(f"ceph {path} {str(value)[:9]!r}", {path: value}, f"{_CEPH}.{path}", words)
+        for path in ("user", "pool.name", "pool.dataPool")
+        for value, words in _BAD_NAMES
+    ),
+    _ceph("user with its type", {"user": "client.a"}, f"{_CEPH}.user", "must be without client., which is the same"),
+    _ceph("ceph pool without a name", {"pool": {}}, f"{_CEPH}.pool.name", "Required value"),
+    *(
+        _ceph(f"keyring {path} {str(value)[:9]!r}", {f"keyringSecret.{path}": value}, f"keyringSecret.{path}", words)
+        for path, value, words in (
+            ("name", REMOVED, "Required value"),
+            ("name", "A", "should match"),
+            ("name", LONGER, "more than 63"),
+            ("key", "", "should match"),
+            ("key", "a/b", "should match"),
+            ("key", "k" * 254, "more than 253"),
+        )
+    ),
+]
+
+CEPHS = [*_POOLS, *_ROOK, *_OTHERS]

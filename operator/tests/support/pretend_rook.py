@@ -1,0 +1,241 @@
+"""A Rook cluster in a pretended cluster: it plays what a real one was recorded doing, and keeps what is in its pools.
+
+The statuses and their times are those of Rook 1.18.11 (tests/golden/rook-1.18.11/watch.json). One worker sees to all
+pools, one after the other, as Rook's does. The provisioner of RBD volumes and the teardown Job are played here too.
+"""
+
+import json
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from plimsoll.lifecycle import naming
+from plimsoll.plan.ceph import image_prefix
+from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
+
+OPERATOR_NAMESPACE = "plimsoll-system"
+ROOK_NAMESPACE = "rook-ceph"
+ROOK = {"cluster": {"namespace": ROOK_NAMESPACE, "name": "rook-ceph"}, "pool": {"replicated": {"size": 3}}}
+KEY = "AQBsecretsecretsecretsecretsecretsecret=="
+ADMIN_KEY = "AQBadminadminadminadminadminadminadminad=="
+ROOK_API = "ceph.rook.io/v1"
+
+_RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "rook-1.18.11" / "watch.json").read_text())
+_VERSION = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
+
+
+@dataclass
+class RookKnobs:
+    """How Rook and Ceph behave.
+
+    Attributes:
+        down: Rook's operator does not run.
+        pools: which recorded story new pools play.
+        unclean: the teardown Job cannot remove what is in Ceph; its words.
+        foreign_images: somebody else has images in all pools.
+        slow_volumes: the provisioner does not remove volumes.
+
+    """
+
+    down: bool = False
+    pools: str = ""
+    unclean: str = ""
+    foreign_images: bool = False
+    slow_volumes: bool = False
+
+
+@dataclass
+class PretendRook:
+    """Rook, and Ceph behind it.
+
+    Attributes:
+        images: pool that has the headers -> images.
+        notes: pool -> runs whose conductor has noted flags or written objects there, by UID.
+
+    """
+
+    cluster: PretendCluster
+    knobs: RookKnobs = field(default_factory=RookKnobs)
+    images: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    notes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _since: dict[str, datetime] = field(default_factory=dict)
+
+    def install(self) -> None:
+        """Put a healthy cluster of three hosts there, with the keys that nobody may read."""
+        put = self.cluster.kube.put
+        for name in (OPERATOR_NAMESPACE, ROOK_NAMESPACE):
+            put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        put(_object(ROOK_API, "CephCluster", "rook-ceph", status=_healthy()))
+        endpoints = {"data": "c=10.240.0.12:6789,a=10.240.0.11:6789,b=10.240.0.13:6789"}
+        put(_object("v1", "ConfigMap", "rook-ceph-mon-endpoints", data=endpoints))
+        put(_object("v1", "Secret", "rook-ceph-mon", data={"ceph-secret": b64encode(ADMIN_KEY.encode()).decode()}))
+        for number in range(3):
+            put(_osd(number))
+
+    def step(self) -> None:
+        """Let everybody do what is to be done now."""
+        self._bind_volumes()
+        self._use_pools()
+        self._run_teardown()
+        if not self.knobs.down:
+            self._see_to_pools()
+            self._see_to_users()
+
+    # -- Rook
+
+    def _see_to_pools(self) -> None:
+        """Work on the first pool that needs work; the others wait."""
+        for pool in self.cluster.kube.objects("CephBlockPool"):
+            if is_going(pool):
+                self._delete_pool(pool)
+            elif not self._play(pool, self.knobs.pools or "CephBlockPool ready"):
+                return
+
+    def _see_to_users(self) -> None:
+        for user in self.cluster.kube.objects("CephClient"):
+            if is_going(user):
+                secret = self.cluster.find("Secret", user["spec"]["secretName"])
+                if secret is not None:
+                    self.cluster.delete(secret)
+                self.cluster.let_go(user, "cephclient.ceph.rook.io")
+            elif self._play(user, "CephClient ready"):
+                self._make_key(user)
+
+    def _play(self, obj: Document, story: str) -> bool:
+        """Bring an object to where its story is by now; tell whether that is the story's end."""
+        age = (self.cluster.now - self._since.setdefault(obj["metadata"]["uid"], self.cluster.now)).total_seconds()
+        states = [state for state in _RECORDED["stories"][story] if state["seconds"] <= age]
+        if states:
+            status = json.loads(json.dumps(states[-1]["status"]).replace("NAME", obj["metadata"]["name"]))
+            if "info" in status and "secretName" in status["info"]:
+                status["info"]["secretName"] = obj["spec"]["secretName"]
+
+            def change(new: Document) -> None:
+                new["metadata"] |= {"generation": states[-1]["generation"], "finalizers": states[-1]["finalizers"]}
+                new["status"] = status
+
+            self.cluster.edit(obj, change)
+            if status.get("phase") == "Failure" or "stuck" in story:
+                self._complain(obj, "failed to initialize pool for RBD use. : signal: interrupt")
+        return len(states) == len(_RECORDED["stories"][story])
+
+    def _delete_pool(self, pool: Document) -> None:
+        """Let a pool go that has no images; Rook does not look whether it has the data of another's."""
+        name = pool["metadata"]["name"]
+        held = self.images[name] or self.knobs.foreign_images
+        conditions = json.dumps(_RECORDED["deletion"]["not empty" if held else "empty"]).replace("NAME", name)
+        self.cluster.set_status(pool, conditions=json.loads(conditions))
+        if not held:
+            assert not name.endswith("-data") or not self.images[name.removesuffix("-data")], "data is lost"
+            self.notes.pop(name, None)
+            self.cluster.let_go(pool, "cephblockpool.ceph.rook.io")
+
+    def _make_key(self, user: Document) -> None:
+        name = user["spec"]["secretName"]
+        if self.cluster.find("Secret", name) is None:
+            key = b64encode(KEY.encode()).decode()
+            data = {user["metadata"]["name"]: key, "userID": "", "userKey": key}
+            self.cluster.kube.put(_object("v1", "Secret", name, data=data))
+
+    def _complain(self, obj: Document, words: str) -> None:
+        where = f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        message = f'failed to reconcile {obj["kind"]} "{where}". {words}'
+        self.cluster._complain(obj, "ReconcileFailed", message)
+
+    # -- the provisioner, and the load
+
+    def _bind_volumes(self) -> None:
+        """Make an image for every claim of a pool that is bound, and take those away whose claim is gone."""
+        classes = {obj["metadata"]["name"]: obj for obj in self.cluster.kube.objects("StorageClass")}
+        claims = {obj["metadata"]["uid"]: obj for obj in self.cluster.kube.objects("PersistentVolumeClaim")}
+        volumes = {obj["metadata"]["name"]: obj for obj in self.cluster.kube.objects("PersistentVolume")}
+        for uid, claim in claims.items():
+            pool = classes.get(claim.get("spec", {}).get("storageClassName", ""), {}).get("parameters", {}).get("pool")
+            if pool and f"pvc-{uid}" not in volumes and claim.get("status", {}).get("phase") == "Bound":
+                self.cluster.kube.put(_volume(claim, pool))
+                self.images[pool].add(f"csi-vol-{uid}")
+        for volume in volumes.values():
+            uid = volume["spec"]["claimRef"]["uid"]
+            if uid not in claims and not self.knobs.slow_volumes:
+                self.images[volume["spec"]["pool"]].discard(f"csi-vol-{uid}")
+                self.cluster.delete(volume)
+
+    def _use_pools(self) -> None:
+        """Have every conductor that runs make the images of its clients, and note flags."""
+        for pod in self.cluster.kube.objects("Pod"):
+            uid = label(pod, naming.LABEL_RUN_UID)
+            if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running":
+                for pool in self._pools_of(pod):
+                    self.notes[pool].add(uid)
+                    self.images[pool] |= {f"{image_prefix(uid)}{client}" for client in range(2)}
+
+    def _pools_of(self, pod: Document) -> Iterator[str]:
+        """Yield the pool of a conductor's run, by its plan."""
+        plan = self.cluster.find("ConfigMap", naming.plan_config_map(label(pod, naming.LABEL_RUN)))
+        ceph = json.loads(plan["data"]["plan.json"]).get("ceph") if plan is not None else None
+        if ceph:
+            yield ceph["pool"]
+
+    def _run_teardown(self) -> None:
+        """Have the pods of teardown Jobs do what they do, or fail."""
+        for pod in self.cluster.kube.objects("Pod"):
+            if label(pod, naming.LABEL_COMPONENT) != naming.TEARDOWN:
+                continue
+            if is_going(pod):
+                self.cluster.let_go(pod, KUBELET)
+            elif phase(pod) == "Running":
+                self._tear_down(pod)
+
+    def _tear_down(self, pod: Document) -> None:
+        if self.knobs.unclean:
+            self.cluster.end(pod, 1, self.knobs.unclean)
+            return
+        arguments = dict(text.partition("=")[::2] for text in pod["spec"]["containers"][0]["args"][1:])
+        uid, pool = arguments["--uid"], arguments["--pool"]
+        assert uid == label(pod, naming.LABEL_RUN_UID)
+        self.notes[pool].discard(uid)
+        self.images[pool] = {image for image in self.images[pool] if not image.startswith(image_prefix(uid))}
+        self.cluster.end(pod, 0)
+
+
+def _object(api_version: str, kind: str, name: str, **content: Any) -> Document:
+    metadata = {"name": name, "namespace": ROOK_NAMESPACE}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def _healthy() -> Document:
+    ready = {"type": "Ready", "status": "True", "reason": "ClusterCreated", "message": "Cluster created successfully"}
+    ceph = {"health": "HEALTH_OK", "versions": {"overall": {_VERSION: 7}}}
+    return {"ceph": ceph, "conditions": [ready], "phase": "Ready", "version": {"version": "18.2.7-0"}}
+
+
+def _osd(number: int) -> Document:
+    labels = {
+        "app": "rook-ceph-osd",
+        "ceph-osd-id": str(number),
+        "device-class": "hdd",
+        "rook.io/operator-namespace": ROOK_NAMESPACE,
+        "topology-location-host": f"node{number}",
+        "topology-location-root": "default",
+    }
+    obj = _object("apps/v1", "Deployment", f"rook-ceph-osd-{number}", status={"availableReplicas": 1})
+    obj["metadata"]["labels"] = labels
+    return obj
+
+
+def _volume(claim: Document, pool: str) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"pvc-{claim['metadata']['uid']}"},
+        "spec": {
+            "storageClassName": claim["spec"]["storageClassName"],
+            "persistentVolumeReclaimPolicy": "Delete",
+            "claimRef": {"namespace": claim["metadata"]["namespace"], "uid": claim["metadata"]["uid"]},
+            "pool": pool,
+        },
+    }

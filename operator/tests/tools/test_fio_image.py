@@ -1,0 +1,161 @@
+"""fio on an RBD image: what is asked for, and what a real one printed."""
+
+from dataclasses import replace
+
+import pytest
+
+from plimsoll.api.run import Precondition
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import Command, ImageTarget, OutputError, PoolTarget, StepContext, StepKind, Timing
+from plimsoll.tools.fio import (
+    FIO,
+    FioParameters,
+    discard_command,
+    parse_discard,
+    parse_precondition,
+    parse_prefill,
+    precondition_command,
+    prefill_command,
+)
+from plimsoll.tools.fio.parameters import Pattern
+
+from .conftest import FILE, IMAGE, Golden, load, parse
+
+MEBIBYTE = 2**20
+
+
+def command(target: ImageTarget = IMAGE, /, **parameters: object) -> Command:
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=target,
+        timing=Timing(ramp_seconds=3, runtime_seconds=60),
+        seed=5,
+        work_directory="/work",
+    )
+    return FIO.command(FioParameters.model_validate(parameters), context)
+
+
+def measured(case: str, target: ImageTarget = IMAGE) -> Measurement:
+    golden = load("3.39", case)
+    return parse(golden.parameters, golden.output, target)
+
+
+def test_image_is_named_after_its_engine() -> None:
+    argv = command().argv
+    place = argv.index("--ioengine=rbd")
+    assert argv[place + 1 : place + 4] == ("--pool=bench", "--rbdname=image-0", "--clientname=agent")
+    assert "--offset=0" in argv
+    assert f"--size={64 * MEBIBYTE}" in argv
+    assert not any(argument.startswith("--filename") for argument in argv)
+
+
+@pytest.mark.parametrize(("cache", "direct", "said"), [(False, 1, "false"), (True, 0, "true")])
+def test_cache_is_what_the_volume_says(*, cache: bool, direct: int, said: str) -> None:
+    found = command(replace(IMAGE, cache=cache))
+    assert f"--direct={direct}" in found.argv
+    assert found.environment == {"CEPH_ARGS": f"--rbd_cache={said}"}
+    assert measured("rbd-randwrite", replace(IMAGE, cache=cache)).bypasses_cache is not cache
+
+
+def test_volume_has_no_settings_of_ceph() -> None:
+    assert prefill_command(FILE, 1, "/work").environment == {}
+
+
+@pytest.mark.parametrize("pattern", Pattern)
+def test_every_pattern_can_be_done_to_an_image(pattern: Pattern) -> None:
+    assert f"--rw={pattern}" in command(pattern=pattern).argv
+
+
+@pytest.mark.parametrize(
+    ("parameters", "remedy"),
+    [
+        ({"engine": "libaio"}, "leave engine out"),
+        ({"directIo": False}, "leave it out, and say volume.rbdCache"),
+        ({"pattern": "randwrite", "jobs": 2}, "use 1 and raise ioDepth"),
+        ({"pattern": "randrw", "jobs": 2}, "use more clients"),
+        ({"pattern": "trim", "jobs": 2}, "exclusive lock"),
+        ({"blockSize": "64Mi", "jobs": 2, "pattern": "read"}, "needs 128Mi"),
+    ],
+)
+def test_what_an_image_cannot_do_is_refused_with_a_remedy(parameters: dict[str, object], remedy: str) -> None:
+    with pytest.raises(ValueError, match=remedy):
+        command(**parameters)
+
+
+def test_several_jobs_may_read_one_image() -> None:
+    assert "--numjobs=2" in command(pattern="randread", jobs=2).argv
+    assert measured("rbd-numjobs2").in_flight == 8
+
+
+def test_engine_rbd_needs_an_image() -> None:
+    parameters = FioParameters.model_validate({"engine": "rbd"})
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=FILE,
+        timing=Timing(ramp_seconds=0, runtime_seconds=1),
+        seed=1,
+        work_directory="/work",
+    )
+    with pytest.raises(ValueError, match=r"use volume\.access LibRBD"):
+        FIO.command(parameters, context)
+    pool = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
+    with pytest.raises(TypeError, match="PoolTarget"):
+        FIO.command(parameters, replace(context, target=pool))
+
+
+def test_label_names_the_engine_if_it_was_given() -> None:
+    assert FioParameters().label() == "randread 4Ki qd1"
+    assert FioParameters.model_validate({"engine": "rbd"}).label() == "randread 4Ki qd1 rbd"
+
+
+@pytest.mark.parametrize("case", ["rbd-randwrite", "rbd-randread-ramp", "rbd-fsync", "rbd-numjobs2", "rbd-randtrim"])
+def test_measurement_through_librbd_is_complete(case: str) -> None:
+    measurement = measured(case)
+    assert (measurement.errors, measurement.start_is_estimated) == ((), False)
+    for sample in measurement.operations:
+        assert sample.ios > 0
+        assert sample.latency.histogram
+        assert sample.operation == "sync" or sample.cells is not None
+    # Rate times latency is the queue depth.
+    if measurement.in_flight:
+        (sample,) = measurement.operations
+        spent = sample.ios * sample.latency.mean_nanoseconds / measurement.runtime
+        assert spent == pytest.approx(measurement.in_flight, rel=0.02)
+
+
+def test_image_that_is_not_there_is_an_error() -> None:
+    output = replace(load("3.39", "rbd-no-image").output, stderr="rbd_open failed.\n")
+    golden = Golden(parameters=FioParameters(), output=output)
+    assert "rbd_open failed." in golden.parse().errors
+
+
+def test_prefill_of_an_image() -> None:
+    found = prefill_command(IMAGE, 7, "/work")
+    assert {"--ioengine=rbd", "--rw=write", "--direct=1", "--allow_file_create=0"} <= set(found.argv)
+    assert found.environment == {"CEPH_ARGS": "--rbd_cache=false"}
+    assert parse_prefill(load("3.39", "rbd-prefill", job="prefill").output, IMAGE) == 64 * MEBIBYTE
+
+
+def test_precondition_of_an_image() -> None:
+    found = precondition_command(IMAGE, Precondition(seconds=2), 7, "/work")
+    assert {"--ioengine=rbd", "--rw=randwrite", "--runtime=2s"} <= set(found.argv)
+    assert parse_precondition(load("3.39", "rbd-precondition", job="precondition").output, IMAGE) > 0
+
+
+def test_discard_trims_the_whole_image_in_objects() -> None:
+    found = discard_command(IMAGE, "/work")
+    assert {"--rw=trim", "--bs=4194304", f"--size={64 * MEBIBYTE}", "--ioengine=rbd"} <= set(found.argv)
+    assert "--bs=1048576" in discard_command(replace(IMAGE, size=6 * MEBIBYTE), "/work").argv
+    assert parse_discard(load("3.39", "rbd-discard", job="discard").output, IMAGE) == 64 * MEBIBYTE
+
+
+@pytest.mark.parametrize("size", [0, MEBIBYTE - 512, MEBIBYTE + 512])
+def test_discard_needs_whole_mebibytes(size: int) -> None:
+    with pytest.raises(ValueError, match="whole number of MiB"):
+        discard_command(replace(IMAGE, size=size), "/work")
+
+
+def test_discard_of_a_part_is_an_error() -> None:
+    output = load("3.39", "rbd-discard", job="discard").output
+    with pytest.raises(OutputError, match="discard trimmed 67108864 of 134217728 bytes"):
+        parse_discard(output, replace(IMAGE, size=128 * MEBIBYTE))

@@ -1,0 +1,239 @@
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import Output, OutputError, PoolTarget, StepContext, StepKind, Timing
+from plimsoll.tools.fio import FioParameters
+from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
+from plimsoll.tools.rados_bench.cells import cells_between
+from plimsoll.tools.rados_bench.text import Point
+
+from .conftest import FILE, text_golden
+
+SECOND = 10**9
+POOL = PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent")
+WRITE = RadosBenchParameters(object_size=65536, concurrency=2)
+SEQ = RadosBenchParameters.model_validate({"operation": "seq", "objectSize": "64Ki", "concurrency": 4})
+RAND = RadosBenchParameters.model_validate({"operation": "rand", "objectSize": "64Ki", "concurrency": 4})
+
+
+def context(step: StepKind = StepKind.MEASURE, ramp: int = 5, runtime: int = 16) -> StepContext:
+    return StepContext(
+        step=step,
+        target=POOL,
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
+        seed=1,
+        work_directory="/work",
+    )
+
+
+def argv(parameters: RadosBenchParameters, step: StepKind = StepKind.MEASURE) -> tuple[str, ...]:
+    return RADOS_BENCH.command(parameters, context(step)).argv
+
+
+def written(edit: Callable[[str], str] = str, ramp: int = 5, runtime: int = 16) -> Measurement:
+    output = text_golden("rados-bench-timed-write")
+    return RADOS_BENCH.parse(WRITE, context(ramp=ramp, runtime=runtime), replace(output, stdout=edit(output.stdout)))
+
+
+def replaced(pattern: str, by: str) -> Callable[[str], str]:
+    def edit(text: str) -> str:
+        changed, count = re.subn(pattern, by, text, count=1)
+        assert count
+        return changed
+
+    return edit
+
+
+def test_it_runs_in_the_clients_own_namespace() -> None:
+    for step in StepKind:
+        found = argv(RAND, step)
+        assert found[:4] == ("rados", "--id=agent", "--pool=bench", "--namespace=run-0")
+        assert "--run-name=run-0" in found
+
+
+def test_writing_keeps_its_objects_until_they_are_cleaned_up() -> None:
+    assert {"22", "write", "--block-size=65536", "--concurrent-ios=2", "--no-cleanup", "--show-time"} <= set(
+        argv(WRITE)
+    )
+    assert argv(WRITE, StepKind.CLEAN_UP)[4:] == ("cleanup", "--run-name=run-0")
+
+
+@pytest.mark.parametrize(("parameters", "seconds"), [(SEQ, "63"), (RAND, "21")])
+def test_what_is_read_is_written_before(parameters: RadosBenchParameters, seconds: str) -> None:
+    assert argv(parameters, StepKind.PREPARE)[4:7] == ("bench", seconds, "write")
+    measuring = argv(parameters)
+    assert measuring[4:7] == ("bench", "22", parameters.operation)
+    assert not any(argument.startswith(("--block-size", "--no-cleanup")) for argument in measuring)
+
+
+def test_time_of_writing_can_be_given() -> None:
+    parameters = RadosBenchParameters.model_validate({"operation": "seq", "writeSeconds": 100})
+    assert "100" in argv(parameters, StepKind.PREPARE)
+
+
+def test_steps_depend_on_the_operation() -> None:
+    assert RADOS_BENCH.steps(WRITE) == (StepKind.MEASURE, StepKind.CLEAN_UP)
+    assert RADOS_BENCH.steps(SEQ) == (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
+    assert (WRITE.reads_data, SEQ.reads_data) == (False, True)
+    assert RADOS_BENCH.latency is LatencyKind.MEAN_ONLY
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"writeSeconds": 5}, "writeSeconds"),
+        ({"operation": "seq", "writeSeconds": 0}, "writeSeconds"),
+        ({"operation": "read"}, "operation"),
+        ({"objectSize": "65Mi"}, "objectSize"),
+        ({"concurrency": 0}, "concurrency"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(document: dict[str, object], field: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        RadosBenchParameters.model_validate(document)
+    assert [error["loc"] for error in refused.value.errors()] == [(field,)]
+
+
+def test_label() -> None:
+    assert RadosBenchParameters().label() == "rados write 4Mi t16"
+
+
+def test_target_and_parameters_of_another_tool_are_refused() -> None:
+    with pytest.raises(TypeError, match="VolumeTarget"):
+        RADOS_BENCH.command(WRITE, replace(context(), target=FILE))
+    with pytest.raises(TypeError, match="FioParameters"):
+        RADOS_BENCH.steps(FioParameters())
+
+
+def test_part_after_the_ramp_is_measured() -> None:
+    measurement = written()
+    (sample,) = measurement.operations
+    rows = re.findall(r"^\S+ +(\d+) +\d+ +\d+ +(\d+) ", text_golden("rados-bench-timed-write").stdout, re.MULTILINE)
+    finished = {int(second): int(count) for second, count in rows}
+    assert sample.operation is Operation.WRITE
+    assert sample.ios == finished[21] - finished[5]
+    assert sample.bytes == sample.ios * 65536
+    assert measurement.runtime == pytest.approx(16 * SECOND, rel=0.005)
+    assert (measurement.start_is_estimated, measurement.errors, measurement.warnings) == (False, (), ())
+
+
+def test_measuring_starts_when_the_line_was_printed() -> None:
+    moments = [written(ramp=ramp, runtime=5).started_at for ramp in range(10)]
+    assert all(SECOND <= after - before < 1.1 * SECOND for before, after in pairwise(moments))
+
+
+def test_rate_and_mean_latency_agree_with_the_operations_in_flight() -> None:
+    for ramp, runtime in [(0, 21), (5, 16), (10, 5)]:
+        measurement = written(ramp=ramp, runtime=runtime)
+        (sample,) = measurement.operations
+        spent = sample.ios * sample.latency.mean_nanoseconds / measurement.runtime
+        assert spent == pytest.approx(2, rel=0.02)
+        assert sample.latency.kind is LatencyKind.MEAN_ONLY
+        assert sample.latency.min_nanoseconds < sample.latency.mean_nanoseconds < sample.latency.max_nanoseconds
+
+
+def test_series_adds_up_to_the_total() -> None:
+    (sample,) = written().operations
+    assert sample.cells is not None
+    assert sum(sample.cells.ios) == pytest.approx(sample.ios)
+    assert len(sample.cells.ios) == 17
+
+
+def test_random_reads() -> None:
+    measurement = RADOS_BENCH.parse(RAND, context(ramp=1, runtime=3), text_golden("rados-bench-timed-rand"))
+    (sample,) = measurement.operations
+    assert (sample.operation, measurement.in_flight, measurement.errors) == (Operation.READ, 4, ())
+
+
+def test_reading_that_ran_out_of_objects_is_an_error() -> None:
+    output = text_golden("rados-bench-timed-seq")
+    measurement = RADOS_BENCH.parse(SEQ, context(ramp=0, runtime=9), output)
+    assert [error.split(" were")[0] for error in measurement.errors] == ["all 438 objects"]
+    assert "raise writeSeconds" in measurement.errors[0]
+    with pytest.raises(OutputError, match="before its warm-up of 1 s was over: raise writeSeconds"):
+        RADOS_BENCH.parse(SEQ, context(ramp=1, runtime=9), output)
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("rados-bench-timed-absent", "Must write data before running a read benchmark!"),
+        ("rados-bench-no-pool", "error opening pool absent"),
+        ("rados-bench-no-permission", "Operation not permitted"),
+    ],
+)
+def test_failure_is_told_in_the_tools_own_words(case: str, words: str) -> None:
+    with pytest.raises(OutputError, match=f"exit code 1: .*{words}"):
+        RADOS_BENCH.parse(SEQ, context(), text_golden(case))
+
+
+def test_words_beside_a_whole_report() -> None:
+    output = replace(text_golden("rados-bench-timed-write"), stderr="benchmark_data_1 is not correct!\n")
+    assert RADOS_BENCH.parse(WRITE, context(), output).warnings == ("benchmark_data_1 is not correct!",)
+    assert RADOS_BENCH.parse(WRITE, context(), replace(output, exit_code=5)).errors == (
+        "benchmark_data_1 is not correct!",
+    )
+
+
+@pytest.mark.parametrize("name", ["Total time run", "Total writes made", "Write size", "Object size", "Min latency(s)"])
+def test_missing_field_is_named(name: str) -> None:
+    with pytest.raises(OutputError, match=f"^{re.escape(name)} is missing"):
+        written(replaced(rf"\n[^\n]*{re.escape(name)}:[^\n]*", ""))
+
+
+def test_unknown_lines_and_fields_are_warnings() -> None:
+    measurement = written(lambda text: f"{text}Color: blue\nsomething else\n")
+    assert measurement.warnings == ("unknown line: something else", "unknown field: Color")
+    assert measurement.operations == written().operations
+
+
+@pytest.mark.parametrize(
+    ("pattern", "by", "message"),
+    [
+        (r"\n\S+ +7 [^\n]*", "", "the line of second 7 is missing"),
+        (r"\n(\S+ +7 [^\n]*)", r"\n\1\n\1", "the line of second 8 is missing"),
+        (r"\n\S+ +0 [^\n]*", "", "the line of second 0 is missing"),
+        (r"(\n\S+ +7 +\d+ +\d+) +\d+", r"\1 1", "second 7 goes back"),
+        (r"(\n\S+ +21 +\d+ +\d+) +\d+", r"\1 999999999", "more operations than the total"),
+        (r"Object size: +\d+", "Object size: 4096", "4096, but 65536 was asked for"),
+        (r"(Total writes made): +\d+", r"\1: 7", "operations than the total|contradicts"),
+        (r"(Bandwidth \(MB/sec\)): +[\d.]+", r"\1: 1", "contradicts"),
+        (r"(Total time run): +[\d.]+", r"\1: soon", "is not a number: soon"),
+        (r"(Total writes made): +\d+", r"\1: 1.5", "is not a whole number"),
+        (r"\n(Object size: +\d+)", r"\n\1\n\1", "stands there twice"),
+        (r"\n\d{4}(\S+ +0 )", r"\n2025\1", "was the clock set|goes back"),
+        (r"T17(\S+ +21 )", r"T18\1", "comes after the end: was the clock set"),
+        (r"\n\d{4}-\d\d(\S+ +0 )", r"\n2026-99\1", "is not a time"),
+    ],
+)
+def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        written(replaced(pattern, by))
+
+
+def test_output_without_seconds_is_refused() -> None:
+    with pytest.raises(OutputError, match="no line of a second"):
+        RADOS_BENCH.parse(WRITE, context(), Output(exit_code=0, stdout="hints = 1\n", stderr="", files={}))
+
+
+@given(st.lists(st.tuples(st.integers(1, 3 * SECOND), st.integers(0, 10**6)), min_size=1, max_size=30), st.data())
+def test_cells_hold_what_finished_between_two_points(steps: list[tuple[int, int]], data: st.DataObject) -> None:
+    points = [Point(nanoseconds=0, finished=0, mean=0.0)]
+    for nanoseconds, finished in steps:
+        last = points[-1]
+        points.append(Point(nanoseconds=last.nanoseconds + nanoseconds, finished=last.finished + finished, mean=0.0))
+    start = data.draw(st.integers(0, len(points) - 2))
+    end = data.draw(st.integers(start + 1, len(points) - 1))
+    cells = cells_between(points, points[start], points[end], size=4096)
+    assert all(count >= 0 for count in cells.ios)
+    assert sum(cells.ios) == pytest.approx(points[end].finished - points[start].finished)
+    assert len(cells.ios) == -(-(points[end].nanoseconds - points[start].nanoseconds) // SECOND)

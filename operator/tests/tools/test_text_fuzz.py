@@ -1,0 +1,164 @@
+"""Every recorded output of Ceph's own tools, damaged in every way that a parser can notice, always in the same way.
+
+What comes of it is the true measurement, or an error, or a measurement that says what it met.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import (
+    OsdsTarget,
+    OutputError,
+    PoolTarget,
+    StepContext,
+    StepKind,
+    Target,
+    Timing,
+    Tool,
+    ToolParameters,
+)
+from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
+from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
+
+from .conftest import IMAGE, text_golden
+
+POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    case: str
+    tool: Tool
+    parameters: ToolParameters
+    target: Target
+    timing: Timing
+
+    def parse(self, stdout: str) -> Measurement:
+        context = StepContext(
+            step=StepKind.MEASURE, target=self.target, timing=self.timing, seed=1, work_directory="/work"
+        )
+        found = self.tool.parse(self.parameters, context, replace(text_golden(self.case), stdout=stdout))
+        found.model_dump_json().encode()
+        return found
+
+    @property
+    def stdout(self) -> str:
+        return text_golden(self.case).stdout
+
+
+def rados(operation: str, concurrency: int, ramp: int, runtime: int) -> Recorded:
+    return Recorded(
+        case=f"rados-bench-timed-{operation}",
+        tool=RADOS_BENCH,
+        parameters=RadosBenchParameters.model_validate(
+            {"operation": operation, "objectSize": "64Ki", "concurrency": concurrency}
+        ),
+        target=POOL,
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=runtime),
+    )
+
+
+def rbd(operation: str, order: str) -> Recorded:
+    return Recorded(
+        case=f"rbd-bench-timed-{operation}-{order}",
+        tool=RBD_BENCH,
+        parameters=RbdBenchParameters.model_validate({"operation": operation, "order": order, "concurrency": 4}),
+        target=IMAGE,
+        timing=Timing(ramp_seconds=1, runtime_seconds=4),
+    )
+
+
+def osds(case: str, **parameters: object) -> Recorded:
+    return Recorded(
+        case=case,
+        tool=OSD_BENCH,
+        parameters=OsdBenchParameters.model_validate({"keyringSecret": {"name": "k"}, **parameters}),
+        target=OsdsTarget(keyring="/etc/keyring"),
+        timing=Timing(ramp_seconds=0, runtime_seconds=0),
+    )
+
+
+CASES = [
+    rados("write", 2, 5, 15),
+    rados("rand", 4, 1, 2),
+    rados("seq", 4, 0, 9),
+    *(rbd(operation, order) for operation in ("read", "write") for order in ("rand", "seq")),
+    osds("osds-bench", totalSize="64Mi"),
+    osds("osds-bench-4k", blockSize="4Ki"),
+]
+every_case = pytest.mark.parametrize("recorded", CASES, ids=[recorded.case for recorded in CASES])
+NOISE = '\x00\x1b\x7f\ufffd{}[]",:-eE. \n'
+
+
+def check(recorded: Recorded, stdout: str) -> None:
+    truth = recorded.parse(recorded.stdout)
+    try:
+        found = recorded.parse(stdout)
+    except OutputError as error:
+        str(error).encode()
+        return
+    said = {*found.errors, *found.warnings} - {*truth.errors, *truth.warnings}
+    assert said or totals(found) == totals(truth), "a wrong number without a word"
+
+
+def totals(measurement: Measurement) -> object:
+    return measurement.runtime, measurement.operations, measurement.osds
+
+
+def without_lines(text: str) -> Iterator[str]:
+    """Yield it without each line, with each line twice, and with each pair of neighbours swapped."""
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        yield "".join([*lines[:number], *lines[number + 1 :]])
+        yield "".join([*lines[:number], line, *lines[number:]])
+        yield "".join([*lines[:number], *reversed(lines[number : number + 2]), *lines[number + 2 :]])
+
+
+@every_case
+def test_lines_that_are_missing_repeated_or_swapped(recorded: Recorded) -> None:
+    for damaged in without_lines(recorded.stdout):
+        # Of a bench of all OSDs nothing tells how many there are, and their order does not matter.
+        if recorded.tool is OSD_BENCH and len(damaged) < len(recorded.stdout):
+            continue
+        check(recorded, damaged)
+
+
+@every_case
+def test_output_that_breaks_off(recorded: Recorded) -> None:
+    whole = recorded.stdout.rstrip()
+    ends = range(0, len(whole), max(1, len(whole) // 60))
+    for end in ends:
+        # Between two lines nothing tells that there is another OSD.
+        if recorded.tool is OSD_BENCH and whole[:end].endswith("\n"):
+            continue
+        check(recorded, whole[:end])
+
+
+@every_case
+def test_output_with_noise(recorded: Recorded) -> None:
+    chance = random.Random(recorded.case)  # noqa: S311  # the same damage in every run
+    for _ in range(100):
+        noise = "".join(chance.choice(NOISE) for _ in range(chance.randint(1, 6)))
+        start = chance.randrange(len(recorded.stdout))
+        damaged = recorded.stdout[:start] + noise + recorded.stdout[start + chance.randint(0, 6) :]
+        try:
+            recorded.parse(damaged).model_dump_json().encode()
+        except OutputError as error:
+            str(error).encode()
+
+
+@every_case
+@pytest.mark.parametrize("token", ["9" * 400, "1e308", "-1", "nan", "", "x\ud800"])
+def test_word_that_became_another(recorded: Recorded, token: str) -> None:
+    words = list(recorded.stdout.split(" "))
+    for number in range(len(words)):
+        damaged = " ".join([*words[:number], token, *words[number + 1 :]])
+        try:
+            recorded.parse(damaged).model_dump_json().encode()
+        except OutputError as error:
+            str(error).encode()
