@@ -55,7 +55,7 @@ def plan_of(
 def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> Cluster:
     assert plan.ceph is not None
     commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
-    return Cluster(plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05)
+    return Cluster(plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds)
 
 
 async def attend_until(cluster: Cluster, enough: Callable[[View], bool]) -> list[View]:
@@ -137,6 +137,33 @@ async def test_a_conductor_that_died_between_note_and_flags_has_its_successor_se
     await attend_until(cluster_of(plan_of()), is_prepared)
     assert ceph.flags("golden") == BOTH
     assert json.loads(ceph.state["objects"]["golden/"][NOTE]) == {"golden": ["noscrub"], "golden-data": ["noscrub"]}
+
+
+async def test_scrubs_go_on_when_nobody_measures_any_more(ceph: PretendedCeph) -> None:
+    """Also if the storage is kept: others may have their data in the pool."""
+    await Commands("administrator").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+    cluster = cluster_of(plan_of())
+    await attend_until(cluster, is_prepared)
+    await cluster.release()
+    assert ceph.flags("golden") == {"noscrub"}
+    assert ceph.flags("golden-data") == set()
+    assert NOTE not in ceph.state["objects"].get("golden/", {})
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    assert ceph.flags("golden-data") == BOTH
+
+
+async def test_the_note_stays_if_scrubs_cannot_go_on(ceph: PretendedCeph) -> None:
+    cluster = cluster_of(plan_of(), limit_seconds=1)
+    await attend_until(cluster_of(plan_of()), is_prepared)
+    with ceph.changing() as state:
+        state["hanging"] = ["ceph"]
+    await cluster.release()
+    assert NOTE in ceph.state["objects"]["golden/"]
+
+
+async def test_scrubs_that_are_not_to_pause_are_left_alone_at_the_end(ceph: PretendedCeph) -> None:
+    await cluster_of(plan_of(gates=Gates(pause_scrub=False))).release()
+    assert not ceph.state["said"]
 
 
 async def test_no_flag_is_set_if_scrubs_are_not_to_pause(ceph: PretendedCeph) -> None:
@@ -290,6 +317,7 @@ async def test_a_run_is_measured_on_a_cluster_that_becomes_healthy_later(ceph: P
     assert len(trials["w-000"]) == 1
     (result,) = [json.loads(path.read_text()) for path in (setting.results / "results").iterdir()]
     assert {"ceph", "pool"} <= set(result["status"]["environment"])
+    assert (ceph.flags("golden"), ceph.flags("golden-data")) == (set(), set())
 
 
 async def test_a_cluster_that_stays_ill_ends_the_run_with_an_exit_code_of_its_own(
@@ -309,7 +337,7 @@ async def test_a_conductor_that_waits_for_its_cluster_can_be_interrupted(ceph: P
     with ceph.changing() as state:
         state["hanging"] = ["ceph"]
     setting = Setting(tmp_path, plan_of())
-    task = asyncio.create_task(setting.conduct(cluster=cluster_of(setting.plan)))
+    task = asyncio.create_task(setting.conduct(cluster=cluster_of(setting.plan, limit_seconds=1)))
     await until_state(FilesSink(setting.results), "waiting for the cluster")
     signal.raise_signal(signal.SIGTERM)
     assert await task == EXIT_INTERRUPTED

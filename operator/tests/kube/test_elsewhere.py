@@ -81,6 +81,15 @@ async def test_volumes_are_looked_for_when_their_claims_are_gone() -> None:
         assert "list PersistentVolume" not in kube.requests
 
 
+async def test_who_claims_a_volume_of_the_runs_storage_class_is_told() -> None:
+    """Anybody may: a StorageClass has no namespace."""
+    claimed, released = volume("a", BASE, "Delete"), volume("b", BASE, "Delete")
+    for one, phase in ((claimed, "Bound"), (released, "Released")):
+        one["spec"]["claimRef"] = {"namespace": "theirs", "name": "disk"}
+        one["status"] = {"phase": phase}
+    assert (await look(api(class_of_run(), claimed, released))).volumes == ("a (claimed by theirs/disk)", "b")
+
+
 async def test_the_namespace_of_rooks_operator_is_looked_for_while_a_storage_class_is_to_be_made() -> None:
     labels = {"app": "rook-ceph-osd", "rook.io/operator-namespace": "elsewhere"}
     osd = obj("apps/v1", "Deployment", "osd", "rook")
@@ -131,10 +140,12 @@ async def test_a_missing_right_is_named_with_the_manifest_that_gives_it() -> Non
         if asked.startswith("list CephClient"):
             raise ForbiddenError(asked, "cannot list (status 403)")
 
-    kube = api()
+    kube = api(class_of_run())
     kube.interfere = interfere
-    with pytest.raises(ForbiddenError, match=r"cannot list .*; bind the Role of manifests/rook .* in namespace rook"):
-        await look(kube)
+    seen = await look(kube)
+    assert seen.kinds_problem.startswith("cannot list (status 403); bind the Role of manifests/rook")
+    assert seen.kinds_problem.endswith("in namespace rook")
+    assert seen.storage_class is not None
 
 
 async def test_a_teardown_job_in_the_namespace_of_its_run_is_no_load_of_the_run() -> None:

@@ -143,6 +143,18 @@ def test_a_record_or_key_that_is_deleted_is_made_anew(world: PretendWorld) -> No
     assert not any(world.rook.images.values())
 
 
+def test_the_key_of_whoever_had_a_secret_before_is_not_taken(world: PretendWorld) -> None:
+    key = b64encode(b"another's").decode()
+    data = {"plimsoll-other-conductor": key, "userID": "", "userKey": key}
+    metadata = {"name": "plimsoll-0", "namespace": ROOK_NAMESPACE}
+    left = world.cluster.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("Reconciling", {}).get("reason") == "KeyringNotFound")
+    assert world.cluster.find("Secret", naming.teardown(uid)) is None
+    world.cluster.delete(dict(left))
+    assert world.until_ended(uid)["status"] == "True"
+
+
 def test_when_all_secrets_for_keys_are_taken_it_is_said(world: PretendWorld) -> None:
     for number in range(16):
         user = {"spec": {"secretName": f"plimsoll-{number}"}, "status": {"phase": "Ready"}}

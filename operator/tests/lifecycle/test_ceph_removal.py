@@ -1,9 +1,12 @@
 """How what a run has in a Ceph cluster goes: in order, at any time, and nothing of it by force."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from plimsoll.kube.errors import ForbiddenError
+from plimsoll.lifecycle import naming
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK
@@ -59,6 +62,46 @@ def test_what_rook_says_against_a_pools_removal_is_told_and_waited_for(world: Pr
     world.rook.knobs.foreign_images = False
     world.until_settled(uid)
     assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"
+
+
+def test_a_teardown_job_that_somebody_tidies_up_is_not_made_anew_when_its_user_is_gone(world: PretendWorld) -> None:
+    world.rook.knobs.foreign_images = True
+    uid = create(world)
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "PoolDeletionBlocked")
+    for job in world.cluster.of_run("Job", uid):
+        world.cluster.delete(job)
+    for _ in range(5):
+        world.round()
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "PoolDeletionBlocked"
+    assert "Job" not in outside(world, uid)
+    world.rook.knobs.foreign_images = False
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
+def test_a_plan_that_somebody_changed_says_nothing_of_what_is_torn_down(world: PretendWorld) -> None:
+    """The Job runs in the operator's namespace, with a key."""
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    plan = world.cluster.find("ConfigMap", naming.plan_config_map("a"))
+    record = world.cluster.find("ConfigMap", naming.teardown(uid))
+    assert plan is not None
+    assert record is not None
+
+    text = plan["data"]["plan.json"].replace("runner:1", "evil:1")
+    world.cluster.edit(plan, lambda new: new["data"].update({"plan.json": text}))
+    world.cluster.delete(record)
+    assert world.until_ended(uid)["reason"] == "PlanDamaged"
+    world.until(lambda: "Job" in outside(world, uid))
+    images = {
+        job["spec"]["template"]["spec"]["containers"][0]["image"]
+        for job in world.cluster.of_run("Job", uid)
+        if job["metadata"]["namespace"] != NAMESPACE
+    }
+    assert images == {"runner:1"}
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+    assert not any(world.rook.images.values())
 
 
 def test_volumes_are_waited_for_with_all_that_they_need(world: PretendWorld) -> None:
@@ -135,6 +178,21 @@ def test_the_next_run_of_a_cluster_waits_until_the_storage_of_the_former_is_gone
     assert world.until_ended(second)["status"] == "True"
 
 
+def test_a_run_that_waits_for_its_turn_ends_if_its_namespace_may_not_use_the_cluster_any_more(
+    world: PretendWorld,
+) -> None:
+    world.rook.knobs.unclean = "not now"
+    first = create(world)
+    world.until(lambda: world.conditions(first).get("CleanedUp", {}).get("reason") == "TeardownFailing")
+    second = create(world, "b")
+    world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
+    world.operator.context.settings = replace(world.operator.context.settings, rook_clusters={})
+    assert world.until_ended(second)["reason"] == "RookClusterNotAllowed"
+    world.rook.knobs.unclean = ""
+    world.until_settled(first)
+    assert outside(world, first) == outside(world, second) == set()
+
+
 def test_kinds_that_are_gone_are_told_and_what_is_there_is_not_forgotten(world: PretendWorld) -> None:
     uid = create(world)
     world.until(lambda: world.conductors.loads)
@@ -147,6 +205,29 @@ def test_kinds_that_are_gone_are_told_and_what_is_there_is_not_forgotten(world: 
     world.cluster.kube.kinds |= gone
     world.until_settled(uid)
     assert outside(world, uid) == set()
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_when_the_operator_may_not_see_rooks_namespace_any_more_the_load_ends_and_the_right_is_named(
+    world: PretendWorld, *, deleted: bool
+) -> None:
+    """As when that namespace goes with all Roles in it."""
+
+    def interfere(asked: str) -> None:
+        if asked.startswith("list CephBlockPool"):
+            raise ForbiddenError(asked, "cannot list (status 403)")
+
+    uid = create(world)
+    world.until(lambda: world.conductors.loads)
+    world.cluster.kube.interfere = interfere
+    if deleted:
+        delete(world, uid)
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "RookNotFound")
+    assert not world.client_pods(uid)
+    assert "bind the Role of manifests/rook" in world.conditions(uid)["CleanedUp"]["message"]
+    assert outside(world, uid) >= {"CephBlockPool", "CephClient", "ConfigMap", "Secret"}
+    world.cluster.kube.interfere = lambda _: None
+    world.until(lambda: outside(world, uid) == set())
 
 
 @pytest.mark.parametrize("rook", [ROOK, ERASURE_CODED])

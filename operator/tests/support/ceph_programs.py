@@ -137,10 +137,6 @@ def _ceph(state: State, arguments: list[str]) -> str:
 
 
 def _rbd(state: State, arguments: list[str]) -> str:
-    if arguments[:3] == ["config", "image", "set"]:
-        _, _, _, image, name, value = arguments
-        state["images"][image.partition("/")[2]][name] = value
-        return ""
     size, data_pool, pool = (
         _option(arguments, "--size"),
         _option(arguments, "--data-pool"),
@@ -202,7 +198,15 @@ def _rados(state: State, arguments: list[str]) -> str:
     return ""
 
 
-_RUN: dict[str, Callable[[State, list[str]], str]] = {"ceph": _ceph, "rbd": _rbd, "rados": _rados}
+def _rbd_or_config(state: State, arguments: list[str]) -> str:
+    if arguments[:3] != ["config", "image", "set"]:
+        return _rbd(state, arguments)
+    image, name, value = arguments[3:]
+    state["images"][image.partition("/")[2]][name] = value
+    return ""
+
+
+_RUN: dict[str, Callable[[State, list[str]], str]] = {"ceph": _ceph, "rbd": _rbd_or_config, "rados": _rados}
 
 
 def main(program: str, arguments: list[str]) -> int:

@@ -275,7 +275,8 @@ class PretendWorld:
         """Check the order in which storage goes: what is in it, who reaches it, the pools, what knows of it."""
         uid, rook = label(obj, naming.LABEL_RUN_UID), self.rook
         images = [image for found in rook.images.values() for image in found if image.startswith(image_prefix(uid))]
-        if obj["kind"] in {"StorageClass", "CephClient", "CephBlockPool"}:
+        of_teardown = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
+        if obj["kind"] in {"StorageClass", "CephClient", "CephBlockPool"} or (of_teardown and obj["kind"] == "Secret"):
             assert not self.client_pods(uid)
             assert not images
             assert not any(uid in found for found in rook.notes.values())
@@ -285,7 +286,9 @@ class PretendWorld:
             assert not self._own("CephClient", uid)
             name = obj["metadata"]["name"]
             assert not name.endswith("-data") or len(self._own("CephBlockPool", uid)) == 1, "the data goes first"
-        if label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN and obj["kind"] in {"ConfigMap", "Secret"}:
+        if obj["kind"] == "CephClient":
+            assert self.cluster.find("Secret", naming.teardown(uid)) is None, "a key outlives its user"
+        if of_teardown and obj["kind"] == "ConfigMap":
             assert not self._own("CephBlockPool", uid)
 
     def _own(self, kind: str, uid: str) -> list[Document]:

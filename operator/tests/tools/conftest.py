@@ -52,6 +52,17 @@ def text_golden(case: str) -> Output:
     )
 
 
+def replaced(pattern: str, by: str) -> Callable[[str], str]:
+    """Return what replaces the first match in a text, which has to have one."""
+
+    def edit(text: str) -> str:
+        changed, count = re.subn(pattern, by, text, count=1)
+        assert count, f"the text has no {pattern}"
+        return changed
+
+    return edit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
     """One case; jobs and files are renamed to what the command would have called them."""
@@ -80,9 +91,7 @@ class Golden:
         return Golden(parameters=self.parameters, output=output)
 
     def replaced(self, pattern: str, replacement: str) -> "Golden":
-        changed, count = re.subn(pattern, replacement, self.document, count=1)
-        assert count == 1, f"the document has no {pattern}"
-        return self.with_document(changed)
+        return self.with_document(replaced(pattern, replacement)(self.document))
 
 
 def parse(parameters: FioParameters, output: Output, target: DataSet = FILE) -> Measurement:

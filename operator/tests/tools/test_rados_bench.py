@@ -16,7 +16,7 @@ from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.rados_bench.cells import cells_between
 from plimsoll.tools.rados_bench.text import Point
 
-from .conftest import FILE, text_golden
+from .conftest import FILE, replaced, text_golden
 
 SECOND = 10**9
 POOL = PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent")
@@ -42,15 +42,6 @@ def argv(parameters: RadosBenchParameters, step: StepKind = StepKind.MEASURE) ->
 def written(edit: Callable[[str], str] = str, ramp: int = 5, runtime: int = 16) -> Measurement:
     output = text_golden("rados-bench-timed-write")
     return RADOS_BENCH.parse(WRITE, context(ramp=ramp, runtime=runtime), replace(output, stdout=edit(output.stdout)))
-
-
-def replaced(pattern: str, by: str) -> Callable[[str], str]:
-    def edit(text: str) -> str:
-        changed, count = re.subn(pattern, by, text, count=1)
-        assert count
-        return changed
-
-    return edit
 
 
 def test_it_runs_in_the_clients_own_namespace() -> None:

@@ -12,7 +12,7 @@ from plimsoll.tools.base import ImageTarget, Output, OutputError, StepContext, S
 from plimsoll.tools.fio import FioParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 
-from .conftest import FILE, IMAGE, text_golden
+from .conftest import FILE, IMAGE, replaced, text_golden
 
 SECOND = 10**9
 WRITE = RbdBenchParameters(concurrency=4)
@@ -186,13 +186,8 @@ def test_unknown_line_is_a_warning() -> None:
     ],
 )
 def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:
-    def edit(text: str) -> str:
-        changed, count = re.subn(pattern, by, text, count=1)
-        assert count
-        return changed
-
     with pytest.raises(OutputError, match=message):
-        written(edit)
+        written(replaced(pattern, by))
 
 
 def test_broken_time_is_refused() -> None:

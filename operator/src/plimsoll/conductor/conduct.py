@@ -95,6 +95,9 @@ async def conduct(
     try:
         await web.TCPSite(runner, listen.host, listen.port, ssl_context=listen.tls, backlog=1024).start()
         await driver.drive_and_attend(rendezvous)
+        # Not after an error: another conductor may be in charge already.
+        if cluster is not None:
+            await cluster.release()
     finally:
         await runner.cleanup()
     return _exit_code(session)

@@ -46,9 +46,12 @@ async def gather_elsewhere(kube: Kube, scope: Scope, run: RunIdentity, *, has_cl
         if scope.by_claims and not classes:
             far = [*far, *await kube.list(DEPLOYMENT, namespace=scope.rook_namespace, labels=OSD_LABELS)]
     except UnknownKindError as error:
-        return elsewhere_of([*near, *classes, *volumes], run=run, kinds_problem=error.reason)
+        problem = f"{error.reason}; install Rook's CRDs again"
+        return elsewhere_of([*near, *classes, *volumes], run=run, kinds_problem=problem)
     except ForbiddenError as error:
-        raise forbidden_in_rook(error, scope.rook_namespace) from error
+        # Whatever becomes of the operator's rights there, the run's load here is to end in time.
+        problem = forbidden_in_rook(error, scope.rook_namespace).reason
+        return elsewhere_of([*near, *classes, *volumes], run=run, kinds_problem=problem)
     events = await _events(kube, scope.rook_namespace, _waiting(far))
     events = [*events, *await _events(kube, scope.operator_namespace, _waiting(near))]
     return elsewhere_of([*near, *far, *classes, *volumes], run=run, cluster=cluster, monitors=monitors, events=events)

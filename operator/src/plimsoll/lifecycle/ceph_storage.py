@@ -125,9 +125,8 @@ def _copy(run: Run, target: CephTarget, there: Elsewhere, obj: Json, user: str) 
             obj=obj, user=user, namespace=run.namespace, secret=source.name, field=source.key, is_keyring=True
         )
     fact = next(fact for fact in there.users if fact.child.name == user)
-    return CopyKeyring(
-        obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=render_rook.KEY_FIELD
-    )
+    # Rook has the key in a field of the user's name as well: that of whoever had this Secret before has another.
+    return CopyKeyring(obj=obj, user=user, namespace=fact.child.namespace, secret=fact.secret, field=user)
 
 
 def _cluster_problem(target: CephTarget, there: Elsewhere) -> Fact | None:

@@ -1,7 +1,8 @@
 """Taking away what a run has outside its namespace, in order, each step seen done before the next is begun.
 
-Before its claims: what it left in Ceph, by the teardown Job. After them: PersistentVolumes, the StorageClass, CephX
-users, pools, and what the Job needed. Nothing is ever forced: what does not go is waited for, and told.
+Before its claims: what it left in Ceph, by the teardown Job. After them: the Job's key, PersistentVolumes, the
+StorageClass, CephX users, pools, the Job and its record. Nothing is ever forced: what does not go is waited for, and
+told.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from plimsoll.lifecycle.children import Child, JobFact
 from plimsoll.lifecycle.decision import Fact, Teardown
 from plimsoll.lifecycle.elsewhere import Elsewhere
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.obstacles import is_own_plan
 from plimsoll.lifecycle.render import teardown as render
 from plimsoll.lifecycle.rook.facts import RookFact, removal_fact
 from plimsoll.lifecycle.run import Run
@@ -33,7 +35,7 @@ def before_claims(run: Run, seen: Observed, settings: Settings) -> Teardown | No
     if there is None or there.is_empty:
         return None
     if there.kinds_problem:
-        message = f"Rook's objects of this run cannot be looked at: {there.kinds_problem}; install Rook's CRDs again"
+        message = f"Rook's objects of this run cannot be looked at: {there.kinds_problem}"
         return _waiting(Fact(holds=False, reason="RookNotFound", message=message))
     if there.keyring is None:
         return None
@@ -47,9 +49,19 @@ def after_claims(seen: Observed) -> Teardown | None:
     there = seen.elsewhere
     if there is None or there.is_empty:
         return None
+    if there.keyring is not None:
+        # Before the user whose key it is: else a Job that somebody tidies up would be made anew, and fail for good.
+        # From here on its absence says that nothing of the run is in Ceph.
+        return _waiting(
+            Fact(holds=False, reason="InProgress", message="the copy of the key is being removed"),
+            *_deletions([there.keyring]),
+        )
     if there.volumes:
         names = ", ".join(there.volumes[:_NAMED])
-        message = f"{len(there.volumes)} PersistentVolumes are being removed by their provisioner: {names}"
+        message = (
+            f"{len(there.volumes)} PersistentVolumes are there yet; their provisioner removes them when nobody claims "
+            f"them any more: {names}"
+        )
         return _waiting(Fact(holds=False, reason="InProgress", message=message))
     if there.storage_class is not None:
         return _waiting(
@@ -60,9 +72,11 @@ def after_claims(seen: Observed) -> Teardown | None:
         if told := removal_fact(facts):
             return Teardown(actions=_deletions(fact.child for fact in facts), fact=told)
     jobs = tuple(_delete(job.child, foreground=True) for job in there.jobs if not job.child.deleting)
-    rest = [child for child in (there.keyring, there.record) if child is not None]
+    records = [there.record] if there.record is not None else []
     return _waiting(
-        Fact(holds=False, reason="InProgress", message="the teardown record is being removed"), *jobs, *_deletions(rest)
+        Fact(holds=False, reason="InProgress", message="the teardown record is being removed"),
+        *jobs,
+        *_deletions(records),
     )
 
 
@@ -74,7 +88,7 @@ def _record_anew(run: Run, seen: Observed, there: Elsewhere, settings: Settings)
         )
         return _waiting(
             Fact(holds=False, reason="TeardownFailing", message=message),
-            *_deletions([] if seen.plan is None else [there.record]),
+            *_deletions([] if seen.plan is None or not is_own_plan(run, seen) else [there.record]),
         )
     record = _record(run, seen, settings)
     if record is None:
@@ -88,7 +102,7 @@ def _record_anew(run: Run, seen: Observed, there: Elsewhere, settings: Settings)
 
 
 def _record(run: Run, seen: Observed, settings: Settings) -> render.TeardownRecord | None:
-    if seen.plan is not None:
+    if seen.plan is not None and is_own_plan(run, seen):
         return render.record_of(seen.plan)
     if run.document is None:
         return None

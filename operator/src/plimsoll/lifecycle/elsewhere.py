@@ -41,7 +41,8 @@ class Elsewhere:
     """It, and what Rook says of its cluster.
 
     Attributes:
-        kinds_problem: why Rook's objects cannot be looked at: the API server does not know its kinds; empty if it does.
+        kinds_problem: why Rook's objects cannot be looked at, with the remedy: its kinds are unknown, or the operator
+            may not see them; empty if they can be.
         cluster: the CephCluster; None if there is none, and without Rook.
         monitors: field `data` of Rook's ConfigMap that has their addresses; empty without Rook.
         rook_operator: namespace of Rook's operator; known only while a StorageClass is to be made.
@@ -49,7 +50,8 @@ class Elsewhere:
         users: the run's CephClients.
         all_users: every CephClient of Rook's namespace, whoever made it.
         storage_class: the run's own; None if there is none.
-        volumes: names of PersistentVolumes of that StorageClass that are to go with their claims.
+        volumes: PersistentVolumes of that StorageClass that are to go with their claims: names, and whose claims have
+            them yet. Anybody may claim one of a StorageClass.
         record: ConfigMap with what the run may leave behind in Ceph; None if it is not written yet.
         recorded: what stands in it; None if it cannot be read.
         keyring: the Secret with which that can be taken away; None if it is not there yet.
@@ -133,7 +135,7 @@ def elsewhere_of(
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=storage_class,
-        volumes=tuple(obj["metadata"]["name"] for obj in volumes if storage_class and _goes(obj, storage_class.name)),
+        volumes=tuple(_claimed(obj) for obj in volumes if storage_class and _goes(obj, storage_class.name)),
         record=next(map(child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
@@ -161,3 +163,10 @@ def _goes(volume: Object, storage_class: str) -> bool:
     """Tell whether a PersistentVolume is of that StorageClass, and goes when nobody claims it any more."""
     spec = volume.get("spec", {})
     return bool(spec.get("storageClassName") == storage_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
+
+
+def _claimed(volume: Object) -> str:
+    """Return the name of a PersistentVolume, and who claims it; once its claim is gone it is not bound any more."""
+    name, claim = str(volume["metadata"]["name"]), volume.get("spec", {}).get("claimRef") or {}
+    bound = volume.get("status", {}).get("phase") == "Bound"
+    return f"{name} (claimed by {claim.get('namespace')}/{claim.get('name')})" if bound and claim else name

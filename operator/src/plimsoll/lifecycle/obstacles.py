@@ -43,14 +43,14 @@ def _damage(run: Run, seen: Observed) -> str:
     """Return why the plan that is there cannot be used, and the remedy; empty if it can."""
     if seen.plan_problem:
         return f"{seen.plan_problem}; delete the run and create it anew"
-    if seen.plan is None or _is_own_plan(run, seen):
+    if seen.plan is None or is_own_plan(run, seen):
         return ""
     return (
         "it is not the one that the operator made (status.planSha256); delete it and the run, and create the run anew"
     )
 
 
-def _is_own_plan(run: Run, seen: Observed) -> bool:
+def is_own_plan(run: Run, seen: Observed) -> bool:
     """Tell whether the operator made the plan: it says so first. Of a run that an older one admitted it did not."""
     said = run.status.get("planSha256")
     return said == seen.plan_sha256 if said else run.start_time is not None

@@ -75,8 +75,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     said = said_before(run)
     if said is not None:
         return _finish(run, seen, settings, said, now, plan=seen.plan)
-    # What was begun is not given up because another version of the operator understands less of its specification.
-    refusal = (planning.refusal(run, settings) if seen.plan is None else None) or obstacle(run, seen)
+    refusal = (planning.refusal(run, settings) if _may_be_refused(run, seen) else None) or obstacle(run, seen)
     if refusal is not None:
         return _finish(run, seen, settings, refusal, now, stage=Stage.REFUSED)
     if seen.plan is None:
@@ -85,6 +84,14 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     if ending is not None:
         return _finish(run, seen, settings, ending, now, plan=seen.plan)
     return _continue(run, seen, seen.plan, settings)
+
+
+def _may_be_refused(run: Run, seen: Observed) -> bool:
+    """Tell whether an administrator's word counts yet: until its turn a run has made nothing, but may wait for long.
+
+    What has a plan is not given up because another version of the operator understands less of its specification.
+    """
+    return seen.plan is None or (run.start_time is None and run.document is not None)
 
 
 def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:

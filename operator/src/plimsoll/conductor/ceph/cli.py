@@ -116,7 +116,19 @@ def _why_silent(limit: float) -> str:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a command that still runs, with its children, and let go of its output."""
+    """Kill a command that still runs, with its children, and let go of its output, also if nobody wants that any more.
+
+    A cancellation that comes meanwhile waits for it: it is short, and a process that is left alone stays a zombie.
+    """
+    ending = asyncio.ensure_future(_kill(process))
+    try:
+        await asyncio.shield(ending)
+    except asyncio.CancelledError:
+        await ending
+        raise
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

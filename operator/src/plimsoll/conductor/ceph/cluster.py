@@ -7,19 +7,24 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from plimsoll.ceph.environment import Outputs, ceph_environment, osds_of
+from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
+from plimsoll.ceph.pools import parse_pools
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch
-from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import ask, has_images
+from plimsoll.conductor.ceph.flags import restore_scrubs
 from plimsoll.conductor.ceph.prepare import prepare
 from plimsoll.conductor.ceph.watch import Watcher
 from plimsoll.conductor.gating import View
 from plimsoll.measure.intake import TrialFacts
+from plimsoll.plan.ceph import flags_object
 from plimsoll.plan.document import CephTarget, Plan
 
 _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0
+_RELEASE_SECONDS = 15.0
+"""A conductor that is asked to end has 30 s to do so, and an attempt to record before this."""
 
 See = Callable[[View], None]
 
@@ -37,12 +42,14 @@ class Cluster:
         *,
         pause_seconds: float = _PAUSE_SECONDS,
         period_seconds: float = _PERIOD_SECONDS,
+        release_seconds: float = _RELEASE_SECONDS,
     ) -> None:
         """Attend to the cluster `target` of a plan.
 
         While it is not ready it is tried again after `pause_seconds`, later it is looked at every `period_seconds`.
+        `release` takes `release_seconds` at most.
         """
-        self._pause, self._period = pause_seconds, period_seconds
+        self._pause, self._period, self._release = pause_seconds, period_seconds, release_seconds
         self.required = plan.gates.ceph_health == "Required"
         self._plan = plan
         self._target = target
@@ -72,6 +79,25 @@ class Cluster:
         see(self._view(watch.samples[-1]))
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
+    async def release(self) -> None:
+        """Let Ceph scrub the pools again, because nobody measures them any more: their storage may be kept for long.
+
+        A conductor that goes on later pauses scrubs anew. What fails here is left to the teardown, for which the note
+        stays until all is done. Not to be called while `attend` goes on.
+        """
+        if not self._plan.gates.pause_scrub:
+            return
+        try:
+            async with asyncio.timeout(self._release):
+                found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
+                pools = [found[name] for name in self._target.pools if name in found]
+                if pools and pools[0].name == self._target.pool:
+                    await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
+        except TimeoutError:
+            _log.warning("scrubs stay paused until the run is removed: Ceph did not answer in %g s", self._release)
+        except (CommandError, ValueError) as error:
+            _log.warning("scrubs stay paused until the run is removed: %s", error)
+
     def environment(self, nodes: frozenset[str]) -> dict[str, JsonValue]:
         """Return what stands in the results' environment, if the clients are on those nodes; empty if not known yet."""
         if self._outputs is None:
@@ -96,7 +122,7 @@ class Cluster:
             await asyncio.sleep(self._pause)
         say("asking Ceph for its versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
-        self._osd_classes = {number: osd.device_class for number, osd in osds_of(self._outputs).items()}
+        self._osd_classes = osd_classes(self._outputs)
         _log.info("the cluster is prepared")
 
     def _view(self, sample: ClusterSample) -> View:

@@ -40,8 +40,8 @@ async def restore_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolD
         return
     for pool in pools:
         for flag in noted.get(pool.name, ()):
-            if flag in pool.flags:
-                await commands.ceph("osd", "pool", "set", pool.name, flag, "0")
+            # Also one that is not there: a command that was just ended may set it yet.
+            await commands.ceph("osd", "pool", "set", pool.name, flag, "0")
     await commands.rados("--pool", at, "rm", note)
 
 

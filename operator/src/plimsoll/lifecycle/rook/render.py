@@ -20,9 +20,6 @@ CEPH_CLUSTER = "CephCluster"
 KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(16))
 """Secrets in Rook's namespace that the operator may read, all by name: that namespace holds the administrator's key."""
 
-KEY_FIELD = "userKey"
-"""Of such a Secret: the key."""
-
 _MAX_METADATA_SIZE = 3
 
 
