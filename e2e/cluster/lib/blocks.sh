@@ -40,6 +40,7 @@ blocks_sweep() {
     local device file
     ((EUID == 0)) || return 0
     while read -r device file; do
+        # shellcheck disable=SC2153 # the cluster's name
         [[ $file != */block-"$NAME"-* || $file != *"(deleted)" ]] || losetup --detach "$device"
     done < <(losetup --list --noheadings --raw --output NAME,BACK-FILE)
 }

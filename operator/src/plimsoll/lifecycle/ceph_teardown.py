@@ -142,8 +142,8 @@ def _under_way(job: JobFact, there: Elsewhere, settings: Settings) -> Teardown:
         )
     message = (
         f"Job {_where(job.child)} could not yet remove what the run left in Ceph, and tries again: "
-        f"{trouble[:_MAX_WORDS]}; if that Ceph cluster is gone for good, delete Secret "
-        f"{settings.namespace}/{job.child.name}"
+        f"{trouble[:_MAX_WORDS]}; if its monitors have moved, delete ConfigMap {settings.namespace}/{job.child.name}, "
+        "which is made anew; if it is gone for good, delete the Secret of that name"
     )
     return _waiting(Fact(holds=False, reason="TeardownFailing", message=message))
 
