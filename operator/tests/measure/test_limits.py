@@ -112,6 +112,19 @@ def test_what_was_not_measured_is_no_limit() -> None:
     assert alone.limit is None
 
 
+def test_nothing_goes_faster_than_the_network_of_the_clients() -> None:
+    found = layers(RUN, write_amplification=3, network_rate=200)
+    limits_ = {
+        (one.layer, one.operation): one.bytes_per_second.limit for one in found if one.bytes_per_second is not None
+    }
+    # One client each: of 300 that the OSDs take, and 500 and 240 that RADOS does, the network carries 200.
+    assert limits_[Layer.RADOS, WRITE] == limits_[Layer.RADOS, READ] == limits_[Layer.RBD, READ] == 200
+    assert limits_[Layer.RBD, WRITE] == 200
+    rados = row(found, Layer.RADOS, WRITE).iops
+    assert rados is not None
+    assert rados.limit == 3000
+
+
 def test_without_an_amplification_osds_limit_nothing() -> None:
     rados = row(layers(RUN, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
     assert rados is not None

@@ -31,7 +31,7 @@ def command(*, result: str, output: str) -> None:
         message = f"{result} was not measured on a Ceph cluster that Plimsoll knows; measure one with {tools}"
         raise click.ClickException(message)
     copies = write_amplification(found)
-    rows = layers(found, write_amplification=copies)
+    rows = layers(found, write_amplification=copies, network_rate=network_rate(found))
     if output == "json":
         click.echo(json.dumps([_document(row) for row in rows], indent=1))
         return
@@ -51,6 +51,16 @@ def write_amplification(results: Iterable[BenchmarkResult]) -> float | None:
             return amplification(replicas=size)
         if isinstance(data, int) and isinstance(coding, int):
             return amplification(data_chunks=data, coding_chunks=coding)
+    return None
+
+
+def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
+    """Return what the network of one client carries, bytes per second, if the run's specification said so."""
+    for result in results:
+        fingerprint = result.status.fingerprint
+        known = fingerprint.context.get("networkBytesPerSecond") if fingerprint else None
+        if isinstance(known, int):
+            return known
     return None
 
 

@@ -13,6 +13,7 @@ where j is half of what the device writes if it holds the journal as well; BlueS
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary
@@ -110,23 +111,26 @@ def limits(  # the formula's own quantities
     rates = (disk_rate, write_rate, 0.0 if network_rate is None else network_rate)
     if clients < 1 or osds < 1 or min(rates) < 0 or write_amplification < 1:
         raise ValueError("needs at least one client, one OSD and one written byte for each of a client's")
-    network = float("inf") if network_rate is None else clients * network_rate
+    network = inf if network_rate is None else clients * network_rate
     return Limits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
 
 
-def layers(results: Iterable[BenchmarkResult], *, write_amplification: float | None) -> tuple[LayerRow, ...]:
+def layers(
+    results: Iterable[BenchmarkResult], *, write_amplification: float | None, network_rate: float | None = None
+) -> tuple[LayerRow, ...]:
     """Return the best of each layer for reads and writes, bottom up, from the results of one run.
 
     A point counts if it is not Invalid and has a summary. The limit of RADOS is the rate of one OSD, on average, times
     the number of OSDs, for writes divided by the amplification; without that there is none. `osd bench` only writes:
-    what OSDs read is not known from it. The limit of RBD is the best of RADOS. fio counts as RBD, so give results of
-    runs on RBD only. A limit below what was measured is possible: then the layer below was not asked for its best.
+    what OSDs read is not known from it. The limit of RBD is the best of RADOS. Neither can be more than the network of
+    the clients carries, if `network_rate`, bytes per second of one client, is known. fio counts as RBD, so give results
+    of runs on RBD only. A limit below what was measured is possible: then the layer below was not asked for its best.
     """
     believable = [result for result in results if _is_believable(result)]
     found = [*_osd_rows(believable)]
     below = _permitted(found, write_amplification)
     for layer in (Layer.RADOS, Layer.RBD):
-        rows = [*_rows(layer, believable, below)]
+        rows = [*_rows(layer, believable, below, network_rate)]
         found += rows
         below = {row.operation: (_value(row.bytes_per_second), _value(row.iops)) for row in rows}
     return tuple(found)
@@ -153,8 +157,8 @@ def _osd_rows(results: Collection[BenchmarkResult]) -> Iterator[LayerRow]:
         yield LayerRow(
             layer=Layer.OSD,
             operation=Operation.WRITE,
-            bytes_per_second=_best((osds.count * osds.mean_bytes_per_second, name) for name, osds in measured),
-            iops=_best((osds.count * osds.mean_iops, name) for name, osds in measured),
+            bytes_per_second=_best((osds.count * osds.mean_bytes_per_second, 1, name) for name, osds in measured),
+            iops=_best((osds.count * osds.mean_iops, 1, name) for name, osds in measured),
         )
 
 
@@ -178,28 +182,45 @@ def _value(best: Best | None) -> float | None:
     return None if best is None else best.value
 
 
-def _rows(layer: Layer, results: Collection[BenchmarkResult], below: _Below) -> Iterator[LayerRow]:
+def _rows(
+    layer: Layer, results: Collection[BenchmarkResult], below: _Below, network_rate: float | None
+) -> Iterator[LayerRow]:
     for operation in _DATA:
         measured = [*_summaries(layer, operation, results)]
         if measured:
             volume, ios = below.get(operation, (None, None))
+            rates = ((one.bytes_per_second.mean, clients, name) for name, clients, one in measured)
             yield LayerRow(
                 layer=layer,
                 operation=operation,
-                bytes_per_second=_best(((one.bytes_per_second.mean, name) for name, one in measured), volume),
-                iops=_best(((one.iops.mean, name) for name, one in measured), ios),
+                bytes_per_second=_best(rates, volume, network_rate),
+                iops=_best(((one.iops.mean, clients, name) for name, clients, one in measured), ios),
             )
 
 
 def _summaries(
     layer: Layer, operation: Operation, results: Iterable[BenchmarkResult]
-) -> Iterator[tuple[str, OperationSummary]]:
+) -> Iterator[tuple[str, int, OperationSummary]]:
+    """Yield every point of a layer that has the operation: its name, its clients, and what they did."""
     for result in results:
-        summary = result.status.summary
-        if summary is not None and LAYER_OF_TOOL.get(result.spec.tool) is layer:
-            yield from ((result.spec.point, one) for one in summary.operations if one.operation is operation)
+        spec, summary = result.spec, result.status.summary
+        if summary is not None and LAYER_OF_TOOL.get(spec.tool) is layer:
+            yield from ((spec.point, spec.clients, one) for one in summary.operations if one.operation is operation)
 
 
-def _best(rates: Iterable[tuple[float, str]], limit: float | None = None) -> Best | None:
-    value, point = max(rates, default=(0.0, ""))
-    return Best(value=value, point=point, limit=limit) if value else None
+def _best(
+    rates: Iterable[tuple[float, int, str]], below: float | None = None, network_rate: float | None = None
+) -> Best | None:
+    """Return the best of (rate, clients, point), and what the layer below and the network permit it."""
+    value, clients, point = max(rates, default=(0.0, 1, ""))
+    return Best(value=value, point=point, limit=_limit(clients, below, network_rate)) if value else None
+
+
+def _limit(clients: int, below: float | None, network_rate: float | None) -> float | None:
+    """Return what both permit: to the formula all that is below is one disk."""
+    if below is None and network_rate is None:
+        return None
+    rate = inf if below is None else below
+    return limits(
+        clients=clients, osds=1, disk_rate=rate, write_rate=rate, write_amplification=1, network_rate=network_rate
+    ).read
