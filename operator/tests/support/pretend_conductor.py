@@ -260,8 +260,9 @@ class _Desk:
         ResultStatus.model_validate({key: value for key, value in document.items() if key != "display"})
 
     def _publish(self, ledger: Ledger, *, in_flight: TrialKey | None = None, **fields: Any) -> None:
-        job = next(job for job in self._cluster.of_run("Job", self.uid) if client_of(job) is None)
-        created = datetime.fromisoformat(job["metadata"]["creationTimestamp"])
+        jobs = (job for job in self._cluster.of_run("Job", self.uid) if client_of(job) is None)
+        # A pod on a node that was gone may outlive its Job.
+        created = datetime.fromisoformat(next(jobs, self._pod)["metadata"]["creationTimestamp"])
         state = RunState(
             epoch=self.epoch,
             elapsed_seconds=(self._cluster.now - created).total_seconds(),
