@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_REPETITIONS, MAX_WORKLOADS, BenchmarkRun, decode_run, load_run
+from support.run_documents import document, problems, workload
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 
@@ -51,36 +51,6 @@ status: {observedGeneration: 1, anything: [goes]}
 """
 
 
-CLUSTER = {"namespace": "r", "name": "r"}
-CEPH = {"monitors": ["192.0.2.1"], "user": "u", "keyringSecret": {"name": "k"}, "pool": {"name": "p"}}
-
-
-def document(**spec: Any) -> dict[str, Any]:
-    """Return a small run; `spec` replaces parts of its specification."""
-    parts = {
-        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi"}},
-        "clients": {"count": 2},
-        "workloads": [workload()],
-    }
-    return {
-        "apiVersion": "plimsoll.dev/v1alpha1",
-        "kind": "BenchmarkRun",
-        "metadata": {"name": "run"},
-        "spec": parts | spec,
-    }
-
-
-def workload(**fields: Any) -> dict[str, Any]:
-    return {"name": "w", "fio": {"blockSize": ["4Ki"]}} | fields
-
-
-def problems(given: str | dict[str, Any]) -> list[str]:
-    with pytest.raises(SpecError) as caught:
-        _ = load_run(given) if isinstance(given, str) else decode_run(given)
-    assert str(caught.value).splitlines() == [str(problem) for problem in caught.value.problems]
-    return [str(problem) for problem in caught.value.problems]
-
-
 def test_example_of_the_design_loads() -> None:
     run = load_run(EXAMPLE)
     assert run.metadata.namespace == "bench"
@@ -109,23 +79,6 @@ def test_what_is_left_out_has_the_documented_default() -> None:
     assert (spec.prepare.prefill, spec.prepare.discard, spec.prepare.drop_caches) == (True, True, False)
     assert (spec.gates.ceph_health, spec.timeouts.total_seconds) == ("Required", 14400)
     assert spec.ttl_seconds_after_finished is None
-
-
-def test_storage_may_be_without_volumes() -> None:
-    storage = decode_run(document(storage={"ceph": CEPH})).spec.storage
-    assert storage is not None
-    assert storage.volume is None
-    assert storage.ceph is not None
-    assert storage.ceph.keyring_secret.key == "keyring"
-
-
-def test_image_is_not_cached_unless_asked_for() -> None:
-    for asked in (None, False, True):
-        volume = {"size": "1Gi", "access": "LibRBD"} | ({} if asked is None else {"rbdCache": asked})
-        storage = decode_run(document(storage={"ceph": CEPH, "volume": volume})).spec.storage
-        assert storage is not None
-        assert storage.volume is not None
-        assert storage.volume.rbd_cache is bool(asked)
 
 
 def test_run_needs_no_storage_of_its_own() -> None:
@@ -194,90 +147,6 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
 )
 def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
     (found,) = problems(document(**spec))
-    assert found.startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("storage", "expected"),
-    [
-        ({"volume": {"size": "1Gi"}}, "spec.storage: needs exactly one of rook, ceph and storageClass"),
-        ({"storageClass": {"name": "a"}, "volume": {}}, "spec.storage.volume.size: is required; add it"),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": "20GB"}},
-            'spec.storage.volume.size: "20GB" is not a quantity; write a Kubernetes quantity',
-        ),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": 0}},
-            "spec.storage.volume.size: 0 must be at least 1048576 (1Mi)",
-        ),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": "2Pi"}},
-            'spec.storage.volume.size: "2Pi" must be at most 1125899906842624 (1Pi)',
-        ),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": ["1Gi", "2Gi"]}},
-            "spec.storage.volume.size: is not a quantity",
-        ),
-        (
-            {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {}}, "volume": {"size": "1Gi"}},
-            "spec.storage.rook.pool: needs exactly one of replicated and erasureCoded",
-        ),
-        (
-            {
-                "rook": {
-                    "cluster": {"namespace": "r", "name": "r"},
-                    "pool": {"erasureCoded": {"dataChunks": 1, "codingChunks": 2}},
-                },
-                "volume": {"size": "1Gi"},
-            },
-            "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
-        ),
-        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: needs exactly one of pool and existingPool"),
-        (
-            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
-            "spec.storage.rook: needs exactly one of pool and existingPool",
-        ),
-        (
-            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},
-            'spec.storage.rook.pool.compressionMode: "on" must be none, passive, aggressive or force',
-        ),
-        (
-            {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd/image"}}},
-            "spec.storage.rook.existingPool.name: \"rbd/image\" must consist of letters, digits, '-', '_' and '.'",
-        ),
-        (
-            {"ceph": CEPH | {"user": "a b"}},
-            "spec.storage.ceph.user: \"a b\" must consist of letters, digits, '-', '_' and '.', and begin with",
-        ),
-        ({"ceph": CEPH | {"user": "client.u"}}, 'spec.storage.ceph.user: "client.u" must be without client., which is'),
-        (
-            {"ceph": CEPH | {"monitors": ["192.0.2.1", "a b"]}},
-            'spec.storage.ceph.monitors[1]: "a b" must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]',
-        ),
-        (
-            {"ceph": CEPH | {"keyringSecret": {"name": "k", "key": "a/b"}}},
-            "spec.storage.ceph.keyringSecret.key: \"a/b\" must consist of letters, digits, '-', '_' and '.'",
-        ),
-        (
-            {"ceph": CEPH, "volume": {"size": "1Gi"}},
-            "spec.storage.volume.access: PVC must be LibRBD, because no StorageClass is known of a Ceph cluster",
-        ),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "access": "LibRBD"}},
-            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass gives volumes by claims only",
-        ),
-        (
-            {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}},
-            "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which knows no file system",
-        ),
-        (
-            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},
-            "spec.storage.volume.rbdCache: true has an effect with access LibRBD only; leave it out",
-        ),
-    ],
-)
-def test_storage(storage: dict[str, Any], expected: str) -> None:
-    (found,) = problems(document(storage=storage))
     assert found.startswith(expected)
 
 

@@ -1,0 +1,109 @@
+"""What a user is told about the storage of a run."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.api.run import decode_run
+from support.run_documents import CEPH, CLUSTER, document, problems
+
+
+def test_storage_may_be_without_volumes() -> None:
+    storage = decode_run(document(storage={"ceph": CEPH})).spec.storage
+    assert storage is not None
+    assert storage.volume is None
+    assert storage.ceph is not None
+    assert storage.ceph.keyring_secret.key == "keyring"
+
+
+def test_image_is_not_cached_unless_asked_for() -> None:
+    for asked in (None, False, True):
+        volume = {"size": "1Gi", "access": "LibRBD"} | ({} if asked is None else {"rbdCache": asked})
+        storage = decode_run(document(storage={"ceph": CEPH, "volume": volume})).spec.storage
+        assert storage is not None
+        assert storage.volume is not None
+        assert storage.volume.rbd_cache is bool(asked)
+
+
+@pytest.mark.parametrize(
+    ("storage", "expected"),
+    [
+        ({"volume": {"size": "1Gi"}}, "spec.storage: needs exactly one of rook, ceph and storageClass"),
+        ({"storageClass": {"name": "a"}, "volume": {}}, "spec.storage.volume.size: is required; add it"),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "20GB"}},
+            'spec.storage.volume.size: "20GB" is not a quantity; write a Kubernetes quantity',
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": 0}},
+            "spec.storage.volume.size: 0 must be at least 1048576 (1Mi)",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "2Pi"}},
+            'spec.storage.volume.size: "2Pi" must be at most 1125899906842624 (1Pi)',
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": ["1Gi", "2Gi"]}},
+            "spec.storage.volume.size: is not a quantity",
+        ),
+        (
+            {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {}}, "volume": {"size": "1Gi"}},
+            "spec.storage.rook.pool: needs exactly one of replicated and erasureCoded",
+        ),
+        (
+            {
+                "rook": {
+                    "cluster": {"namespace": "r", "name": "r"},
+                    "pool": {"erasureCoded": {"dataChunks": 1, "codingChunks": 2}},
+                },
+                "volume": {"size": "1Gi"},
+            },
+            "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
+        ),
+        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: needs exactly one of pool and existingPool"),
+        (
+            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
+            "spec.storage.rook: needs exactly one of pool and existingPool",
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},
+            'spec.storage.rook.pool.compressionMode: "on" must be none, passive, aggressive or force',
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd/image"}}},
+            "spec.storage.rook.existingPool.name: \"rbd/image\" must consist of letters, digits, '-', '_' and '.'",
+        ),
+        (
+            {"ceph": CEPH | {"user": "a b"}},
+            "spec.storage.ceph.user: \"a b\" must consist of letters, digits, '-', '_' and '.', and begin with",
+        ),
+        ({"ceph": CEPH | {"user": "client.u"}}, 'spec.storage.ceph.user: "client.u" must be without client., which is'),
+        (
+            {"ceph": CEPH | {"monitors": ["192.0.2.1", "a b"]}},
+            'spec.storage.ceph.monitors[1]: "a b" must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]',
+        ),
+        (
+            {"ceph": CEPH | {"keyringSecret": {"name": "k", "key": "a/b"}}},
+            "spec.storage.ceph.keyringSecret.key: \"a/b\" must consist of letters, digits, '-', '_' and '.'",
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi"}},
+            "spec.storage.volume.access: PVC must be LibRBD, because no StorageClass is known of a Ceph cluster",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "access": "LibRBD"}},
+            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass gives volumes by claims only",
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}},
+            "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which knows no file system",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},
+            "spec.storage.volume.rbdCache: true has an effect with access LibRBD only; leave it out",
+        ),
+    ],
+)
+def test_storage(storage: dict[str, Any], expected: str) -> None:
+    (found,) = problems(document(storage=storage))
+    assert found.startswith(expected)
