@@ -7,6 +7,7 @@ percentiles. Histograms are merged over trials for display only, since pooling h
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
@@ -30,12 +31,28 @@ class PointNumbers:
     findings: tuple[Finding, ...]
 
 
-def counted(trials: Iterable[Trial]) -> list[Trial]:
+class Attempt(Protocol):
+    """What tells whether an attempt counts; `plimsoll.api.result.Trial` has it."""
+
+    @property
+    def pass_number(self) -> int: ...  # noqa: D102 - a trial's
+    @property
+    def attempt(self) -> int: ...  # noqa: D102
+    @property
+    def outcome(self) -> Outcome: ...  # noqa: D102
+    @property
+    def verdict(self) -> Verdict: ...  # noqa: D102
+
+
+A = TypeVar("A", bound=Attempt)
+
+
+def counted(trials: Iterable[A]) -> list[A]:
     """Return the trials that count, by pass: the last attempt of each, if it was measured and is not Invalid."""
     return [trial for trial in last_attempts(trials).values() if _counts(trial)]
 
 
-def last_attempts(trials: Iterable[Trial]) -> dict[int, Trial]:
+def last_attempts(trials: Iterable[A]) -> dict[int, A]:
     """Return the last attempt of every recorded pass, by ascending pass."""
     ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
     return {trial.pass_number: trial for trial in ordered}
@@ -57,7 +74,7 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
     )
 
 
-def _counts(trial: Trial) -> bool:
+def _counts(trial: Attempt) -> bool:
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 

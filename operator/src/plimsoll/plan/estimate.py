@@ -60,13 +60,22 @@ def estimate(plan: Plan) -> Estimate:
     return Estimate(
         points=len(plan.points),
         trials=len(plan.points) * plan.repetitions,
-        measuring_seconds=plan.repetitions * sum(map(_trial_seconds, plan.points)),
+        measuring_seconds=plan.repetitions * sum(map(trial_seconds, plan.points)),
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
         stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
     )
+
+
+def trial_seconds(point: Point) -> int:
+    """Return how long one trial of a point takes, from its beginning to that of the next one."""
+    tool = TOOLS[point.tool]
+    parameters = tool.parameters.model_validate(point.parameters)
+    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
+    staging = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
+    return staging + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
 
 
 def refuse_if_hopeless(plan: Plan) -> None:
@@ -90,14 +99,6 @@ def refuse_if_hopeless(plan: Plan) -> None:
 
 def _is_filesystem(plan: Plan) -> bool:
     return plan.volume is not None and plan.volume.mode == "Filesystem"
-
-
-def _trial_seconds(point: Point) -> int:
-    tool = TOOLS[point.tool]
-    parameters = tool.parameters.model_validate(point.parameters)
-    timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    staging = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
-    return staging + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
 
 
 def _copies(pool: Pool) -> Fraction:

@@ -72,6 +72,16 @@ def digest(part: Mapping[str, JsonValue]) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
+def leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Yield every value that is no mapping, with its path; an empty mapping is a value."""
+    for key, value in document.items():
+        here = f"{path}.{key}" if path else key
+        if isinstance(value, dict) and value:
+            yield from leaves(value, here)
+        else:
+            yield here, value
+
+
 def _identity(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
     return {
         "tool": point.tool,
@@ -159,17 +169,7 @@ def _known(document: Mapping[str, JsonValue]) -> Json:
 def _differences(
     part: Literal["identity", "context"], baseline: Mapping[str, JsonValue], candidate: Mapping[str, JsonValue]
 ) -> Iterator[Difference]:
-    ours, theirs = dict(_leaves(baseline)), dict(_leaves(candidate))
+    ours, theirs = dict(leaves(baseline)), dict(leaves(candidate))
     for key in sorted({*ours, *theirs}):
         if ours.get(key) != theirs.get(key):
             yield Difference(part=part, key=key, baseline=ours.get(key), candidate=theirs.get(key))
-
-
-def _leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Yield every value that is no mapping, with its path; an empty mapping is a value."""
-    for key, value in document.items():
-        here = f"{path}.{key}" if path else key
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, here)
-        else:
-            yield here, value
