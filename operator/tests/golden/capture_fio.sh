@@ -4,9 +4,9 @@
 #   capture_fio.sh <fio binary> <output directory>
 #
 # Per case: fio-<version>-<case>.json (what --output received), .exit (exit code), and the logs
-# fio-<version>-<case>_{iops,bw,clat_hist}.<job>.log. A killed fio may leave no document: then there is no .json. The
-# device cases need root: a loop device and a tmpfs. Every run is short and most are rate-limited, to keep the files
-# small.
+# fio-<version>-<case>_{iops,bw,clat_hist}.<job>.log. A killed fio may leave no document: then there is no .json. Of a case
+# `live-...` there is only .stdout, what fio says while it runs. The device cases need root: a loop device and a tmpfs.
+# Every run is short and most are rate-limited, to keep the files small.
 set -euo pipefail
 
 (($# == 2)) || { echo "usage: $0 <fio binary> <output directory>" >&2; exit 2; }
@@ -63,6 +63,15 @@ capture() {
     finish
 }
 
+# live <case> <options...>: what it says while it runs.
+live() {
+    name=$version-live-$1
+    shift
+    echo "$name" >&2
+    "$fio" --output="$name.json" --name=measure "${always[@]}" --eta=always --eta-interval=2s --log_avg_msec=1000 \
+        "$@" > "$out/$name.stdout"
+}
+
 echo "$version" > "$out/$version-version.txt"
 head -c 64M /dev/urandom > "$data"
 sync "$data"
@@ -90,6 +99,15 @@ capture status-interval "${size[@]}" --time_based=1 --runtime=4 --status-interva
 capture noise "${size[@]}" "${timed[@]}" --ioengine=psync --rw=randread --bs=4k --iodepth=4 --rate_iops=500
 capture missing-file --filename="$work/absent/data" --size=64M "${timed[@]}" --rw=randread --bs=4k --iodepth=1
 
+live mixed-jobs2-ramp "${size[@]}" --time_based=1 --ramp_time=4 --runtime=9 --rw=randrw --rwmixread=70 --bs=8k --iodepth=4 \
+    --numjobs=2 --rate_iops=350,150
+# Nothing completes for 5 s: lines without rates.
+live stall "${size[@]}" --time_based=1 --runtime=13 --rw=randread --bs=4k --iodepth=1 --thinktime=5s \
+    --thinktime_blocks=2000
+# No storage at all: rates in millions and in GiB.
+live fast --ioengine=null --filename=none --size=64M --refill_buffers=0 --time_based=1 --runtime=8 --rw=randwrite --bs=64k \
+    --iodepth=16 --numjobs=3
+
 start sigterm "${size[@]}" --time_based=1 --runtime=30 --rw=randread --bs=4k --iodepth=4 --rate_iops=1000
 sleep 3.5
 kill -TERM "$fio_pid"
@@ -109,6 +127,7 @@ umount "$work/small"
 loop=$(losetup --find --show "$data")
 ln -s "$loop" "$work/device"
 capture trim --filename="$work/device" --size=64M "${timed[@]}" --rw=randtrim --bs=64k --iodepth=4 --rate_iops=500
+live trim --filename="$work/device" --size=64M --time_based=1 --runtime=8 --rw=randtrim --bs=64k --iodepth=4 --rate_iops=500
 losetup --detach "$loop"
 loop=
 

@@ -74,7 +74,8 @@ def test_what_makes_a_measurement_honest_is_always_set(
         "thread": "1", "group_reporting": "0", "allow_file_create": "0", "continue_on_error": "none",
         "lat_percentiles": "1", "clat_percentiles": "1", "slat_percentiles": "1", "per_job_logs": "1",
         "percentile_list": "50:90:95:99:99.9:99.99", "log_avg_msec": "1000", "output": "/work/fio.json",
-        "output-format": "json+", "eta": "never", "write_iops_log": "/work/fio", "write_bw_log": "/work/fio",
+        "output-format": "json+", "eta": "always", "eta-interval": "2s",
+        "write_iops_log": "/work/fio", "write_bw_log": "/work/fio",
         "randrepeat": "0", "write_hist_log": "/work/fio", "log_hist_msec": "3000",
     }  # fmt: skip
     assert always.items() <= given_options.items()

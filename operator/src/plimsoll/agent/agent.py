@@ -2,18 +2,21 @@
 
 import asyncio
 import logging
+import random
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
-from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.agent.work import Work
+from plimsoll.agent.worker import Armed, PreparationError
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
@@ -47,30 +50,6 @@ _SECOND = 10**9
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-class Work(Protocol):
-    """What an agent can do: `plimsoll.agent.worker.Worker`, or a simulation of it."""
-
-    async def facts(self) -> dict[str, JsonValue]:
-        """Return what a result should say of where this client runs."""
-        ...
-
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
-        """Prepare the volume, and return its data set's size in bytes."""
-        ...
-
-    async def stage(self, order: Stage, progress: Progress) -> None:
-        """Do what a trial needs before it can be armed."""
-        ...
-
-    def arm(self, order: Arm) -> Armed:
-        """Get ready to measure without touching the target."""
-        ...
-
-    async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Measure now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +87,7 @@ class Agent:
         self._connection = connection
         self._work = work
         self._silence = silence_seconds
+        self._live_seconds = 0.0
         self._instance = uuid.uuid4().hex
         self._epoch = ""
         self._prepared_bytes = 0
@@ -152,6 +132,7 @@ class Agent:
         while True:
             registered = await self._register(facts)
             self._epoch, self._silence = registered.epoch, registered.silence_seconds
+            self._live_seconds = registered.live_seconds
             try:
                 await self._obey_all(registered)
             except RefusedError as refused:
@@ -283,12 +264,28 @@ class Agent:
         if not await _sleep_until(order.t0_nanoseconds):
             await self._say(self._report(AgentState.LATE, released))
             return
-        running = asyncio.create_task(self._say(self._report(AgentState.RUNNING, released)))
+        running = asyncio.create_task(self._tell_rates(armed, released))
         try:
             document = await self._work.measure(armed, clock)
         finally:
             running.cancel()
         await self._deliver(order, released, await self._with_clock_again(document))
+
+    async def _tell_rates(self, armed: Armed, sequence: int) -> None:
+        """Say that the tool runs, and every now and then what it says of its rates: once, whether that arrives or not.
+
+        Each at its own moment: all clients began at the same one.
+        """
+        await self._say(self._report(AgentState.RUNNING, sequence))
+        await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - nobody is to be kept from guessing it
+        told: tuple[LiveRate, ...] = ()
+        while True:
+            rates = self._work.live(armed)
+            if rates or told:
+                told = rates
+                with suppress(RefusedError, UnreachableError):
+                    await self._connection.report(self._report(AgentState.RUNNING, sequence, rates=rates))
+            await asyncio.sleep(self._live_seconds)
 
     async def _with_clock_again(self, document: ClientDocument) -> ClientDocument:
         """Return the document with the comparison, before or after the trial, that shows the more certain difference.
@@ -336,6 +333,7 @@ class Agent:
         done: int = 0,
         total: int = 0,
         clock: Clock | None = None,
+        rates: tuple[LiveRate, ...] = (),
     ) -> Report:
         return Report(
             epoch=self._epoch,
@@ -347,6 +345,7 @@ class Agent:
             done_bytes=done,
             total_bytes=total,
             clock=clock,
+            rates=rates,
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

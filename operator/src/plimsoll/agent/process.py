@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,11 @@ from typing import BinaryIO
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
+_TAIL_BYTES = 4096
+_STALE_SECONDS = 5.0
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
+"""What a terminal would have shown only until the next words took its place. Sought from the beginnings of lines alone:
+from everywhere else in a line of a megabyte it would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
 _LAST_WORDS = 1000
@@ -55,6 +61,8 @@ async def run(
 ) -> Finished:
     """Run a command in a directory and return what it left there. Cancelling ends it and all its children.
 
+    Of what it prints on one line over the other only the last words are kept; `said_last` has the others meanwhile.
+
     `watch` is called with the process id as soon as the command has been started, and then about every second; what it
     raises kills the command too. A command that cannot be started ends with exit code 127, as in a shell.
 
@@ -92,12 +100,28 @@ async def run(
     files = _files(directory)
     return Finished(
         exit_code=exit_code,
-        stdout=files.pop(STDOUT_FILE),
+        stdout=_OVERWRITTEN.sub("", files.pop(STDOUT_FILE)),
         stderr=files.pop(STDERR_FILE),
         files=files,
         launched_at=launched_at,
         finished_at=finished_at,
     )
+
+
+def said_last(directory: Path) -> str:
+    """Return the end of what a command in a directory has printed until now: some lines, the first cut.
+
+    Empty if it has printed nothing yet, or nothing for 5 s: what it said then is not how it is now.
+    """
+    try:
+        with (directory / STDOUT_FILE).open("rb") as file:
+            found = os.fstat(file.fileno())
+            if time.time() - found.st_mtime > _STALE_SECONDS:
+                return ""
+            file.seek(max(0, found.st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def written_bytes(pid: int) -> int:

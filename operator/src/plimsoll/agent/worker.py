@@ -23,7 +23,7 @@ from plimsoll.agent.programs import (
     output_of,
 )
 from plimsoll.agent.stall import StalledError, StallWatch
-from plimsoll.api.state import TrialKey
+from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import Arm, Prepare, Stage
 from plimsoll.tools.base import (
@@ -109,6 +109,7 @@ class Worker:
         self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
         self._data_set: DataSet | None = None
         self._staged: TrialKey | None = None
+        self._measuring = False
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return what a result should say of where this client runs.
@@ -186,12 +187,16 @@ class Worker:
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         """Run the command now and reduce its output, then clean up. A tool that fails gives a document that says so."""
-        finished = await process.run(
-            armed.argv,
-            directory=Path(armed.context.work_directory),
-            environment=armed.environment,
-            watch=armed.observation.look,
-        )
+        self._measuring = True
+        try:
+            finished = await process.run(
+                armed.argv,
+                directory=Path(armed.context.work_directory),
+                environment=armed.environment,
+                watch=armed.observation.look,
+            )
+        finally:
+            self._measuring = False
         armed.observation.end()
         measurement, parse_error = _parse(armed, finished)
         said = finished.stderr or finished.stdout
@@ -218,6 +223,13 @@ class Worker:
             host=armed.observation.host_use(measurement),
             foreign_target=armed.observation.foreign_target,
         )
+
+    def live(self, armed: Armed) -> tuple[LiveRate, ...]:
+        """Return what the tool says of its rates while it is measured; empty if it says nothing, or does not run."""
+        if not self._measuring:
+            return ()
+        said = process.said_last(Path(armed.context.work_directory))
+        return _tool(armed.order.tool).live(armed.parameters, said)
 
     async def _clean_up(self, armed: Armed) -> str:
         """Run the step of the tool that comes after it, if it has one; return what went wrong, if anything did."""

@@ -38,6 +38,7 @@ Conduct = Callable[[Plan, Sink, Cluster | None], Coroutine[Any, Any, int]]
 @click.option("--secret", type=click.Path(path_type=Path), required=True, help="Directory with the session secret.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; empty for all.")
 @click.option("--port", type=int, required=True)
+@click.option("--metrics-port", type=int, help="Where Prometheus may ask how it goes; plain HTTP. Off if not given.")
 @click.option("--lost-after", type=float, default=_DEFAULTS.lost_after, show_default=True, help="Seconds.")
 @click.option("--silence", type=float, default=_DEFAULTS.silence, show_default=True, help="Seconds.")
 @click.option("--epoch", help="Identity of this process; random if not given.")
@@ -50,6 +51,7 @@ def command(
     secret: Path,
     host: str,
     port: int,
+    metrics_port: int | None,
     lost_after: float,
     silence: float,
     epoch: str | None,
@@ -65,7 +67,14 @@ def command(
             host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip()
         )
         timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
-        measure = partial(_measure, listen=listen, timings=timings, epoch=epoch, termination_log=termination_log)
+        measure = partial(
+            _measure,
+            listen=listen,
+            timings=timings,
+            epoch=epoch,
+            metrics_port=metrics_port,
+            termination_log=termination_log,
+        )
         code = _run(results, namespace, plan_file, measure)
     except (ApiError, SpecError, OSError) as error:
         write_last_words(termination_log, str(error))
@@ -103,11 +112,20 @@ async def _measure(
     listen: Listen,
     timings: Timings,
     epoch: str | None,
+    metrics_port: int | None,
     termination_log: Path | None,
 ) -> int:
     """Conduct, and leave the reason if it failed for good."""
     watched = _WatchedSink(sink)
-    code = await conduct(plan=plan, sink=watched, listen=listen, timings=timings, epoch=epoch, cluster=cluster)
+    code = await conduct(
+        plan=plan,
+        sink=watched,
+        listen=listen,
+        timings=timings,
+        epoch=epoch,
+        cluster=cluster,
+        metrics_port=metrics_port,
+    )
     if watched.state is not None and watched.state.failure is not None:
         failure = watched.state.failure
         write_last_words(termination_log, f"{failure.reason}: {failure.message}")
@@ -120,6 +138,7 @@ class _WatchedSink:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self.progress_seconds = sink.progress_seconds
+        self.pulse_seconds = sink.pulse_seconds
         self.state: RunState | None = None
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:

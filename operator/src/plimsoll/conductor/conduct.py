@@ -14,6 +14,7 @@ from aiohttp import web
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
 from plimsoll.conductor.ceph.cluster import Cluster
+from plimsoll.conductor.exposition import exposing
 from plimsoll.conductor.gating import Gate, View
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Begin, Ended, Judge, Record
@@ -40,9 +41,6 @@ EXIT_OF_FAILURE = {
 """Failures that starting the conductor again would not mend."""
 
 _TICK_SECONDS = 0.1
-_ELAPSED_SECONDS = 15.0
-"""The time a run has been active is kept this often even if nothing else changes: its deadline counts it."""
-
 _SHUTDOWN_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
@@ -66,8 +64,11 @@ async def conduct(
     timings: Timings | None = None,
     epoch: str | None = None,
     cluster: Cluster | None = None,
+    metrics_port: int | None = None,
 ) -> int:
     """Measure what is missing of a plan, and return the process's exit code.
+
+    Prometheus is answered at `metrics_port`, if there is one.
 
     With a `cluster`, it is prepared, waited for and watched. SIGTERM and SIGINT end it as soon as the trial in flight
     is recorded as interrupted.
@@ -94,7 +95,8 @@ async def conduct(
     await runner.setup()
     try:
         await web.TCPSite(runner, listen.host, listen.port, ssl_context=listen.tls, backlog=1024).start()
-        await driver.drive_and_attend(rendezvous)
+        async with exposing(session, metrics_port):
+            await driver.drive_and_attend(rendezvous)
         # Not after an error: another conductor may be in charge already.
         if cluster is not None:
             await cluster.release()
@@ -190,9 +192,10 @@ class _Driver:
         state = run_state(self._session, now)
         last = self._published
         if last is not None and (last.phase, last.current) == (state.phase, state.current):
-            unchanged = last == state.model_copy(update={"elapsed_seconds": last.elapsed_seconds})
-            recent = now.seconds - self._published_at < self._sink.progress_seconds
-            if recent or (unchanged and now.seconds - self._published_at < _ELAPSED_SECONDS):
+            pulse = {"elapsed_seconds": last.elapsed_seconds, "live": last.live}
+            unchanged = last == state.model_copy(update=pulse)
+            limit = self._sink.pulse_seconds if unchanged else self._sink.progress_seconds
+            if now.seconds - self._published_at < limit:
                 return
         await self._publish()
 

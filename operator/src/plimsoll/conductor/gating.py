@@ -37,6 +37,11 @@ class Gate:
         """Whether the clients find everything that they need."""
         return self._view.prepared
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether there is a cluster that somebody looks at."""
+        return self._watched
+
     def see(self, view: View, now: float) -> None:
         """Take in a look at the cluster."""
         self._view, self._seen_at = view, now

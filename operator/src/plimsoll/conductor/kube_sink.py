@@ -37,6 +37,8 @@ class KubeSink:
     """Keeps what a conductor knows in its run's objects. ApiError after `retry_seconds` in vain, from every method."""
 
     progress_seconds = 3.0
+    # Every write wakes up the operator.
+    pulse_seconds = 15.0
 
     def __init__(self, kube: Kube, plan: Plan, namespace: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
         """Use the objects of the plan's run."""

@@ -1,5 +1,6 @@
 """What is recorded and what is still to be measured."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -23,11 +24,19 @@ MAX_FREE_ATTEMPTS = 20
 
 
 class Ledger:
-    """The recorded trials of a plan, in the order in which they were recorded."""
+    """The recorded trials of a plan, in the order in which they were recorded.
+
+    Attributes:
+        added: how many attempts of which outcome and verdict were added here, whatever was recorded before.
+        measured: the last of them whose numbers may be believed, with the name of its point; None if none may.
+
+    """
 
     def __init__(self, plan: Plan, recorded: Mapping[str, Sequence[Trial]] | None = None) -> None:
         """Start from what a sink has kept, by name of the point."""
         self.plan = plan
+        self.added: Counter[tuple[Outcome, Verdict]] = Counter()
+        self.measured: tuple[str, Trial] | None = None
         self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
         for name, trials in (recorded or {}).items():
             self._trials[name] = tuple(trials)
@@ -56,6 +65,9 @@ class Ledger:
             outcome_of(attempt) if attempt.pass_number == trial.pass_number else attempt
             for attempt in self._trials[point]
         )
+        self.added[trial.outcome, trial.verdict] += 1
+        if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
+            self.measured = (point, trial)
         # The clients of the last attempt stay, whatever its verdict: they are the evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
 

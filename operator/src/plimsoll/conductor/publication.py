@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from plimsoll.api.names import RunPhase
 from plimsoll.api.state import CurrentTrial, Prefill, RunState
+from plimsoll.conductor.live import live_rates
 from plimsoll.conductor.phases import (
     Arming,
     Attempt,
@@ -38,6 +39,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
         missing=missing,
         prefill=_prefill(session),
         current=_current(attempt) if attempt and attempt.t0 else None,
+        live=live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
         in_flight_since=attempt.started_at if attempt else "",
         elapsed_seconds=round(session.elapsed(moment), 3),

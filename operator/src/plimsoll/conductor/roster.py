@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import AgentState, Order, Registration, Report, Wait
 
@@ -28,6 +29,8 @@ class Client:
         sequence: number of the order it is under.
         answered: number of the order its `state` belongs to.
         last_contact: on the clock of `Moment.seconds`.
+        rates: what its tool last said under the present order.
+        rated_at: when it said so, on that clock.
 
     """
 
@@ -46,11 +49,14 @@ class Client:
     done_bytes: int = 0
     total_bytes: int = 0
     clock: Clock | None = None
+    rates: tuple[LiveRate, ...] = ()
+    rated_at: float = 0.0
 
     def give(self, order: Order) -> None:
         """Put the client under another order."""
         self.order = order
         self.sequence += 1
+        self.rates = ()
 
     def is_in(self, state: AgentState) -> bool:
         """Tell whether it has reached a state under its present order."""
@@ -118,13 +124,14 @@ class Roster:
         client.last_contact = now
         return client
 
-    def report(self, client: Client, report: Report) -> None:
+    def report(self, client: Client, report: Report, now: float) -> None:
         """Note what a client says of its order; word of an earlier order is ignored."""
         client.clock = report.clock or client.clock
         if report.sequence != client.sequence:
             return
         client.answered, client.state, client.message = report.sequence, report.state, report.message
         client.done_bytes, client.total_bytes = report.done_bytes, report.total_bytes
+        client.rates, client.rated_at = report.rates, now
         if report.state is AgentState.PREPARED:
             client.prepared_bytes = report.done_bytes
 

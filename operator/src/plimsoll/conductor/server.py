@@ -116,7 +116,12 @@ class Rendezvous:
         self._on_input()
         timings = self._session.timings
         return _answer(
-            Registered(epoch=self._session.epoch, hold_seconds=timings.hold, silence_seconds=timings.silence)
+            Registered(
+                epoch=self._session.epoch,
+                hold_seconds=timings.hold,
+                silence_seconds=timings.silence,
+                live_seconds=timings.live_seconds(self._session.plan.clients),
+            )
         )
 
     async def _orders(self, request: web.Request) -> web.Response:
@@ -142,7 +147,9 @@ class Rendezvous:
     async def _report(self, request: web.Request) -> web.Response:
         report = Report.model_validate_json(await request.read())
         self._session.report(report, moment())
-        self._on_input()
+        if not report.rates:
+            # Rates decide nothing, and of hundreds of clients there come dozens every second.
+            self._on_input()
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:

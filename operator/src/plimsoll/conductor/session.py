@@ -99,7 +99,7 @@ class Session:
     def report(self, report: Report, moment: Moment) -> None:
         """Note what a client says of its order; see `client` for errors."""
         client = self.client(report.client, report.instance, report.epoch, moment)
-        self.roster.report(client, report)
+        self.roster.report(client, report, moment.seconds)
 
     def post(self, post: ResultPost, moment: Moment) -> bool:
         """Take in a document; false if it is of no use any more: late, double, or of an earlier epoch.

@@ -19,9 +19,17 @@ RESULTS_DIRECTORY = "results"
 
 
 class Sink(Protocol):
-    """Durable storage of one run's state and results. `progress_seconds`: how often mere progress is worth a write."""
+    """Durable storage of one run's state and results.
+
+    Attributes:
+        progress_seconds: how often mere progress is worth a write.
+        pulse_seconds: how often what changes all the time is: the rates of a trial under way, and the time that a run
+            has been active, which its deadline counts.
+
+    """
 
     progress_seconds: float
+    pulse_seconds: float
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Return the recorded trials by point, and the state that an earlier conductor left."""
@@ -40,6 +48,7 @@ class FilesSink:
     """A directory: `plan.json`, `state.json`, and one `BenchmarkResult` per point under `results/`."""
 
     progress_seconds = 0.5
+    pulse_seconds = 2.0
 
     def __init__(self, directory: Path) -> None:
         """Use a directory that holds a frozen plan."""

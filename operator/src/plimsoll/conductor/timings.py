@@ -21,6 +21,8 @@ class Timings:
         overrun_grace: a tool may take this long beyond ramp and runtime.
         clean_up_grace: a tool that cleans up afterwards has ramp, runtime and this long beyond that.
         gate_fresh: a look at the cluster that is older says nothing of how it is.
+        live: clients that measure say this often what their tools do, or less often ...
+        live_per_client: ... if this many seconds for every client are more: hundreds share one conductor.
         linger: at the end the agents have this long to fetch their dismissal.
 
     """
@@ -38,7 +40,13 @@ class Timings:
     overrun_grace: float = 45.0
     clean_up_grace: float = 60.0
     gate_fresh: float = 15.0
+    live: float = 2.0
+    live_per_client: float = 0.02
     linger: float = 5.0
+
+    def live_seconds(self, clients: int) -> float:
+        """Return how often each of so many clients says what its tool does."""
+        return max(self.live, self.live_per_client * clients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

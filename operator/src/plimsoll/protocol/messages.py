@@ -1,4 +1,4 @@
-"""The messages, version 1. All JSON; see docs/protocol.md for who sends what when."""
+"""The messages, version 2. All JSON; see docs/protocol.md for who sends what when."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -7,10 +7,10 @@ from pydantic import Field, JsonValue
 
 from plimsoll.api.model import Model
 from plimsoll.api.run import Precondition
-from plimsoll.api.state import TrialKey
+from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 SERVER_NAME = "conductor.plimsoll.dev"
 """The name in the conductor's certificate: agents verify it whatever address they connect to."""
 
@@ -54,11 +54,17 @@ class Registration(Model):
 
 
 class Registered(Model):
-    """The conductor's answer to a registration."""
+    """The conductor's answer to a registration.
+
+    Attributes:
+        live_seconds: how often an agent that measures says what its tool does.
+
+    """
 
     epoch: str
     hold_seconds: float
     silence_seconds: float
+    live_seconds: float = Field(gt=0)
 
 
 class ClockReading(Model):
@@ -140,7 +146,12 @@ class Ordered(Model):
 
 
 class Report(Model):
-    """An agent says where it is with the order of that sequence."""
+    """An agent says where it is with the order of that sequence.
+
+    Attributes:
+        rates: what its tool says while it runs; empty if it says nothing.
+
+    """
 
     epoch: str
     client: int
@@ -151,6 +162,7 @@ class Report(Model):
     done_bytes: int = 0
     total_bytes: int = 0
     clock: Clock | None = None
+    rates: tuple[LiveRate, ...] = ()
 
 
 class ResultPost(Model):

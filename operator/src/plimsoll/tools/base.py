@@ -27,6 +27,7 @@ from typing import ClassVar, Protocol
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
 
 
@@ -245,6 +246,13 @@ class Tool(Protocol):
         Raises:
             ValueError: the parameters do not fit the target, as when it is smaller than one block.
 
+        """
+        ...
+
+    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
+        """Return the newest rates in the end of what a tool has printed until now, while it measures.
+
+        The text may begin and break off anywhere. Empty if the tool says nothing of its rates, or has not yet.
         """
         ...
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
     Command,
@@ -16,6 +17,7 @@ from plimsoll.tools.base import (
     ToolParameters,
 )
 from plimsoll.tools.fio.command import measure_command, slice_seconds
+from plimsoll.tools.fio.live import live_rates
 from plimsoll.tools.fio.output import parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.target import data_set
@@ -40,6 +42,10 @@ class Fio:
     def command(self, parameters: ToolParameters, context: StepContext) -> Command:
         """Return the command of the measuring step."""
         return measure_command(_own(parameters), context)
+
+    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
+        """Return the rates of the newest of fio's status lines; none during the ramp, of which fio says none."""
+        return live_rates(_own(parameters).pattern.operations, said)
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

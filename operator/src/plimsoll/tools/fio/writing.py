@@ -21,6 +21,7 @@ def writing_arguments(job: str, target: DataSet, seed: int, work_directory: str)
 def changing_arguments(job: str, target: DataSet, work_directory: str) -> Iterator[str]:
     """Yield what does the I/O of one job past the page cache, and ends at the first error."""
     yield from output_arguments(work_directory)
+    yield "--eta=never"
     yield f"--name={job}"
     yield from target_arguments(target)
     yield f"--offset={offset_of(target)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.live import ended_lines
 from plimsoll.tools.reading import MAX_COUNT, lines, moment, shown, whole_lines
 
 _STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4})"
@@ -146,6 +147,12 @@ def read_report(output: Output, *, reads: bool) -> Report:
         max_nanoseconds=round(totals.number(_GREATEST) * _SECOND),
         warnings=tuple(unknown),
     )
+
+
+def live_counts(said: str) -> list[tuple[float, int]]:
+    """Return (seconds since some moment, operations until then) of the lines in a text that may begin anywhere."""
+    matches = (_ROW.fullmatch(line) for line in ended_lines(said))
+    return [(moment(match["stamp"]) / _SECOND, int(match["finished"])) for match in matches if match]
 
 
 def _sorted(text: str) -> tuple[list[_Row], _Totals, list[str]]:

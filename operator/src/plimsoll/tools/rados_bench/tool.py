@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
     Command,
@@ -19,8 +20,10 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
 )
+from plimsoll.tools.live import rate_of
 from plimsoll.tools.rados_bench.output import parse_measurement
 from plimsoll.tools.rados_bench.parameters import RadosBenchParameters, RadosOperation
+from plimsoll.tools.rados_bench.text import live_counts
 
 TAIL_SECONDS = 1
 """So much longer it runs than it is measured, so that waiting for the last operations is not."""
@@ -72,6 +75,11 @@ class RadosBench:
                 f"--run-name={target.run_name}",
             )
         )
+
+    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
+        """Return the rate of the newest seconds. An operation is a whole object."""
+        own = _own(parameters)
+        return rate_of(own.operation.operation, own.object_size, live_counts(said))
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

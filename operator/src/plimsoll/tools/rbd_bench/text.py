@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.live import ended_lines
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters, RbdOrder
 from plimsoll.tools.reading import MAX_COUNT, lines, shown, whole_lines
 
@@ -79,6 +80,12 @@ def read_report(parameters: RbdBenchParameters, output: Output) -> Report:
     if done and (max(done) > seconds or max(done.values()) > count):
         raise OutputError(f"the line of second {max(done)} is beyond the totals")
     return Report(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
+
+
+def live_counts(said: str) -> list[tuple[float, int]]:
+    """Return (second, operations until then) of the lines in a text that may begin anywhere."""
+    matches = (_ROW.fullmatch(line) for line in ended_lines(said))
+    return [(float(match["second"]), int(match["done"])) for match in matches if match]
 
 
 def _add(done: dict[int, int], second: int, count: int) -> None:

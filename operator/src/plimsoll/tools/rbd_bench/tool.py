@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.quantity import format_quantity
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
     Command,
@@ -20,8 +21,10 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
 )
+from plimsoll.tools.live import rate_of
 from plimsoll.tools.rbd_bench.output import parse_measurement
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
+from plimsoll.tools.rbd_bench.text import live_counts
 
 TAIL_SECONDS = 2
 """So much longer than it is measured it is let run, because its time counts from before the image is open."""
@@ -81,6 +84,11 @@ class RbdBench:
                 f"--image={image.image}",
             )
         )
+
+    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
+        """Return the rate of the newest seconds."""
+        own = _own(parameters)
+        return rate_of(own.operation.operation, own.block_size, live_counts(said))
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""

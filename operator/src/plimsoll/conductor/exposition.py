@@ -1,0 +1,72 @@
+"""A session for Prometheus: what it is told, and where it may ask."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from plimsoll.conductor.phases import Arming, Attempt, Running, Staging
+from plimsoll.conductor.publication import run_state
+from plimsoll.conductor.server import moment
+from plimsoll.conductor.session import Session
+from plimsoll.conductor.timings import Moment
+from plimsoll.metrics.live import LastTrial, LiveTrial, LiveView, Scrape
+from plimsoll.metrics.server import AddressError, serving
+from plimsoll.protocol.messages import AgentState
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
+    """Answer Prometheus on a port of all addresses meanwhile; without a port nothing is served.
+
+    A port that cannot be had is only logged: hours of measuring shall not fail because nobody can watch them, and
+    whoever scrapes sees that there is no answer.
+    """
+    async with AsyncExitStack() as stack:
+        if port is not None:
+            try:
+                address = f"http://:{port}/metrics"
+                await stack.enter_async_context(serving(address, lambda: Scrape(view_of(session, moment()))))
+            except AddressError as error:
+                _log.error("the run goes on without metrics: %s", error)
+        yield
+
+
+def view_of(session: Session, now: Moment) -> LiveView:
+    """Return what there is to tell of a session at this moment."""
+    plan, ledger, gate = session.plan, session.ledger, session.gate
+    measured = ledger.measured
+    return LiveView(
+        namespace=plan.run.namespace,
+        run=plan.run.name,
+        now=now.wall / 1e9,
+        state=run_state(session, now),
+        planned=plan.clients,
+        armed=_clients_in(session, AgentState.ARMED),
+        measuring=_clients_in(session, AgentState.RUNNING),
+        attempts=dict(ledger.added),
+        trial=_trial(session),
+        last=None
+        if measured is None
+        else LastTrial(workload=plan.point(measured[0]).workload, point=measured[0], operations=measured[1].operations),
+        gate_open=not gate.problems(now.seconds) if gate.is_watched else None,
+    )
+
+
+def _clients_in(session: Session, state: AgentState) -> int:
+    return sum(client.is_in(state) for client in session.roster)
+
+
+def _trial(session: Session) -> LiveTrial | None:
+    match session.phase:
+        case Running(attempt=attempt):
+            return _told(attempt, running=True)
+        case Staging(attempt=attempt) | Arming(attempt=attempt):
+            return _told(attempt, running=False)
+        case _:
+            return None
+
+
+def _told(attempt: Attempt, *, running: bool) -> LiveTrial:
+    return LiveTrial(workload=attempt.point.workload, label=attempt.point.label, key=attempt.key, running=running)
