@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import idle
 import merge
 import overhead
+import scrape
 import spread
 from place import WORK, fio
 from plimsoll import __version__
@@ -19,6 +20,7 @@ _SECTIONS: Mapping[str, Callable[[], None]] = {
     "spread": spread.measure,
     "idle": idle.measure,
     "merge": merge.measure,
+    "scrape": scrape.measure,
 }
 
 

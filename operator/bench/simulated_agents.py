@@ -16,6 +16,8 @@ from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.observation import Observation
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.worker import Armed, Progress
+from plimsoll.api.names import Operation
+from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report, Stage
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
@@ -91,6 +93,10 @@ class PretendedWork:
             environment={},
             observation=observation,
         )
+
+    def live(self, armed: Armed) -> tuple[LiveRate, ...]:
+        del armed
+        return (LiveRate(operation=Operation.READ, iops=100.0, bytes_per_second=409_600),)
 
     async def measure(self, armed: Armed, clock: Clock | None) -> ClientDocument:
         order = armed.order

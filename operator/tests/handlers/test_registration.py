@@ -7,7 +7,8 @@ import kopf
 
 from plimsoll import handlers
 
-HANDLERS = {"drive", "remove", "queue", "queue_changed", "child_changed", "configure", "login", "close", "now"}
+WATCHERS = {"queue_changed", "result_changed", "child_changed"}
+HANDLERS = WATCHERS | {"drive", "remove", "queue", "runs", "configure", "login", "close", "now"}
 
 
 def registered() -> list[Any]:
@@ -29,6 +30,12 @@ def test_daemon_and_deletion_are_called_under_the_same_condition() -> None:
     """Otherwise there would be a finalizer without a deletion handler, or the other way round."""
     by_id = {handler.id: handler for handler in registered()}
     assert by_id["drive"].when is by_id["remove"].when
+
+
+def test_results_are_watched_and_nothing_else() -> None:
+    """So that kopf neither annotates them nor puts a finalizer on them."""
+    of_results = [handler.id for handler in registered() if "benchmarkresults" in str(getattr(handler, "selector", ""))]
+    assert of_results == ["result_changed"]
 
 
 def test_only_objects_of_ours_are_watched() -> None:

@@ -13,9 +13,10 @@ from plimsoll.handlers import index
 from plimsoll.handlers import run as handlers
 from plimsoll.handlers.context import Context
 from plimsoll.kube import retry
-from plimsoll.kube.errors import ForbiddenError, TransientError
+from plimsoll.kube.errors import ApiError, ForbiddenError, TakenError, TransientError
 from plimsoll.lifecycle.admission import entry_of
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.metrics.instruments import STEP_ERRORS, UNEXPECTED
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
@@ -28,6 +29,8 @@ remove: Any = handlers.remove
 child_changed: Any = index.child_changed
 queue_changed: Any = index.queue_changed
 queue: Any = index.queue
+
+STEPS = ("observe", "decide", "say", "act")
 
 
 class Stopper:
@@ -76,6 +79,11 @@ class Daemon:
         status: Mapping[str, Any] = self.body.get("status", {})
         return next((c["status"] for c in status.get("conditions", []) if c["type"] == "Succeeded"), "")
 
+    def counted(self, name: str, **labels: str) -> float:
+        """Return a sample of the operator's instruments; 0 if there is none."""
+        registry = self.context.instruments.registry
+        return registry.get_sample_value(f"plimsoll_operator_{name}", labels) or 0.0
+
     def drive(self) -> asyncio.Task[None]:
         return asyncio.create_task(drive(**self.arguments, stopped=self.stopped, queue=FakeIndex({})))
 
@@ -118,6 +126,59 @@ async def test_the_daemon_brings_a_run_to_its_end_and_tells_of_every_transition_
     await task
     assert quick.count("Succeeded") == 1
     assert len(quick) == len(set(quick))
+
+
+async def test_looks_at_a_run_and_its_end_are_counted(daemon: Daemon) -> None:
+    task = daemon.drive()
+    await daemon.turn(80)
+    looks = {step: daemon.counted("step_duration_seconds_count", step=step) for step in STEPS}
+    assert looks["observe"] == looks["decide"] == looks["act"] == looks["say"] > 1
+    assert daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"]) == 1
+    assert daemon.counted("step_duration_seconds_count", step="remove") == 0
+    await daemon.turn(5)
+    assert daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"]) == 1
+    daemon.stopped.stop()
+    await task
+
+
+async def test_a_run_that_had_ended_before_this_operator_began_is_not_counted(daemon: Daemon) -> None:
+    task = daemon.drive()
+    await daemon.turn(80)
+    daemon.stopped.stop()
+    await task
+    before = daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"])
+    daemon.stopped = Stopper()
+    task = daemon.drive()
+    await daemon.turn(5)
+    assert daemon.counted("runs_ended_total", reason=daemon.reasons["Succeeded"]) == before == 1
+    daemon.stopped.stop()
+    await task
+
+
+async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon.cluster.kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=1, request="create Job")
+    task = daemon.drive()
+    for _ in range(10):
+        await asyncio.sleep(0.02)
+        await daemon.turn(1)
+    assert daemon.counted("step_errors_total", reason="Forbidden") == 1
+    monkeypatch.setattr(handlers, "step", lambda *_: 1 / 0)
+    daemon.context.wake(daemon.uid)
+    with pytest.raises(ZeroDivisionError):
+        await task
+    assert daemon.counted("step_errors_total", reason="Unexpected") == 1
+
+
+def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
+    public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")}
+    assert {handlers._class_of(error("asked", "why")) for error in public - {TakenError}} == {
+        reason for reason in STEP_ERRORS if reason not in {UNEXPECTED, "Taken"}
+    }
+
+
+def _descendants(error: type[ApiError]) -> set[type[ApiError]]:
+    """Return the error and all that are special cases of it."""
+    return {error}.union(*map(_descendants, error.__subclasses__()))
 
 
 async def test_the_daemon_stays_after_the_end_for_what_may_be_changed_later(daemon: Daemon) -> None:
@@ -241,6 +302,7 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
 ) -> None:
     work(made, working)
     await remove(**made.arguments)
+    assert made.counted("step_duration_seconds_count", step="remove") > 1
     left = {
         obj["kind"] for obj in made.cluster.kube.objects() if made.uid in obj["metadata"].get("labels", {}).values()
     }
@@ -274,6 +336,16 @@ async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> No
     made.cluster.kube.interfere = interfere
     with pytest.raises(kopf.TemporaryError, match="the API does not answer"):
         await remove(**made.arguments)
+    assert made.counted("step_errors_total", reason="Transient") > 1
+
+
+async def test_a_deletion_that_fails_for_no_fault_of_the_api_is_counted(
+    made: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "step_deletion", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        await remove(**made.arguments)
+    assert made.counted("step_errors_total", reason=UNEXPECTED) == 1
 
 
 async def test_a_deletion_goes_on_after_refusals(made: Daemon, working: list[asyncio.Task[None]]) -> None:

@@ -18,6 +18,7 @@ from plimsoll.kube.errors import (
     ForbiddenError,
     InvalidError,
     TransientError,
+    UnauthorizedError,
     UnknownKindError,
 )
 from plimsoll.kube.port import Kind
@@ -83,7 +84,7 @@ def serve(tmp_path: Path) -> Serve:
     ("answer", "expected", "says"),
     [
         (status(400, "BadRequest", message="no such field"), InvalidError, "no such field"),
-        (status(401, "Unauthorized", message="Unauthorized"), ForbiddenError, "status 401"),
+        (status(401, "Unauthorized", message="Unauthorized"), UnauthorizedError, "status 401"),
         (status(403, "Forbidden", message="cannot"), ForbiddenError, "cannot"),
         (status(405, "MethodNotAllowed", message="not so"), ApiError, "not so"),
         (status(409, "Conflict", message="quota was changed", name="q"), ConflictError, "quota was changed"),

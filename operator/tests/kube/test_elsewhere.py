@@ -144,7 +144,7 @@ async def test_a_missing_right_is_named_with_the_manifest_that_gives_it() -> Non
     kube.interfere = interfere
     seen = await look(kube)
     assert seen.kinds_problem.startswith("cannot list (status 403); bind the Role of manifests/rook")
-    assert seen.kinds_problem.endswith("in namespace rook")
+    assert seen.kinds_problem.endswith("in namespace rook, or name the cluster in the chart's value rook.clusters")
     assert seen.storage_class is not None
 
 

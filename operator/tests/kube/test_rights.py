@@ -16,8 +16,8 @@ from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
-OPERATOR = MANIFESTS / "operator" / "operator.yaml"
-ROOK_ROLE = MANIFESTS / "rook" / "role.yaml"
+OPERATOR = MANIFESTS / "install.yaml"
+ROOK_ROLE = MANIFESTS / "rook" / "rook.yaml"
 
 Right = tuple[str, str]
 """A verb and a resource."""
@@ -47,6 +47,7 @@ KOPF: set[Right] = {
     *((verb, kind) for verb in ("list", "watch") for kind in ("benchmarkruns", "jobs", "pods", "configmaps")),
     *((verb, kind) for verb in ("list", "watch") for kind in ("persistentvolumeclaims", "namespaces")),
     *((verb, "customresourcedefinitions") for verb in ("list", "watch")),
+    *((verb, "benchmarkresults") for verb in ("list", "watch")),
     ("patch", "benchmarkruns"),  # finalizers, annotations
     ("create", "events"),
 }
@@ -60,8 +61,17 @@ def rights_of(rules: list[dict[str, Any]]) -> Iterator[Right]:
 
 
 def granted(manifest: Path, kind: str) -> set[Right]:
-    documents = yaml.safe_load_all(manifest.read_text())
-    return set(rights_of(next(one["rules"] for one in documents if one["kind"] == kind)))
+    (rules,) = [one["rules"] for one in documents(manifest) if one["kind"] == kind and _is_own(one)]
+    return set(rights_of(rules))
+
+
+def documents(manifest: Path) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all(manifest.read_text()) if one]
+
+
+def _is_own(role: dict[str, Any]) -> bool:
+    """Tell whether a role is the operator's; those of users have another name."""
+    return role["metadata"]["name"] in {"plimsoll", "plimsoll-rook"}
 
 
 def right(request: str) -> Right:
@@ -162,7 +172,7 @@ def test_in_rooks_namespace_it_holds_what_it_uses_there_and_nothing_else(asked: 
 
 
 def test_of_secrets_and_config_maps_there_it_reads_only_those_that_are_named(asked: list[str]) -> None:
-    rules = next(iter(yaml.safe_load_all(ROOK_ROLE.read_text())))["rules"]
+    (rules,) = [one["rules"] for one in documents(ROOK_ROLE) if one["kind"] == "Role"]
     for kind in ("Secret", "ConfigMap"):
         (rule,) = [rule for rule in rules if RESOURCES[kind] in rule["resources"]]
         read = [request.split()[-1] for request in asked if request.startswith(f"get {kind} {ROOK_NAMESPACE}/")]

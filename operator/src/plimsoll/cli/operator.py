@@ -10,9 +10,13 @@ import plimsoll.handlers  # noqa: F401 - registers the handlers
 
 @click.command(hidden=True)
 @click.option("--liveness", default="http://0.0.0.0:8080/healthz", show_default=True, help="Where probes are answered.")
+@click.option(
+    "--metrics", default="", help="Where metrics are served, as http://0.0.0.0:8081/metrics; nowhere if it is empty."
+)
 @click.option("--log-format", type=click.Choice(["json", "plain"]), default="json", show_default=True)
-def command(*, liveness: str, log_format: str) -> None:
+def command(*, liveness: str, metrics: str, log_format: str) -> None:
     """Turn BenchmarkRuns into conductors, agents and results. Runs in the cluster, or as KUBECONFIG says."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
-    asyncio.run(kopf.operator(clusterwide=True, liveness_endpoint=liveness, standalone=True))
+    memo = kopf.Memo(metrics=metrics)
+    asyncio.run(kopf.operator(clusterwide=True, liveness_endpoint=liveness, standalone=True, memo=memo))

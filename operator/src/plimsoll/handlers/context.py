@@ -10,6 +10,8 @@ from typing import Any
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.results import ResultRecord
 
 
 def utc_now() -> datetime:
@@ -22,6 +24,8 @@ class Context:
     """The operator's connections and what it knows between two looks at a run, by UID.
 
     Attributes:
+        instruments: what the operator measures of itself.
+        results: what Prometheus is told of every result, None if it cannot be read.
         wakeups: set when something of a run, or of the queue, has changed.
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
@@ -32,6 +36,8 @@ class Context:
     kube: Kube
     settings: Settings
     now: Callable[[], datetime] = utc_now
+    instruments: Instruments = field(default_factory=Instruments)
+    results: dict[str, ResultRecord | None] = field(default_factory=dict)
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
     said: dict[str, dict[str, Any]] = field(default_factory=dict)

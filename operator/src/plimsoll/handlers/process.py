@@ -1,8 +1,11 @@
-"""The operator's process: settings, credentials, connections, probes."""
+"""The operator's process: settings, credentials, connections, probes, metrics."""
 
+import asyncio
 import logging
 import os
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Annotated, Any
 
 import kopf
@@ -13,6 +16,10 @@ from plimsoll.handlers.context import Context
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.metrics.exposition import Snapshot
+from plimsoll.metrics.instruments import Instruments
+from plimsoll.metrics.runs import RunRecord
+from plimsoll.metrics.server import AddressError, serving
 
 _NAMESPACE = "plimsoll-system"
 _ROOK_CLUSTERS = "PLIMSOLL_ROOK_CLUSTERS"
@@ -23,9 +30,21 @@ _RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 
 
+Runs = kopf.Index[str, RunRecord]
+
+
 @kopf.on.startup()
-async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Set what kopf does, and open the connection to the API."""
+async def configure(
+    settings: kopf.OperatorSettings,
+    memo: kopf.Memo,
+    **indices: Any,  # noqa: ANN401 - kopf's
+) -> None:
+    """Set what kopf does, open the connection to the API, and serve metrics at the address that the memo has.
+
+    Raises:
+        kopf.PermanentError: if the environment is not understood, or metrics cannot be served there.
+
+    """
     _configure_watches(settings)
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
@@ -44,8 +63,15 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     # One line for every event of every pod would hide what matters; transitions are posted as events of the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
-    memo.connection = AioKube()
-    memo.context = Context(kube=await memo.connection.__aenter__(), settings=settings_of(dict(os.environ)))
+    async with AsyncExitStack() as opened:
+        instruments = Instruments()
+        kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
+        memo.context = Context(kube=kube, settings=settings_of(dict(os.environ)), instruments=instruments)
+        await opened.enter_async_context(_watched_loop(instruments))
+        if address := memo.get("metrics"):
+            await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))
+        # kopf calls `close` only if all of this went well.
+        memo.opened = opened.pop_all()
 
 
 @kopf.on.login(retries=5)
@@ -56,15 +82,42 @@ async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - 
 
 @kopf.on.cleanup()
 async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
-    """Close the connection to the API."""
-    if "connection" in memo:
-        await memo.connection.__aexit__(None, None, None)
+    """Close what was opened."""
+    if "opened" in memo:
+        await memo.opened.aclose()
 
 
 @kopf.on.probe(id="now")
 async def probe(**_: Any) -> float:  # noqa: ANN401 - kopf's
     """Answer at all: a blocked loop does not."""
     return time.time()
+
+
+@asynccontextmanager
+async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[int]:
+    """Serve metrics meanwhile."""
+
+    def snapshot() -> Snapshot:
+        known = (record for store in runs.values() for record in store)
+        return Snapshot(context.results.values(), known, context.instruments)
+
+    try:
+        async with serving(address, snapshot) as port:
+            yield port
+    except AddressError as error:
+        raise kopf.PermanentError(f"--metrics {error}") from error
+
+
+@asynccontextmanager
+async def _watched_loop(instruments: Instruments) -> AsyncIterator[None]:
+    """Measure the event loop meanwhile."""
+    task = asyncio.create_task(instruments.watch_loop(), name="loop lag")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 def settings_of(environment: dict[str, str]) -> Settings:
@@ -119,7 +172,10 @@ def _configure_watches(settings: kopf.OperatorSettings) -> None:
     settings.watching.server_timeout = 10 * 60
     settings.watching.client_timeout = 11 * 60
     settings.watching.reconnect_backoff = 1.0
-    settings.watching.chunk_size = 500
+    # A page of results is held as bytes, as text and as objects at once, and a result may have 256 KiB.
+    settings.watching.chunk_size = 100
+    # For so long kopf keeps an object after it was handled.
+    settings.queueing.idle_timeout = 0.5
     for resource in (
         ("batch", "v1", "jobs"),
         ("", "v1", "pods"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import kopf
 
-from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, VERSION
+from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, VERSION, ConditionType
 from plimsoll.conductor.secret import make_secret
 from plimsoll.handlers.context import Context
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError, refusal_of
@@ -24,6 +24,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.step import needs_platform, step, step_deletion, step_deletion_unseen, step_unseen
+from plimsoll.metrics.instruments import UNEXPECTED
 
 Queue = kopf.Index[str, Entry]
 
@@ -60,8 +61,12 @@ async def drive(
             try:
                 decision = await _look(context, body, indices["queue"])
             except ApiError as error:
+                context.instruments.step_failed(_class_of(error))
                 logger.warning("the API did not do as asked, trying again in %s s: %s", _RETRY_SECONDS, error)
                 await _wait(wake, stopped, _RETRY_SECONDS)
+            except Exception:
+                context.instruments.step_failed(UNEXPECTED)
+                raise
             else:
                 await _wait(wake, stopped, decision.requeue_seconds)
     finally:
@@ -76,9 +81,14 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
     async with context.locks[uid]:
         for _look_number in range(int(_DELETION_SECONDS / _DELETION_LOOK_SECONDS)):
             try:
-                cleaned_up = await _look_at_removal(context, body)
+                with context.instruments.step("remove"):
+                    cleaned_up = await _look_at_removal(context, body)
             except ApiError as error:
+                context.instruments.step_failed(_class_of(error))
                 logger.warning("teardown goes on: %s", error)
+            except Exception:
+                context.instruments.step_failed(UNEXPECTED)
+                raise
             else:
                 told = cleaned_up.message
                 if cleaned_up.holds:
@@ -96,12 +106,16 @@ async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
     """Observe, decide, say, act; and say what could not be done."""
     run = run_of(_with_last_said(context, body))
     async with context.locks[run.uid]:
-        seen = await _observe(context, run, body)
+        with context.instruments.step("observe"):
+            seen = await _observe(context, run, body)
         refused = run.uid in context.refused
-        decision = _decide(context, run, seen, queue)
-        await _say(context, run, decision, body)
+        with context.instruments.step("decide"):
+            decision = _decide(context, run, seen, queue)
+        with context.instruments.step("say"):
+            await _say(context, run, decision, body)
         try:
-            await _act(context, run, decision.actions)
+            with context.instruments.step("act"):
+                await _act(context, run, decision.actions)
         except ApiError:
             run = run_of(_with_last_said(context, body))
             await _say(context, run, _decide(context, run, seen, queue), body)
@@ -198,6 +212,8 @@ def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decisio
 async def _say(context: Context, run: Run, decision: Decision, body: kopf.Body) -> None:
     """Write the status if it has changed, and an event for every transition that was written."""
     if await _write(context, run, decision.status):
+        if decision.status.get("completionTime") and not run.status.get("completionTime"):
+            context.instruments.ended(_reason_of_success(decision.status))
         for event in decision.events:
             kopf.event(body, type=event.kind, reason=event.reason, message=event.message)
 
@@ -209,6 +225,16 @@ async def _write(context: Context, run: Run, status: Mapping[str, Any]) -> bool:
     await context.kube.patch_status(_RUN, run.name, run.namespace, status)
     context.said[run.uid] = dict(status)
     return True
+
+
+def _reason_of_success(status: Mapping[str, Any]) -> str:
+    """Return the reason of Succeeded, which every status has."""
+    return next(str(entry["reason"]) for entry in status["conditions"] if entry["type"] == ConditionType.SUCCEEDED)
+
+
+def _class_of(error: ApiError) -> str:
+    """Return what `plimsoll.kube.errors` calls this error, without the ending: `Forbidden`."""
+    return type(error).__name__.removesuffix("Error")
 
 
 def _with_last_said(context: Context, body: kopf.Body) -> Mapping[str, Any]:

@@ -4,8 +4,11 @@ Of the library it uses the configuration, the connection and the dynamic client'
 There are no hidden retries: see `plimsoll.kube.retry`.
 """
 
+import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,9 +37,14 @@ FIELD_MANAGER = "plimsoll"
 
 PAGE_SIZE = 500
 
+Observer = Callable[[str, float, str | None], None]
+"""Told of every request: its verb, how many seconds it took, and what refused it: an HTTP status, nothing if there was
+no answer, None if it was done."""
+
 _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
+_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
 
 
@@ -46,13 +54,20 @@ class AioKube:
     _client: DynamicClient
     _api: ApiClient
 
-    def __init__(self, *, kubeconfig: str | None = None) -> None:
-        """Use that file, or $KUBECONFIG, or the pod's own credentials, or ~/.kube/config, whichever comes first."""
+    def __init__(
+        self, *, kubeconfig: str | None = None, context: str | None = None, observer: Observer | None = None
+    ) -> None:
+        """Use that file, or $KUBECONFIG, or the pod's own credentials, or ~/.kube/config, whichever comes first.
+
+        `context` is one of the file's, its current one if not given; a pod's own credentials have none.
+        """
         self._kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")
+        self._context = context
+        self._observer = observer
         self._discovery = Discovery(self._fetch)
 
     async def __aenter__(self) -> Self:
-        self._api = ApiClient(await _configuration(self._kubeconfig))
+        self._api = await _client(self._kubeconfig, self._context)
         self._api.user_agent = f"plimsoll/{__version__}"
         # Not awaited, as its manual says: that would start the library's discovery.
         self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]
@@ -99,6 +114,18 @@ class AioKube:
             token = answer.get("metadata", {}).get("continue", "")
             if not token:
                 return found
+
+    async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
+        """Return what `kubectl get` shows of the objects with these labels: for each, column -> cell.
+
+        A hundredth of what the objects themselves are, where these are large.
+        """
+        resource = await self._discovery.resource(kind)
+        query = [("includeObject", "None"), *_selectors(labels, None)]
+        asked = f"list {kind.kind} of {namespace}"
+        answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=_TABLE)
+        names = [column["name"] for column in answer.get("columnDefinitions") or ()]
+        return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
     async def create(self, obj: Object) -> bool:
         """Create an object; false if one of that name exists, which is left as it is."""
@@ -195,7 +222,9 @@ class AioKube:
         body: Object | Sequence[Object] | None = None,
         content_type: str = "application/json",
         query: Sequence[tuple[str, str]] = (),
+        accept: str = "application/json",
     ) -> dict[str, Any]:
+        begin, refusal, observe = time.monotonic(), None, self._observer
         try:
             answer: dict[str, Any] = await self._client.request(
                 method,
@@ -203,15 +232,24 @@ class AioKube:
                 body=body,
                 content_type=content_type,
                 query_params=list(query),
+                header_params={"Accept": accept},
                 serializer=_as_it_is,
                 _request_timeout=_TIMEOUT,
             )
         except ApiException as error:
+            refusal = str(error.status or "")
             failure = _failure(asked, Answer(error.status or 0, error.body or "", error.headers or {}))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            refusal = ""
             raise TransientError(asked, str(error) or type(error).__name__) from error
+        except asyncio.CancelledError:
+            observe = None  # neither answered nor refused
+            raise
         else:
             return answer
+        finally:
+            if observe is not None:
+                observe(asked.partition(" ")[0], time.monotonic() - begin, refusal)
         if kind is not None and isinstance(failure, UnknownKindError):
             self._discovery.forget(kind)
         raise failure
@@ -249,16 +287,22 @@ def _identity(obj: Object) -> tuple[Kind, str, str | None]:
 
 
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
+    """Say what is asked, the verb first."""
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"
 
 
-async def _configuration(kubeconfig: str | None) -> Configuration:
+async def _client(kubeconfig: str | None, context: str | None) -> ApiClient:
     configuration = Configuration()
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
         else:
-            await load_kube_config(kubeconfig, None, configuration, persist_config=False)  # type: ignore[no-untyped-call]
+            await load_kube_config(kubeconfig, context, configuration, persist_config=False)  # type: ignore[no-untyped-call]
+        return ApiClient(configuration)
     except (ConfigException, OSError) as error:
-        raise CredentialsError("find an API server", f"{error}; set KUBECONFIG, or run in a pod") from error
-    return configuration
+        # The library names an entry by all that is in it, keys included.
+        words = re.sub(r"\{.*\}", "...", str(error), flags=re.DOTALL)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        words = "the kubeconfig is not as it should be; `kubectl config view` may say where"
+    # Without what caused it, which would be shown with its words.
+    raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None

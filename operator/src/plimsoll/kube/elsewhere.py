@@ -74,7 +74,10 @@ async def gather_rook(kube: Kube, cluster: NamespacedName) -> RookPlatform:
 
 def forbidden_in_rook(error: ForbiddenError, namespace: str) -> ForbiddenError:
     """Return the same, and what is missing."""
-    words = f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}"
+    words = (
+        f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
+        "or name the cluster in the chart's value rook.clusters"
+    )
     return ForbiddenError(error.asked, words)
 
 

@@ -5,7 +5,8 @@
     ├── ConflictError         409  somebody else changed it meanwhile, or its quota: asking anew may help
     ├── TakenError            another object of that name exists, which is not of the run that it was to be made for
     ├── KeyringError          a Secret that is to hold a Ceph key is not there, or holds none
-    ├── ForbiddenError        401, 403
+    ├── ForbiddenError        403
+    │   ├── UnauthorizedError 401  the credentials are not, or no longer, accepted
     │   └── TerminatingError  403  the namespace is being deleted and takes nothing new
     ├── InvalidError          400, 413, 422  in the API server's own words
     ├── UnknownKindError      the API server serves no such kind: is its CRD installed?
@@ -61,6 +62,10 @@ class ForbiddenError(ApiError):
     """The API server does not let these credentials do that."""
 
 
+class UnauthorizedError(ForbiddenError):
+    """The API server does not know, or no longer, whose credentials these are."""
+
+
 class TerminatingError(ForbiddenError):
     """The namespace is being deleted and takes nothing new."""
 
@@ -100,7 +105,7 @@ def refusal_of(error: ApiError) -> Refusal:
 
 _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
     HTTPStatus.BAD_REQUEST: InvalidError,
-    HTTPStatus.UNAUTHORIZED: ForbiddenError,
+    HTTPStatus.UNAUTHORIZED: UnauthorizedError,
     HTTPStatus.FORBIDDEN: ForbiddenError,
     HTTPStatus.NOT_FOUND: NotFoundError,
     HTTPStatus.CONFLICT: ConflictError,

@@ -1,0 +1,1 @@
+"""What Prometheus is told: of results and runs, of a trial under way, and of the operator itself."""

@@ -1,0 +1,87 @@
+"""What the operator measures of itself, while it works. Nothing of it survives a restart."""
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
+
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.catalogue import Metric
+
+StepName = Literal["observe", "decide", "say", "act", "remove"]
+
+UNEXPECTED = "Unexpected"
+"""Why a look failed that failed for no fault of the API's."""
+
+STEP_ERRORS = (
+    "Api",
+    "Conflict",
+    "Credentials",
+    "Forbidden",
+    "Invalid",
+    "Keyring",
+    "NotFound",
+    "Taken",
+    "Terminating",
+    "Transient",
+    "Unauthorized",
+    "UnknownKind",
+    UNEXPECTED,
+)
+"""Why a look may fail: the errors of `plimsoll.kube.errors`, without the ending."""
+
+_LAG_SECONDS = 1.0
+
+
+class Instruments:
+    """Counters and histograms in a registry of their own, together with what the library knows of the process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._steps = self._histogram(catalogue.OPERATOR_STEP)
+        self._step_errors = self._counter(catalogue.OPERATOR_STEP_ERRORS)
+        self._requests = self._histogram(catalogue.OPERATOR_REQUESTS)
+        self._request_errors = self._counter(catalogue.OPERATOR_REQUEST_ERRORS)
+        self._ended = self._counter(catalogue.OPERATOR_ENDED)
+        self._lag = self._histogram(catalogue.OPERATOR_LAG)
+        # A series that appears with its first event hides that one from `increase`.
+        for step in get_args(StepName):
+            self._steps.labels(step)
+        for reason in STEP_ERRORS:
+            self._step_errors.labels(reason)
+
+    def step(self, name: StepName) -> AbstractContextManager[object]:
+        """Return what measures a part of a look at a run, also of one that fails."""
+        return self._steps.labels(name).time()
+
+    def step_failed(self, reason: str) -> None:
+        """Count a look at a run that failed."""
+        self._step_errors.labels(reason).inc()
+
+    def answered(self, verb: str, seconds: float, refusal: str | None) -> None:
+        """Count a request to the API server; see `plimsoll.kube.client.Observer`."""
+        self._requests.labels(verb).observe(seconds)
+        if refusal is not None:
+            self._request_errors.labels(verb, refusal).inc()
+
+    def ended(self, reason: str) -> None:
+        """Count a run that has ended."""
+        self._ended.labels(reason).inc()
+
+    async def watch_loop(self, pause: float = _LAG_SECONDS) -> None:
+        """Measure for ever how late the event loop wakes up that is asked to do so after `pause` seconds."""
+        loop = asyncio.get_running_loop()
+        while True:
+            wanted = loop.time() + pause
+            await asyncio.sleep(pause)
+            # The clock of the loop is coarser than that of its timers.
+            self._lag.observe(max(0.0, loop.time() - wanted))
+
+    def _histogram(self, metric: Metric) -> Histogram:
+        return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=self.registry)
+
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.help, metric.labels, registry=self.registry)

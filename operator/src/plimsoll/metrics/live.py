@@ -1,0 +1,155 @@
+"""The run that a conductor measures, for Prometheus: what it is doing, and what its tools say meanwhile."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import prometheus_client
+from prometheus_client.registry import Collector
+
+from plimsoll.api.names import Outcome, RunPhase, Verdict
+from plimsoll.api.result import OperationResult
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.families import families
+from plimsoll.metrics.sample import Sample
+
+_OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
+"""How attempts end. Each is there from the start: a counter that appears with its first event hides that one."""
+
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTrial:
+    """The trial under way.
+
+    Attributes:
+        label: its parameters as people say them.
+        running: whether T0 is agreed on by all, so that tools run or are about to.
+
+    """
+
+    workload: str
+    label: str
+    key: TrialKey
+    running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastTrial:
+    """The newest trial with numbers that may be believed."""
+
+    workload: str
+    point: str
+    operations: tuple[OperationResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveView:
+    """What a conductor knows at one moment.
+
+    Attributes:
+        now: Unix seconds.
+        planned: number of clients of the run.
+        armed: of those, how many wait for T0.
+        measuring: of those, how many run a tool.
+        attempts: how many attempts of which outcome and verdict this conductor recorded.
+        trial: absent between trials.
+        last: absent before the first.
+        gate_open: absent if no cluster is watched.
+
+    """
+
+    namespace: str
+    run: str
+    now: float
+    state: RunState
+    planned: int
+    armed: int
+    measuring: int
+    attempts: Mapping[tuple[Outcome, Verdict], int]
+    trial: LiveTrial | None
+    last: LastTrial | None
+    gate_open: bool | None
+
+
+class Scrape(Collector):
+    """One answer to Prometheus. It knows its samples when it is made, and may be written in another thread."""
+
+    def __init__(self, view: LiveView) -> None:
+        """Take what there is to tell."""
+        self._samples = tuple(samples_of(view))
+
+    def collect(self) -> Iterator[prometheus_client.Metric]:
+        """Yield all families."""
+        return families(self._samples)
+
+
+def samples_of(view: LiveView) -> Iterator[Sample]:
+    """Yield everything that is exposed of a run under way."""
+    yield from _samples_of_run(view)
+    if view.trial is not None:
+        yield from _samples_of_trial(view, view.trial)
+    if view.last is not None:
+        yield from _latencies(view, view.last)
+
+
+def _samples_of_run(view: LiveView) -> Iterator[Sample]:
+    run, state = (view.namespace, view.run), view.state
+    for phase in RunPhase:
+        yield Sample(catalogue.LIVE_PHASE, (*run, phase.value), float(state.phase is phase))
+    yield from _by_state(
+        catalogue.LIVE_CLIENTS,
+        run,
+        planned=view.planned,
+        registered=len(state.registered),
+        missing=len(state.missing),
+        armed=view.armed,
+        measuring=view.measuring,
+    )
+    yield from _by_state(catalogue.LIVE_TRIALS, run, planned=state.trials_total, done=state.trials_done)
+    for outcome, verdict in dict.fromkeys((*_OUTCOMES, *view.attempts)):
+        count = view.attempts.get((outcome, verdict), 0)
+        yield Sample(catalogue.LIVE_ATTEMPTS, (*run, outcome.value, verdict.value), count)
+    if state.prefill.total_bytes:
+        prefill = state.prefill
+        yield from _by_state(catalogue.LIVE_PREFILL, run, total=prefill.total_bytes, done=prefill.done_bytes)
+    if view.gate_open is not None:
+        yield Sample(catalogue.LIVE_GATE, run, float(view.gate_open))
+
+
+def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
+    run, key = (view.namespace, view.run), trial.key
+    point = (*run, trial.workload, key.point)
+    yield Sample(catalogue.LIVE_TRIAL_INFO, (*point, trial.label, str(key.pass_number), str(key.attempt)), 1)
+    yield Sample(catalogue.LIVE_TRIAL_ELAPSED, run, _elapsed(view))
+    live = view.state.live
+    if trial.running:
+        yield Sample(catalogue.LIVE_REPORTING, run, live.clients if live else 0)
+    for rate in live.rates if live else ():
+        labels = (*point, rate.operation.value)
+        yield Sample(catalogue.LIVE_IOPS, labels, rate.iops)
+        yield Sample(catalogue.LIVE_BYTES, labels, rate.bytes_per_second)
+
+
+def _elapsed(view: LiveView) -> float:
+    """Return the part of the trial that is over; a trial without a T0 has not begun."""
+    current = view.state.current
+    if current is None or current.ends_at <= current.starts_at:
+        return 0.0
+    return min(1.0, max(0.0, (view.now - current.starts_at) / (current.ends_at - current.starts_at)))
+
+
+def _latencies(view: LiveView, last: LastTrial) -> Iterator[Sample]:
+    for operation in last.operations:
+        labels = (view.namespace, view.run, last.workload, last.point, operation.operation.value)
+        for percentile, quantile in catalogue.QUANTILES.items():
+            nanoseconds = operation.latency.percentiles.get(percentile)
+            if nanoseconds is not None:
+                yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
+
+
+def _by_state(metric: Metric, run: tuple[str, str], **values: float) -> Iterator[Sample]:
+    for state, value in values.items():
+        yield Sample(metric, (*run, state), value)

@@ -1,0 +1,269 @@
+"""What Prometheus is told of a `BenchmarkResult`: read once when it changes, and kept small for every scrape."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import AwareDatetime, Field
+
+from plimsoll.api.names import Outcome, Verdict
+from plimsoll.measure.summary import counted
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.document import Names, Part, read
+from plimsoll.metrics.sample import Sample
+
+MAX_RESULTS = 2000
+"""Exposed at most, the newest ones: 18 series for one operation each, and 9 for each further one."""
+
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRecord:
+    """One operation of a point.
+
+    Attributes:
+        iops: operations per second, mean over the trials that count.
+        low: lower end of its 95 % confidence interval; None with a single trial.
+        high: upper end of it.
+        quantiles: value of the label `quantile` and seconds.
+        mean_latency: seconds; None if the tool does not time operations.
+
+    """
+
+    operation: str
+    iops: float
+    low: float | None
+    high: float | None
+    bytes_per_second: float
+    quantiles: tuple[tuple[str, float], ...]
+    mean_latency: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What was measured at a point, over the trials that count.
+
+    Attributes:
+        finished: when the last of them ended, Unix seconds; None if that is not told.
+        stall: seconds without any completed operation, of the trial that has most; None without a series.
+        overlap: common window divided by the mean runtime, of the trial that has least; None if not told.
+        spread: seconds between first and last start, of the trial that has most; None if not told.
+
+    """
+
+    trials: int
+    operations: tuple[OperationRecord, ...]
+    finished: float | None
+    stall: float | None
+    overlap: float | None
+    spread: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRecord:
+    """One result.
+
+    Attributes:
+        parameters: the point's parameters as results are labelled with them: `randwrite 4Ki qd16`.
+        finished: when the last trial of all ended, Unix seconds; 0 if that is not told.
+        numbers: None if they are not to be believed.
+
+    """
+
+    namespace: str
+    run: str
+    workload: str
+    point: str
+    tool: str
+    parameters: str
+    clients: int
+    verdict: Verdict
+    finished: float
+    numbers: Numbers | None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return what all its samples have."""
+        return (self.namespace, self.run, self.workload, self.point)
+
+
+def record_of(body: Mapping[str, Any]) -> ResultRecord | None:
+    """Read a result as the API server stores it; None if nothing is measured yet.
+
+    Raises:
+        UnreadableError: if it is not a result as this version knows them.
+
+    """
+    result = read(_Result, body)
+    spec, status = result.spec, result.status
+    if status.verdict is None:
+        return None
+    return ResultRecord(
+        namespace=result.metadata.namespace,
+        run=spec.run,
+        workload=spec.workload,
+        point=spec.point,
+        tool=spec.tool,
+        parameters=spec.label,
+        clients=spec.clients,
+        verdict=status.verdict,
+        finished=_latest(status.trials) or 0.0,
+        numbers=_numbers(status),
+    )
+
+
+def samples_of(records: Sequence[ResultRecord | None], limit: int = MAX_RESULTS) -> Iterator[Sample]:
+    """Yield the samples of the newest results; None stands for one that could not be read.
+
+    A result that was made anew may be known beside the one that had its name: two values for one series would spoil the
+    whole scrape, so only the newer one is told.
+    """
+    known = [record for record in records if record is not None]
+    newest = {record.labels: record for record in sorted(known, key=_age)}
+    shown = sorted(newest.values(), key=_age, reverse=True)[:limit]
+    for record in shown:
+        yield from _samples(record)
+    yield Sample(catalogue.RESULTS_OMITTED, (), len(known) - len(shown))
+    yield Sample(catalogue.RESULTS_UNREADABLE, (), len(records) - len(known))
+
+
+def _age(record: ResultRecord) -> tuple[float, tuple[str, ...]]:
+    return record.finished, record.labels
+
+
+def _samples(record: ResultRecord) -> Iterator[Sample]:
+    labels = record.labels
+    described = (*labels, record.tool, record.parameters, str(record.clients))
+    yield Sample(catalogue.RESULT_INFO, described, 1)
+    for verdict in Verdict:
+        yield Sample(catalogue.RESULT_VERDICT, (*labels, verdict.value), verdict is record.verdict)
+    numbers = record.numbers
+    if numbers is None:
+        return
+    yield Sample(catalogue.RESULT_TRIALS, labels, numbers.trials)
+    for metric, value in (
+        (catalogue.RESULT_STALL, numbers.stall),
+        (catalogue.RESULT_OVERLAP, numbers.overlap),
+        (catalogue.RESULT_SPREAD, numbers.spread),
+        (catalogue.RESULT_TIME, numbers.finished),
+    ):
+        if value is not None:
+            yield Sample(metric, labels, value)
+    for operation in numbers.operations:
+        yield from _operation_samples(labels, operation)
+
+
+def _operation_samples(point: tuple[str, ...], record: OperationRecord) -> Iterator[Sample]:
+    labels = (*point, record.operation)
+    yield Sample(catalogue.RESULT_IOPS, labels, record.iops)
+    yield Sample(catalogue.RESULT_BYTES, labels, record.bytes_per_second)
+    for bound, value in (("low", record.low), ("high", record.high)):
+        if value is not None:
+            yield Sample(catalogue.RESULT_IOPS_BOUND, (*labels, bound), value)
+    for quantile, seconds in record.quantiles:
+        yield Sample(catalogue.RESULT_LATENCY, (*labels, quantile), seconds)
+    if record.mean_latency is not None:
+        yield Sample(catalogue.RESULT_LATENCY_MEAN, labels, record.mean_latency)
+
+
+def _numbers(status: "_Status") -> Numbers | None:
+    if status.summary is None or status.verdict is Verdict.INVALID:
+        return None
+    trials = counted(status.trials)
+    windows = [trial.window for trial in trials if trial.window is not None]
+    # A document that names an operation twice has one series of it all the same.
+    operations = {operation.operation: operation for operation in map(_operation, status.summary.operations)}
+    return Numbers(
+        trials=status.summary.trials,
+        operations=tuple(operations.values()),
+        finished=_latest(trials),
+        stall=max((trial.stalls.seconds for trial in trials if trial.stalls is not None), default=None),
+        overlap=min((window.overlap for window in windows), default=None),
+        spread=max((window.spread_seconds for window in windows), default=None),
+    )
+
+
+def _operation(summary: "_Operation") -> OperationRecord:
+    latency = summary.latency
+    mean = latency.mean_nanoseconds
+    return OperationRecord(
+        operation=summary.operation,
+        iops=summary.iops.mean,
+        low=summary.iops.low,
+        high=summary.iops.high,
+        bytes_per_second=summary.bytes_per_second.mean,
+        quantiles=tuple(
+            (quantile, latency.percentiles[percentile] / _NANOSECONDS)
+            for percentile, quantile in catalogue.QUANTILES.items()
+            if percentile in latency.percentiles
+        ),
+        mean_latency=None if mean is None else mean / _NANOSECONDS,
+    )
+
+
+def _latest(trials: Iterable["_Trial"]) -> float | None:
+    return max((trial.finished_at.timestamp() for trial in trials), default=None)
+
+
+class _Spec(Part):
+    run: str
+    point: str
+    workload: str
+    tool: str
+    label: str
+    clients: int
+
+
+class _Window(Part):
+    overlap: float
+    spread_seconds: float
+
+
+class _Stalls(Part):
+    seconds: float
+
+
+class _Trial(Part):
+    pass_number: int
+    attempt: int
+    outcome: Outcome
+    verdict: Verdict
+    finished_at: AwareDatetime
+    window: _Window | None = None
+    stalls: _Stalls | None = None
+
+
+class _Statistic(Part):
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+
+class _Latency(Part):
+    mean_nanoseconds: float | None = None
+    percentiles: dict[str, float] = Field(default_factory=dict)
+
+
+class _Operation(Part):
+    operation: str
+    iops: _Statistic
+    bytes_per_second: _Statistic
+    latency: _Latency = _Latency()
+
+
+class _Summary(Part):
+    trials: int
+    operations: tuple[_Operation, ...]
+
+
+class _Status(Part):
+    trials: tuple[_Trial, ...] = ()
+    summary: _Summary | None = None
+    verdict: Verdict | None = None
+
+
+class _Result(Part):
+    metadata: Names
+    spec: _Spec
+    status: _Status = _Status()

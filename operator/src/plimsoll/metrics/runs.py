@@ -1,0 +1,148 @@
+"""What Prometheus is told of a `BenchmarkRun`: what its status says, and nothing of its numbers."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import AwareDatetime
+
+from plimsoll.api.names import ConditionStatus
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.document import Names, Part, UnreadableError, read
+from plimsoll.metrics.sample import Sample
+
+MAX_RUNS = 2000
+"""Exposed at most, those that go on before those that have ended: about 16 series each."""
+
+UNREADABLE = "Unreadable"
+"""Shown as the status of a run of which this version understands nothing more."""
+
+_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run. Times are Unix seconds, None as long as they are not told.
+
+    Attributes:
+        created: of two runs of one name the later one is there still, the other one is about to go.
+        status: as `kubectl get brun` shows it; empty before the operator has looked at the run.
+        verdict: likewise; empty before there is one.
+        conditions: type, reason and value of each.
+        points: state and number.
+
+    """
+
+    namespace: str
+    name: str
+    created: float = 0.0
+    status: str = ""
+    verdict: str = ""
+    conditions: tuple[tuple[str, str, int], ...] = ()
+    points: tuple[tuple[str, int], ...] = ()
+    start: float | None = None
+    completion: float | None = None
+    estimate: float | None = None
+
+
+def record_of(body: Mapping[str, Any]) -> RunRecord:
+    """Read a run as the API server stores it; never raises, whatever its status is."""
+    names = read(_Object, body).metadata
+    created = names.creation_timestamp.timestamp()
+    try:
+        status = read(_Run, body).status
+    except UnreadableError:
+        return RunRecord(namespace=names.namespace, name=names.name, created=created, status=UNREADABLE)
+    conditions = {condition.type: condition for condition in status.conditions}
+    points = status.points
+    counts = () if points is None else (points.total, points.completed, points.invalid)
+    return RunRecord(
+        namespace=names.namespace,
+        name=names.name,
+        created=created,
+        status=status.display.status or "",
+        verdict=status.display.verdict or "",
+        conditions=tuple((kind, entry.reason, _VALUES[entry.status]) for kind, entry in conditions.items()),
+        points=tuple(zip(("planned", "completed", "invalid"), counts, strict=False)),
+        start=_seconds(status.start_time),
+        completion=_seconds(status.completion_time),
+        estimate=_seconds(status.estimated_completion_time),
+    )
+
+
+def samples_of(records: Sequence[RunRecord], limit: int = MAX_RUNS) -> Iterator[Sample]:
+    """Yield the samples of runs, and how many there are by status.
+
+    A run that was made anew may be known beside the one that had its name: two values would spoil the whole scrape.
+    """
+    by_name = {(record.namespace, record.name): record for record in sorted(records, key=lambda record: record.created)}
+    shown = sorted(by_name.values(), key=_rank)[:limit]
+    for record in shown:
+        yield from _samples(record)
+    yield Sample(catalogue.RUNS_OMITTED, (), len(records) - len(shown))
+    for status, count in sorted(Counter(record.status for record in records).items()):
+        yield Sample(catalogue.OPERATOR_RUNS, (status,), count)
+
+
+def _rank(record: RunRecord) -> tuple[bool, float, str, str]:
+    """Sort those that go on before those that have ended, these newest first."""
+    return record.completion is not None, -(record.completion or 0.0), record.namespace, record.name
+
+
+def _samples(record: RunRecord) -> Iterator[Sample]:
+    labels = (record.namespace, record.name)
+    yield Sample(catalogue.RUN_INFO, (*labels, record.status, record.verdict), 1)
+    for kind, reason, value in record.conditions:
+        yield Sample(catalogue.RUN_CONDITION, (*labels, kind, reason), value)
+    for state, count in record.points:
+        yield Sample(catalogue.RUN_POINTS, (*labels, state), count)
+    for metric, seconds in (
+        (catalogue.RUN_START, record.start),
+        (catalogue.RUN_COMPLETION, record.completion),
+        (catalogue.RUN_ESTIMATE, record.estimate),
+    ):
+        if seconds is not None:
+            yield Sample(metric, labels, seconds)
+
+
+def _seconds(moment: AwareDatetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+class _Condition(Part):
+    type: str
+    status: ConditionStatus
+    reason: str
+
+
+class _Points(Part):
+    total: int
+    completed: int
+    invalid: int
+
+
+class _Display(Part):
+    status: str | None = None
+    verdict: str | None = None
+
+
+class _Status(Part):
+    conditions: tuple[_Condition, ...] = ()
+    points: _Points | None = None
+    start_time: AwareDatetime | None = None
+    completion_time: AwareDatetime | None = None
+    estimated_completion_time: AwareDatetime | None = None
+    display: _Display = _Display()
+
+
+class _Names(Names):
+    creation_timestamp: AwareDatetime
+
+
+class _Object(Part):
+    metadata: _Names
+
+
+class _Run(Part):
+    status: _Status = _Status()

@@ -1,0 +1,89 @@
+"""From a run as the API server stores it to what Prometheus is told of it."""
+
+import copy
+from datetime import datetime
+from typing import Any
+
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.runs import RunRecord, record_of, samples_of
+from plimsoll.metrics.sample import Sample
+from support.results import FULL_STATUS
+from support.scrapes import RUN, values
+
+NAMES = ("plimsoll-demo", "demo-ceph")
+
+
+def real(**status: Any) -> dict[str, Any]:
+    """Return the run of the demo on Ceph with parts of its status replaced."""
+    document = copy.deepcopy(RUN)
+    document["status"] |= status
+    return document
+
+
+def told(*documents: dict[str, Any]) -> list[Sample]:
+    return list(samples_of([record_of(document) for document in documents]))
+
+
+def test_a_finished_run_is_told_as_kubectl_shows_it() -> None:
+    status, samples = RUN["status"], told(RUN)
+    display = status["display"]
+    assert values(samples, catalogue.RUN_INFO) == {(*NAMES, display["status"], display["verdict"]): 1}
+    points = status["points"]
+    assert values(samples, catalogue.RUN_POINTS) == {
+        (*NAMES, "planned"): points["total"],
+        (*NAMES, "completed"): points["completed"],
+        (*NAMES, "invalid"): points["invalid"],
+    }
+    for metric, field in ((catalogue.RUN_START, "startTime"), (catalogue.RUN_COMPLETION, "completionTime")):
+        assert values(samples, metric) == {NAMES: datetime.fromisoformat(status[field]).timestamp()}
+    assert not values(samples, catalogue.RUN_ESTIMATE)
+    assert values(samples, catalogue.OPERATOR_RUNS) == {(display["status"],): 1}
+
+
+def test_conditions_are_true_false_or_unknown() -> None:
+    conditions = [
+        {"type": "Succeeded", "status": "Unknown", "reason": "Measuring"},
+        {"type": "Admitted", "status": "True", "reason": "Admitted"},
+        {"type": "OfALaterVersion", "status": "False", "reason": "Later"},
+    ]
+    assert values(told(real(conditions=conditions)), catalogue.RUN_CONDITION) == {
+        (*NAMES, "Succeeded", "Measuring"): -1,
+        (*NAMES, "Admitted", "Admitted"): 1,
+        (*NAMES, "OfALaterVersion", "Later"): 0,
+    }
+
+
+def test_every_field_may_have_a_value() -> None:
+    samples = told(RUN | {"status": FULL_STATUS})
+    assert values(samples, catalogue.RUN_ESTIMATE)
+
+
+def test_a_run_that_nobody_has_looked_at_is_there() -> None:
+    document = copy.deepcopy(RUN)
+    del document["status"]
+    samples = told(document)
+    assert {sample.metric for sample in samples if sample.labels[:2] == NAMES} == {catalogue.RUN_INFO}
+    assert values(samples, catalogue.RUN_INFO) == {(*NAMES, "", ""): 1}
+
+
+def test_a_run_that_cannot_be_read_says_so_and_spoils_nothing() -> None:
+    samples = told(real(startTime="yesterday"))
+    assert values(samples, catalogue.RUN_INFO) == {(*NAMES, "Unreadable", ""): 1}
+    assert values(samples, catalogue.OPERATOR_RUNS) == {("Unreadable",): 1}
+
+
+def test_of_two_runs_of_one_name_the_later_is_told() -> None:
+    later = copy.deepcopy(RUN)
+    later["metadata"]["creationTimestamp"] = "2099-01-01T00:00:00Z"
+    del later["status"]
+    for pair in ((RUN, later), (later, RUN)):
+        assert values(told(*pair), catalogue.RUN_INFO) == {(*NAMES, "", ""): 1}
+
+
+def test_of_too_many_runs_those_that_go_on_are_told_first_and_all_are_counted() -> None:
+    ended = [RunRecord(namespace="n", name=f"ended-{i}", status="Valid", completion=float(i)) for i in range(3)]
+    going = [RunRecord(namespace="n", name="going", status="Measuring", start=1.0)]
+    samples = list(samples_of([*ended, *going], limit=2))
+    assert {labels[1] for labels in values(samples, catalogue.RUN_INFO)} == {"going", "ended-2"}
+    assert values(samples, catalogue.RUNS_OMITTED) == {(): 2}
+    assert values(samples, catalogue.OPERATOR_RUNS) == {("Valid",): 3, ("Measuring",): 1}
