@@ -120,3 +120,13 @@ def test_a_run_that_waits_for_its_name_or_cannot_be_read_holds_up_nobody_before_
         waits = ("Succeeded", "Unknown", reason)
         assert entry_of(body(conditions=(waits,))).over
         assert not entry_of(body(conditions=(waits, ("Admitted", "True", "Admitted")))).over
+
+
+def test_a_finished_run_whose_specification_is_changed_needs_attention_until_that_is_seen() -> None:
+    finished = body(conditions=(("Succeeded", "True", "Valid"), ("CleanedUp", "True", "Removed")))
+    finished["metadata"]["generation"], finished["status"]["observedGeneration"] = 2, 1
+    assert needs_attention(finished)
+    going = {**finished, "metadata": {**finished["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    assert not needs_attention(going)
+    finished["status"]["observedGeneration"] = 2
+    assert not needs_attention(finished)

@@ -116,6 +116,20 @@ def test_volumes_are_waited_for_with_all_that_they_need(world: PretendWorld) -> 
     assert outside(world, uid) == set()
 
 
+def test_a_teardown_whose_pod_is_done_before_its_job_is_does_not_fail(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until_ended(uid)
+    reasons = set()
+    while world.conditions(uid).get("CleanedUp", {}).get("reason") != "Removed":
+        for act in (world.cluster.step, world.rook.step, world.conductors.step):
+            act()
+            world.operator.watch_all()
+            world.look(uid)
+            reasons.add(world.conditions(uid)["CleanedUp"]["reason"])
+        world.cluster.pass_time(1.0)
+    assert reasons == {"InProgress", "Removed"}
+
+
 def test_a_teardown_that_fails_is_told_in_its_words_and_tried_again(world: PretendWorld) -> None:
     world.rook.knobs.unclean = "image plimsoll-u-0 still has watchers"
     uid = create(world)

@@ -87,3 +87,16 @@ def test_the_verdict_column_has_the_worst_of_what_was_measured_however_the_run_e
     world.conductors.knobs.fails[uid] = FailureReason.DEADLINE_EXCEEDED
     assert world.until_ended(uid)["reason"] == "DeadlineExceeded"
     assert run_of(world, uid)["status"]["display"]["verdict"] == "Invalid"
+
+
+def test_a_change_of_a_run_that_is_over_is_seen_or_clients_would_wait_for_ever(world: PretendWorld) -> None:
+    uid = world.create("a")
+    ended = world.until_settled(uid)
+    assert ended
+    world.change(uid, results="Retain", suspend=True)
+    assert kstatus(run_of(world, uid)) == "InProgress"
+    world.until_settled(uid)
+    assert kstatus(run_of(world, uid)) == "Current"
+    assert run_of(world, uid)["status"]["completionTime"] == ended["status"]["completionTime"]
+    world.round()
+    assert not run_of(world, uid)["metadata"]["finalizers"]

@@ -8,7 +8,7 @@ import pytest
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.events import events_of
+from plimsoll.lifecycle.events import _STORY, events_of
 from plimsoll.lifecycle.run import run_of
 from support.pretend_world import PretendWorld, make_run
 
@@ -67,6 +67,13 @@ def test_an_event_is_named_after_what_has_come_true_or_after_what_is_in_the_way(
     assert told([condition], [condition | {"message": "in other words"}]) == []
 
 
+@pytest.mark.parametrize("before", ["Starting", "ConductorStarting", "Registered", "Unschedulable"])
+def test_clients_that_have_not_registered_yet_when_a_conductor_begins_are_no_news(before: str) -> None:
+    earlier = entry("ClientsReady", "True" if before == "Registered" else "False", before)
+    missing = told([earlier], [entry("ClientsReady", "False", "ClientsMissing")])
+    assert missing == ([] if before in {"Starting", "ConductorStarting"} else [("Warning", "ClientsMissing")])
+
+
 def test_resuming_is_told() -> None:
     before, after = entry("Suspended", "True", "Suspended"), entry("Suspended", "False", "NotSuspended")
     assert told([before], [after]) == [("Normal", "Resumed")]
@@ -92,3 +99,56 @@ def test_the_story_of_a_run_reads_well(world: PretendWorld) -> None:
     assert [reason for reason in reasons if reason in {"Succeeded", "Measured", "CleanedUp"}][-1] == "CleanedUp"
     assert {"StorageReady", "ClientsReady", "Succeeded", "Measured"} <= set(reasons)
     assert not [reason for reason in reasons if DOUBLED.search(reason)]
+
+
+def told_by(world: PretendWorld) -> list[str]:
+    """Return the reasons of the events that an operator has posted since somebody asked."""
+    reasons = []
+    while not world.operator.events.empty():
+        reasons.append(world.operator.events.get_nowait().reason)
+    return reasons
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["one operator", "an operator that is restarted all the time"])
+def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
+    world: PretendWorld, *, restarts: bool
+) -> None:
+    uid = world.create("a")
+    reasons: list[str] = []
+
+    def live(until: str) -> None:
+        while until not in reasons:
+            world.round()
+            for _ in range(3):
+                world.look(uid)
+            reasons.extend(told_by(world))
+            if restarts:
+                world.restart_operator()
+
+    live("ClientsReady")
+    world.change(uid, suspend=True)
+    live("Suspended")
+    world.until_settled(uid)
+    world.change(uid, suspend=False)
+    live("CleanedUp")
+    assert reasons == [
+        "Admitted",
+        "ClaimsNotBound",
+        "ClientsStarting",
+        "StorageReady",
+        "ConductorStarting",
+        "ClientsReady",
+        "Suspended",
+        "Resumed",
+        "ClientsStarting",
+        "ConductorStarting",
+        "ClientsReady",
+        "Measured",
+        "Succeeded",
+        "CleaningUp",
+        "CleanedUp",
+    ]
+
+
+def test_every_condition_has_its_place_in_the_story() -> None:
+    assert sorted(_STORY) == sorted(ConditionType)

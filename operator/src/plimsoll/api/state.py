@@ -3,10 +3,12 @@
 It is for showing and for resuming, and small. The numbers are in the results.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import FailureReason, RunPhase
+from plimsoll.api.names import FailureReason, Operation, RunPhase
 
 
 class TrialKey(Model):
@@ -38,6 +40,26 @@ class Prefill(Model):
     total_bytes: int = 0
 
 
+class LiveRate(Model):
+    """What one operation does at this moment, in the words of a tool that runs: to watch, not to quote."""
+
+    operation: Operation
+    iops: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    bytes_per_second: Annotated[int, Field(ge=0)]
+
+
+class Live(Model):
+    """What the tools of a trial under way say, added up.
+
+    Attributes:
+        clients: whose tools' rates are in the sums; the others have said nothing yet, or not for a while.
+
+    """
+
+    clients: int
+    rates: tuple[LiveRate, ...]
+
+
 class Failure(Model):
     """Why the run ended without being measured."""
 
@@ -52,6 +74,7 @@ class RunState(Model):
         epoch: identity of the conductor process that wrote this.
         in_flight: the attempt that was begun and not yet recorded; a later conductor records it as aborted.
         elapsed_seconds: how long the run has been active, without the time it was suspended or interrupted.
+        live: absent unless the tools of a trial are running and one of them has said something.
         trials_done: (point, pass) pairs that need no further attempt.
 
     """
@@ -64,6 +87,7 @@ class RunState(Model):
     missing: tuple[int, ...] = ()
     prefill: Prefill = Prefill()
     current: CurrentTrial | None = None
+    live: Live | None = None
     in_flight: TrialKey | None = None
     in_flight_since: str = ""
     elapsed_seconds: float = 0.0

@@ -134,7 +134,9 @@ def _in_ceph(run: Run, there: Elsewhere, record: render.TeardownRecord, settings
 
 def _under_way(job: JobFact, there: Elsewhere, settings: Settings) -> Teardown:
     """Return what the teardown Job does, and its last words if it does not succeed."""
-    words = [pod.problem or pod.last_words for pod in sorted(there.pods, key=lambda pod: pod.created)]
+    # A pod that has done it all is there for a moment before its Job is complete.
+    trying = [pod for pod in there.pods if pod.phase != "Succeeded"]
+    words = [pod.problem or pod.last_words for pod in sorted(trying, key=lambda pod: pod.created)]
     trouble = next((text for text in reversed(words) if text), "") or job.failure or there.warnings.get(job.child.uid)
     if not trouble:
         return _waiting(

@@ -27,9 +27,24 @@ _USUAL = frozenset(
 )
 """Reasons for which a condition does not hold though nothing is wrong."""
 
-
 _CONSEQUENCES = frozenset({"Ended", "Suspended"})
 """Reasons for which a condition does not hold any more because of what another condition tells."""
+
+_BEGINNINGS = frozenset({"Starting", "ConductorStarting"})
+"""After these every client is missing for a moment: a conductor has just taken over, and nobody has registered yet."""
+
+_STORY = (
+    ConditionType.SUSPENDED,
+    ConditionType.ADMITTED,
+    ConditionType.RECONCILING,
+    ConditionType.STALLED,
+    ConditionType.STORAGE_READY,
+    ConditionType.CLIENTS_READY,
+    ConditionType.MEASURED,
+    ConditionType.SUCCEEDED,
+    ConditionType.CLEANED_UP,
+)
+"""In which order changes that come at once are told: causes before what follows from them."""
 
 
 def events_of(run: Run, said: Mapping[str, Any]) -> tuple[Event, ...]:
@@ -38,8 +53,8 @@ def events_of(run: Run, said: Mapping[str, Any]) -> tuple[Event, ...]:
 
 
 def _events(run: Run, said: Mapping[str, Any]) -> Iterator[Event]:
-    for entry in said["conditions"]:
-        condition = Condition.model_validate(entry)
+    conditions = [Condition.model_validate(entry) for entry in said["conditions"]]
+    for condition in sorted(conditions, key=lambda condition: _STORY.index(condition.type)):
         before = run.conditions.get(condition.type)
         changed = before is None or (before.status, before.reason) != (condition.status, condition.reason)
         if changed and _is_news(condition, before):
@@ -48,7 +63,7 @@ def _events(run: Run, said: Mapping[str, Any]) -> Iterator[Event]:
 
 def _is_news(condition: Condition, before: Condition | None) -> bool:
     """Tell whether a change is worth an event, and not told by that of another condition."""
-    if condition.status is ConditionStatus.FALSE and condition.reason in _CONSEQUENCES:
+    if condition.status is ConditionStatus.FALSE and _follows(condition, before):
         return False
     match condition.type:
         case ConditionType.RECONCILING:
@@ -60,6 +75,12 @@ def _is_news(condition: Condition, before: Condition | None) -> bool:
         case ConditionType.SUSPENDED:
             return condition.status is ConditionStatus.TRUE or before is not None
     return condition.status is not ConditionStatus.UNKNOWN
+
+
+def _follows(condition: Condition, before: Condition | None) -> bool:
+    """Tell whether it had to come to this, after what was told before."""
+    beginning = before is not None and before.reason in _BEGINNINGS
+    return condition.reason in _CONSEQUENCES or (beginning and condition.reason == "ClientsMissing")
 
 
 def _event(condition: Condition) -> Event:

@@ -19,6 +19,7 @@ class Settings:
         osd_bench: whether runs may load the OSDs themselves, around all pools.
         image_pull_policy: of their containers.
         port: on which a conductor listens.
+        metrics_port: on which it answers Prometheus.
         max_client_restarts: processes that a client may lose before the run is given up.
         conductor_restarts: pods that a conductor may lose.
 
@@ -30,6 +31,7 @@ class Settings:
     osd_bench: bool = False
     image_pull_policy: str = "IfNotPresent"
     port: int = 8443
+    metrics_port: int = 8081
     max_client_restarts: int = 5
     conductor_restarts: int = 6
 

@@ -1,7 +1,8 @@
 """What a run's status says: conditions, progress, headline. Derived anew at every look."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from pydantic import JsonValue
@@ -22,9 +23,9 @@ from plimsoll.api.status import (
 )
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
 from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.estimate import estimate
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
@@ -41,6 +42,8 @@ _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: Co
 
 def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> Json:
     """Return the whole status. A field that is None is to be removed."""
+    end = estimated_end(run, seen, now) if situation.ending is None else None
+    situation = _late(situation, end, now)
     conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
     if seen.plan is None and run.status.get("completionTime"):
         # The numbers of a run that has ended do not go because somebody took away what they were read from.
@@ -53,7 +56,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         conditions=conditions,
         start_time=run.status.get("startTime") or (format_time(now) if admitted and admitted.holds else None),
         completion_time=ended,
-        estimated_completion_time=None if ended else _estimated_end(run, seen, now),
+        estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
         points=_points(seen),
         headline=headline[:MAX_HEADLINES],
@@ -70,7 +73,8 @@ def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
     going = Fact(holds=True, reason="CleaningUp", message=cleaned_up.message)
     facts = {"CleanedUp": cleaned_up, "Reconciling": going}
     display = {**run.status.get("display", {}), "status": Stage.CLEANING_UP.value}
-    return _said_again(run, facts, now) | {"display": {**display, "message": cleaned_up.message[:_MAX_DISPLAY]}}
+    display["message"] = cleaned_up.message[:_MAX_DISPLAY]
+    return _said_again(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
 
 
 def status_unseen(run: Run, refusal: Refusal, now: datetime) -> Json:
@@ -196,15 +200,12 @@ def _display(seen: Observed, situation: Situation, headline: Sequence[Headline])
     )
 
 
-def _estimated_end(run: Run, seen: Observed, now: datetime) -> str | None:
-    """Return when the last trial should be over; said anew when a trial is done, or every look would be a write."""
-    if seen.plan is None or seen.state is None or not seen.state.trials_total:
-        return None
-    before = run.status.get("estimatedCompletionTime")
-    if before and run.status.get("display", {}).get("progress") == _progress(seen):
-        return str(before)
-    left = 1 - seen.state.trials_done / seen.state.trials_total
-    return format_time(now + timedelta(seconds=estimate(seen.plan).measuring_seconds * left))
+def _late(situation: Situation, end: datetime | None, now: datetime) -> Situation:
+    """Return the same, and if it is so, that the run should have been over."""
+    if end is None or not is_late(end, now):
+        return situation
+    remark = f"later than estimated: it should have been measured by {format_time(end)}"
+    return replace(situation, message=f"{situation.message}; {remark}" if situation.message else remark)
 
 
 def _progress(seen: Observed) -> str:

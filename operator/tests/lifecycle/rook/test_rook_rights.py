@@ -10,9 +10,16 @@ from plimsoll.lifecycle.rook.render import KEY_SECRETS
 MANIFESTS = Path(__file__).parents[4] / "manifests"
 
 
+def found_in(directory: str, kind: str) -> dict[str, Any]:
+    """Return the one object of a kind."""
+    documents = yaml.safe_load_all((MANIFESTS / directory / f"{directory}.yaml").read_text())
+    (found,) = [document for document in documents if document["kind"] == kind]
+    return dict(found)
+
+
 def rules(directory: str) -> dict[str, dict[str, Any]]:
     """Return the rules of a Role by resource."""
-    role = yaml.safe_load((MANIFESTS / directory / "role.yaml").read_text())
+    role = found_in(directory, "Role")
     return {resource: rule for rule in role["rules"] for resource in rule["resources"]}
 
 
@@ -41,6 +48,5 @@ def test_without_rook_only_the_keyring_that_is_named_may_be_read() -> None:
 
 def test_the_operator_is_the_one_who_gets_these_rights() -> None:
     for directory in ("rook", "ceph"):
-        binding = yaml.safe_load((MANIFESTS / directory / "role-binding.yaml").read_text())
-        (subject,) = binding["subjects"]
+        (subject,) = found_in(directory, "RoleBinding")["subjects"]
         assert subject == {"kind": "ServiceAccount", "name": "plimsoll", "namespace": "plimsoll-system"}

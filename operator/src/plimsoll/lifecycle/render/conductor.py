@@ -159,8 +159,15 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
                     f"--port={settings.port}",
                     "--termination-log=/dev/termination-log",
                 ],
-                "env": environment(ceph.ENVIRONMENT if plan.ceph else {}, {"PLIMSOLL_EPOCH": "metadata.uid"}),
-                "ports": [{"name": "rendezvous", "containerPort": settings.port}],
+                "env": environment(
+                    # No argument: the image is that of the plan, and one that is older would refuse it.
+                    {"PLIMSOLL_METRICS_PORT": str(settings.metrics_port), **(ceph.ENVIRONMENT if plan.ceph else {})},
+                    {"PLIMSOLL_EPOCH": "metadata.uid"},
+                ),
+                "ports": [
+                    {"name": "rendezvous", "containerPort": settings.port},
+                    {"name": "metrics", "containerPort": settings.metrics_port},
+                ],
                 "resources": {
                     "requests": {"cpu": "100m", "memory": "128Mi"},
                     "limits": {"memory": _memory_limit(plan)},

@@ -40,11 +40,18 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
 
 
 def _conductor_policy(run: Run, settings: Settings) -> Json:
-    """Return the conductor's policy. The API server has no label and no fixed port to name it by."""
+    """Return the conductor's policy. The API server has no label and no fixed port to name it by.
+
+    Where Prometheus runs nobody knows here (on the network of a node, no selector would name it), and what it is told
+    is no secret: anybody may ask, from anywhere.
+    """
     return _policy(
         run,
         naming.CONDUCTOR,
-        ingress=[{"from": [_peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]}],
+        ingress=[
+            {"from": [_peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
+            {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]},
+        ],
         egress=[{}],
     )
 

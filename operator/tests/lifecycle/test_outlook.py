@@ -1,0 +1,288 @@
+"""When a run should be over: said as soon as it can be told, and never moved by what holds a run up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from plimsoll.api.names import Outcome, RunPhase, Verdict
+from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.run import decode_run
+from plimsoll.api.state import Prefill, RunState, TrialKey
+from plimsoll.api.status import format_time
+from plimsoll.lifecycle.children import Child, PodFact
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.outlook import estimated_end, is_late
+from plimsoll.lifecycle.run import Run, run_of
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS
+from plimsoll.plan.expand import make_plan
+from support.pretend_world import PretendWorld, make_run
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+PLANNED = 4 + 1 + TRIAL_OVERHEAD_SECONDS
+SETTLE = 30
+TRIALS = 4
+
+
+def after(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def plan_of(**prepare: Any) -> Plan:
+    document = make_run("a", prepare={"settleSeconds": SETTLE, **prepare})
+    document["metadata"]["uid"] = "u"
+    return make_plan(decode_run(document), seed=1)
+
+
+def run_with(said: datetime | None = None, *, ready_since: datetime = NOON, suspend: bool = False) -> Run:
+    """Return a run whose status has an estimate, and whose clients are there since a moment."""
+    body = make_run("a", suspend=suspend)
+    ready = {"type": "ClientsReady", "status": "True", "reason": "Registered", "message": ""}
+    status = {"conditions": [ready | {"lastTransitionTime": format_time(ready_since)}]}
+    estimate = {"estimatedCompletionTime": format_time(said)} if said else {}
+    metadata = {**body["metadata"], "uid": "u", "creationTimestamp": format_time(NOON)}
+    return run_of({**body, "metadata": metadata, "status": status | estimate})
+
+
+def conductor() -> PodFact:
+    child = Child(api_version="v1", kind="Pod", namespace="bench", name="a-conductor", uid="epoch", deleting=False)
+    return PodFact(
+        child=child,
+        client=None,
+        attempt=0,
+        node="n",
+        phase="Running",
+        created=NOON,
+        began=NOON,
+        ended=None,
+        gone_by=None,
+        problem="",
+        last_words="",
+    )
+
+
+def seen_in(
+    phase: RunPhase, *, plan: Plan | None = None, trials: Mapping[str, tuple[Trial, ...]] = {}, **state: Any
+) -> Observed:
+    known = RunState(epoch="epoch", phase=phase, trials_total=TRIALS, **state)
+    results = {point: ResultStatus(trials=recorded) for point, recorded in trials.items()}
+    return Observed(plan=plan or plan_of(), state=known, pods=(conductor(),), results=results, warnings={})
+
+
+def order(plan: Plan) -> list[str]:
+    return [plan.points[index].name for indices in plan.order for index in indices]
+
+
+def under_way(number: int, begun: datetime, *, attempt: int = 0, **more: Any) -> Observed:
+    """Return what is seen while one of the trials is measured, in their order."""
+    plan = plan_of()
+    point = order(plan)[number]
+    return seen_in(
+        RunPhase.MEASURING,
+        plan=plan,
+        trials_done=number,
+        in_flight=TrialKey(point=point, pass_number=number // 2, attempt=attempt),
+        in_flight_since=begun.isoformat(),
+        **more,
+    )
+
+
+def measured(begun: float, took: float, *, outcome: Outcome = Outcome.MEASURED, epoch: str = "epoch") -> Trial:
+    return Trial(
+        pass_number=0,
+        attempt=0,
+        epoch=epoch,
+        clients=(0, 1),
+        outcome=outcome,
+        started_at=after(begun).isoformat(),
+        finished_at=after(begun + took).isoformat(),
+        verdict=Verdict.VALID,
+    )
+
+
+# -- while trials are measured
+
+
+def test_a_trial_under_way_says_when_the_last_one_should_be_over() -> None:
+    for passed in (0, 3, 100):
+        assert estimated_end(run_with(), under_way(1, NOON), after(passed)) == after(3 * PLANNED)
+
+
+def test_each_attempt_says_it_anew_also_one_that_has_to_be_repeated() -> None:
+    run = run_with(after(1000))
+    assert estimated_end(run, under_way(3, NOON), NOON) == after(PLANNED)
+    assert estimated_end(run, under_way(3, after(60), attempt=1), after(61)) == after(60 + PLANNED)
+
+
+def test_between_two_trials_it_stands_however_long_that_lasts() -> None:
+    seen = seen_in(RunPhase.MEASURING, trials_done=2)
+    assert estimated_end(run_with(after(20)), seen, after(3600)) == after(20)
+
+
+def test_a_trial_that_is_being_recorded_changes_nothing() -> None:
+    recording = under_way(1, NOON)
+    assert recording.state
+    recording = replace(recording, state=recording.state.model_copy(update={"trials_done": 2}))
+    assert estimated_end(run_with(after(20)), recording, after(9)) == after(20)
+
+
+def test_the_first_estimate_of_a_run_without_volumes_is_that_of_all_trials() -> None:
+    seen = seen_in(RunPhase.MEASURING)
+    assert estimated_end(run_with(), seen, NOON) == after(TRIALS * PLANNED)
+
+
+def test_what_trials_really_take_is_learned_by_point_and_the_pauses_between_them_too() -> None:
+    one, other = order(plan_of())[:2]
+    trials = {one: (measured(0, 9),), other: (measured(11, 20),)}
+    assert estimated_end(run_with(), under_way(2, after(33), trials=trials), after(34)) == after(33 + 9 + 2 + 20 + 2)
+
+
+def test_points_that_were_not_measured_yet_are_taken_to_be_as_slow_as_the_others() -> None:
+    trials = {order(plan_of())[0]: (measured(0, 2 * PLANNED),)}
+    seen = under_way(1, after(2 * PLANNED), trials=trials)
+    assert estimated_end(run_with(), seen, after(2 * PLANNED)) == after(2 * PLANNED + 3 * 2 * PLANNED)
+
+
+def test_attempts_without_numbers_and_a_suspension_between_two_conductors_teach_nothing() -> None:
+    one, other = order(plan_of())[:2]
+    trials = {
+        one: (measured(0, 600, outcome=Outcome.ABORTED, epoch="earlier"), measured(7200, 9)),
+        other: (measured(7211, 9),),
+    }
+    seen = under_way(2, after(7222), trials=trials)
+    assert estimated_end(run_with(), seen, after(7222)) == after(7222 + 2 * 11)
+
+
+# -- before
+
+
+def test_nothing_is_said_before_there_is_a_conductor_with_all_its_clients() -> None:
+    missing = seen_in(RunPhase.GATHERING, missing=(1,))
+    nobody = replace(seen_in(RunPhase.MEASURING), pods=())
+    for seen in (missing, nobody, replace(missing, state=None), replace(missing, plan=None)):
+        assert estimated_end(run_with(), seen, NOON) is None
+
+
+def test_prefill_precondition_and_settling_come_on_top() -> None:
+    seen = seen_in(RunPhase.PREPARING, plan=plan_of(precondition={"seconds": 600}, fillPercent=50))
+    guessed = -(-(2**29) // ASSUMED_PREFILL_BYTES_PER_SECOND)
+    assert estimated_end(run_with(), seen, NOON) == after(guessed + 600 + SETTLE + TRIALS * PLANNED)
+
+
+@dataclass
+class Prefilling:
+    """A prefill at some rate, looked at again and again, and what was said at each look."""
+
+    said: datetime | None = None
+    seen: list[datetime] = field(default_factory=list)
+
+    def look(self, seconds: float, done: int, total: int = 1000) -> datetime:
+        seen = seen_in(RunPhase.PREPARING, prefill=Prefill(done_bytes=done, total_bytes=total))
+        said = estimated_end(run_with(self.said), seen, after(seconds))
+        assert said is not None
+        self.said = said
+        self.seen.append(said)
+        return said
+
+
+def test_a_prefill_is_reckoned_at_its_own_rate_and_seldom_said_anew() -> None:
+    prefill, rest = Prefilling(), SETTLE + TRIALS * PLANNED
+    prefill.look(1, 0)
+    for seconds in range(20, 1001, 10):
+        prefill.look(seconds, seconds)
+    assert abs((prefill.seen[1] - after(1000 + rest)).total_seconds()) <= 10
+    assert len(set(prefill.seen)) <= 3
+    assert abs((prefill.seen[-1] - after(1000 + rest)).total_seconds()) <= 10
+
+
+def test_a_slower_prefill_moves_the_end_and_one_that_is_done_does_not() -> None:
+    prefill = Prefilling()
+    early = prefill.look(100, 500)
+    late = prefill.look(800, 600)
+    assert late > early
+    done = prefill.look(1400, 1000)
+    assert prefill.look(5000, 1000) == done
+
+
+def test_settling_does_not_put_the_end_off_but_may_bring_it_nearer() -> None:
+    seen = seen_in(RunPhase.SETTLING)
+    rest = SETTLE + TRIALS * PLANNED
+    assert estimated_end(run_with(after(rest)), seen, after(25)) == after(rest)
+    assert estimated_end(run_with(after(5000)), seen, NOON) == after(rest)
+
+
+# -- suspension
+
+
+def test_a_run_that_rests_has_no_end_and_says_it_anew_when_it_goes_on() -> None:
+    assert estimated_end(run_with(after(9), suspend=True), under_way(1, NOON), NOON) is None
+    gone = replace(seen_in(RunPhase.INTERRUPTED, trials_done=1), pods=())
+    assert estimated_end(run_with(), gone, after(7200)) is None
+    assert estimated_end(run_with(), under_way(1, after(7300)), after(7301)) == after(7300 + 3 * PLANNED)
+
+
+def test_a_conductor_that_died_does_not_move_it() -> None:
+    gone = replace(seen_in(RunPhase.MEASURING, trials_done=1), pods=())
+    assert estimated_end(run_with(after(9)), gone, after(600)) == after(9)
+
+
+# -- through the life of a run
+
+
+def end_said(world: PretendWorld, uid: str) -> datetime | None:
+    run = world.run(uid)
+    assert run is not None
+    text = run["status"].get("estimatedCompletionTime")
+    return datetime.fromisoformat(text) if text else None
+
+
+def test_a_run_is_never_silently_late(world: PretendWorld) -> None:
+    uid = world.create("a")
+    ends = []
+    world.round()
+    while (succeeded := world.conditions(uid)["Succeeded"])["status"] == "Unknown":
+        end, looked = end_said(world, uid), world.cluster.now - timedelta(seconds=5)
+        assert ("later than estimated" in succeeded["message"]) == is_late(end, looked)
+        ends.append(end)
+        world.round()
+    assert len({end for end in ends if end}) >= 2
+    assert end_said(world, uid) is None
+    assert "later than estimated" not in succeeded["message"]
+
+
+def test_a_run_that_hangs_says_since_when_it_is_late_and_writes_that_once(world: PretendWorld) -> None:
+    uid = world.create("a")
+    world.until(lambda: world.conductors.loads)
+    world.conductors.knobs.stuck = True
+    world.until(lambda: "later than estimated" in world.conditions(uid)["Succeeded"]["message"])
+    world.round()
+    end, run = end_said(world, uid), world.run(uid)
+    assert end is not None
+    assert run is not None
+    assert f"it should have been measured by {format_time(end)}" in run["status"]["display"]["message"]
+    for _ in range(5):
+        world.round()
+    assert world.run(uid) == run
+
+
+@pytest.mark.parametrize("wait", ["queue", "suspension", "deletion"])
+def test_a_run_that_waits_for_others_has_no_estimate(world: PretendWorld, wait: str) -> None:
+    first = world.create("a")
+    world.until(lambda: end_said(world, first))
+    waiting = first
+    if wait == "queue":
+        waiting = world.create("b")
+        world.until(lambda: world.conditions(waiting).get("Admitted", {}).get("reason") == "WaitingForTurn")
+    elif wait == "suspension":
+        world.change(first, suspend=True)
+        world.until_settled(first)
+    else:
+        run = world.run(first)
+        assert run is not None
+        world.cluster.delete(run)
+        world.operator.watch_all()
+        world.look(first)
+    assert end_said(world, waiting) is None
