@@ -1,0 +1,229 @@
+"""Two runs side by side: what changed, how certain that is, and what follows."""
+
+from collections.abc import Iterator, Sequence
+
+from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of, place_of
+from plimsoll.measure.rates import rate_text
+from plimsoll.report.figure import NONE, chunks, colour, duration_text, part_text, rate_of_bytes
+from plimsoll.report.overview import value_text
+from plimsoll.report.runs import Compared
+from plimsoll.report.view import Block, Cell, Chart, Column, Details, Json, Section, Table, Text
+
+_LINES = 20
+_MOST_CHARTS = 6
+_MOST_DIFFERENCES = 100
+_LINE_PIXELS = 30
+_MARGIN_PIXELS = 140
+_COLOURS = {Conclusion.REGRESSION: "$bad", Conclusion.NO_REGRESSION: "$good", Conclusion.INCONCLUSIVE: "$warn"}
+_SYMBOLS = {Conclusion.REGRESSION: "x", Conclusion.NO_REGRESSION: "circle", Conclusion.INCONCLUSIVE: "diamond-open"}
+
+_FINE = (0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.4)
+_COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
+"""Ratios."""
+
+_NAMED = 6
+
+_Line = tuple[PointComparison, MetricComparison]
+
+
+def comparison_section(compared: Sequence[Compared]) -> Section | None:
+    """Return the comparisons; None if there is only one run."""
+    if not compared:
+        return None
+    blocks = [block for number, one in enumerate(compared) for block in _blocks(number, one)]
+    return Section(key="comparison", title="Comparison", blocks=blocks)
+
+
+def _blocks(number: int, one: Compared) -> Iterator[Block]:
+    names = f"{one.candidate} against {one.baseline}"
+    if one.comparison is None:
+        yield Text(paragraphs=[f"{names}: no workload has the same parameters and clients in both runs."])
+        return
+    yield Text(paragraphs=[*_words(names, one, one.comparison)])
+    lines = [(point, metric) for point in one.comparison.points for metric in point.metrics]
+    drawn = [line for line in lines if line[1].gates and line[1].ratio]
+    charts = [
+        *_charts(number, f"Rate: {names}", [line for line in drawn if line[1].metric.is_rate], one.comparison),
+        *_charts(number, f"Latency: {names}", [line for line in drawn if not line[1].metric.is_rate], one.comparison),
+    ]
+    yield from charts[:_MOST_CHARTS]
+    if len(charts) > _MOST_CHARTS:
+        yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are left out; the table has every metric."])
+    yield _table(names, lines)
+    yield from _notes(one.comparison)
+    yield from _differences(one)
+
+
+def _charts(number: int, title: str, lines: Sequence[_Line], comparison: Comparison) -> Iterator[Chart]:
+    parts = [*chunks(lines, _LINES)]
+    for place, part in enumerate(parts):
+        key = f"change-{number}-{place}-{part[0][1].metric.is_rate:d}"
+        yield _chart(key, f"{title}{part_text(place, len(parts))}", comparison, part)
+
+
+def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
+    yield f"{names}: {comparison.conclusion}: {'; '.join(comparison.reasons)}."
+    if not one.is_of_the_same:
+        yield (
+            "These runs are not known to be of the same thing, see in what they differ below: what changed may be "
+            "that. `plimsoll compare` refuses them without --unlike."
+        )
+    limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
+    yield (
+        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: even the bad end of "
+        "the interval is within it. Inconclusive: nobody can tell yet, which is no weak form of NoRegression. "
+        f"Gates: {', '.join(comparison.gates)}. What differs between any two runs of the same is not known here and "
+        "may pass for a change; `plimsoll compare --noise` takes it into account."
+    )
+    for heading, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
+        if points:
+            yield f"Only the {heading} has {_named(points)}."
+
+
+def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
+    traces = [trace for conclusion in Conclusion for trace in _traces(conclusion, lines)]
+    is_rate = lines[0][1].metric.is_rate
+    limit = 1 - comparison.rate_threshold if is_rate else 1 + comparison.latency_threshold
+    return Chart(
+        key=key,
+        title=title,
+        description=(
+            f"{title}: change in percent with its 95 % interval, of {len(lines)} metrics that gate. "
+            "The table below has the numbers."
+        ),
+        data=traces,
+        layout={
+            "xaxis": {"title": {"text": "candidate / baseline"}, "type": "log", **_ticks(lines)},
+            "yaxis": {
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": [place_of(*line) for line in reversed(lines)],
+                "automargin": True,
+            },
+            "shapes": [_line(1, "$muted", "solid"), _line(limit, colour(1), "dot")],
+            "showlegend": True,
+        },
+        height=_MARGIN_PIXELS + _LINE_PIXELS * len(lines),
+    )
+
+
+def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
+    found = [line for line in lines if line[1].conclusion is conclusion]
+    if not found:
+        return
+    ratios = [(metric.ratio or 1, metric.low, metric.high) for _, metric in found]
+    yield {
+        "type": "scatter",
+        "mode": "markers",
+        "name": conclusion.value,
+        "x": [ratio for ratio, _, _ in ratios],
+        "y": [place_of(*line) for line in found],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [None if high is None else high - ratio for ratio, _, high in ratios],
+            "arrayminus": [None if low is None else ratio - low for ratio, low, _ in ratios],
+            "thickness": 2,
+            "width": 5,
+        },
+        "marker": {"color": _COLOURS[conclusion], "symbol": _SYMBOLS[conclusion], "size": 10},
+        "text": [f"{place_of(*line)}\n{change_text(line[1].ratio)}: {interval_text(line[1])}" for line in found],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _ticks(lines: Sequence[_Line]) -> Json:
+    """Return ticks in percent, fine where all that is drawn is near to no change."""
+    found = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
+    near = min(found) > _FINE[0] and max(found) < _FINE[-1]
+    ticks = _FINE if near else _COARSE
+    return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
+
+
+def _line(ratio: float, name: str, dash: str) -> Json:
+    """Return a line across all metrics: that of no change, and that of the threshold."""
+    line = {"color": name, "dash": dash, "width": 1.5}
+    return {"type": "line", "xref": "x", "yref": "paper", "x0": ratio, "x1": ratio, "y0": 0, "y1": 1, "line": line}
+
+
+def _table(names: str, lines: Sequence[_Line]) -> Table:
+    numbers = ("Baseline", "Candidate", "Change", "95 % interval", "Trials")
+    return Table(
+        caption=f"{names}, all metrics",
+        columns=[
+            Column(heading="Point"),
+            Column(heading="Parameters"),
+            Column(heading="Op"),
+            Column(heading="Metric"),
+            *(Column(heading=heading, number=True) for heading in numbers),
+            Column(heading="Conclusion"),
+        ],
+        rows=[_row(point, metric) for point, metric in lines],
+        sortable=True,
+    )
+
+
+def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
+    # What does not gate is no more than a remark.
+    conclusion = Cell(text=conclusion_text(metric), mark=metric.conclusion if metric.gates else "")
+    return [
+        Cell(text=point.baseline),
+        Cell(text=f"{point.label}, {point.clients} client{'' if point.clients == 1 else 's'}"),
+        Cell(text=metric.operation),
+        Cell(text=metric.metric),
+        Cell(text=_value(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
+        Cell(text=_value(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),
+        Cell(text=change_text(metric.ratio), sort=metric.ratio),
+        Cell(text=interval_text(metric), sort=metric.low),
+        Cell(text=f"{metric.baseline.trials}+{metric.candidate.trials}"),
+        conclusion,
+    ]
+
+
+def _value(metric: Metric, value: float | None) -> str:
+    if metric is Metric.BYTES:
+        return rate_of_bytes(value)
+    if metric is Metric.IOPS:
+        return NONE if value is None else rate_text(value)
+    return duration_text(value)
+
+
+def _notes(comparison: Comparison) -> Iterator[Text]:
+    paragraphs = [f"{_named(places)}: {note}." for note, places in notes_of(comparison).items()]
+    if paragraphs:
+        yield Text(paragraphs=paragraphs)
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first few of many names."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _differences(one: Compared) -> Iterator[Block]:
+    """Yield in what the runs differ, as far as that was recorded."""
+    if one.unknown:
+        yield Text(paragraphs=[f"No fingerprint was recorded at {_named(one.unknown)}: nobody knows what differs."])
+    if not one.differences:
+        yield Text(paragraphs=["The runs do not differ in anything else that was recorded of them."])
+        return
+    rows = [
+        [
+            Cell(text=difference.part, mark="Suspect" if difference.part == "identity" else ""),
+            Cell(text=difference.key),
+            Cell(text=value_text(difference.baseline)),
+            Cell(text=value_text(difference.candidate)),
+            Cell(text=str(len(points)), title=", ".join(points)),
+        ]
+        for difference, points in one.differences[:_MOST_DIFFERENCES]
+    ]
+    columns = [Column(heading=heading) for heading in ("Part", "What", one.baseline, one.candidate)]
+    table = Table(
+        caption="identity: what was asked for, and of what; context: what else may explain a difference",
+        columns=[*columns, Column(heading="Points", number=True)],
+        rows=rows,
+    )
+    yield Details(title=f"In what the runs differ ({len(one.differences)})", blocks=[table])

@@ -1,0 +1,75 @@
+"""A page as one HTML file that needs no network: template, style, scripts and figures in it.
+
+Everything that was measured or named is text to the template, which escapes it, and to the figures, see `plain`. The
+file's content security policy lets only its own two scripts run, by their digests, and nothing be fetched.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly has no types
+
+from plimsoll import __version__
+from plimsoll.report.figure import plain
+from plimsoll.report.view import Block, Chart, Details, Page
+
+_TEMPLATES = "templates"
+
+
+def render(page: Page) -> str:
+    """Return the HTML text, about 5 MB of which are plotly's script."""
+    environment = Environment(
+        loader=PackageLoader("plimsoll.report", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scripts = [_in_script(get_plotlyjs()), _in_script(_resource("report.js"))]
+    return environment.get_template("report.html.j2").render(
+        page=page,
+        figures=embedded(page),
+        plotly=Markup(scripts[0]),  # noqa: S704 - a library's own text
+        script=Markup(scripts[1]),  # noqa: S704 - this package's own text
+        style=Markup(_resource("report.css")),  # noqa: S704 - the same
+        policy=_policy(scripts),
+        version=__version__,
+    )
+
+
+def embedded(page: Page) -> Markup:
+    """Return the figures as JSON that cannot end the element in which it stands."""
+    charts = [chart for section in page.sections for chart in _charts(section.blocks)]
+    figures = {chart.key: {"data": plain(chart.data), "layout": plain(chart.layout)} for chart in charts}
+    text = json.dumps(figures, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - nothing of HTML is left in it
+
+
+def _charts(blocks: Iterable[Block]) -> Iterator[Chart]:
+    for block in blocks:
+        if isinstance(block, Chart):
+            yield block
+        elif isinstance(block, Details):
+            yield from _charts(block.blocks)
+
+
+def _resource(name: str) -> str:
+    return files("plimsoll.report").joinpath(_TEMPLATES, name).read_text(encoding="utf-8")
+
+
+def _in_script(text: str) -> str:
+    """Return a script in which no string ends the element, or begins a comment in it."""
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(scripts: list[str]) -> str:
+    digests = " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    # plotly sets styles of its own; it makes an image of a figure, on a click, by way of blob and data addresses.
+    return f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:"

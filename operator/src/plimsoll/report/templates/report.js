@@ -1,0 +1,111 @@
+// Draws the figures in the reader's colours, and sorts tables. Runs after plotly, at the end of the page.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const drawn = new Set();
+
+  // Colours stand in the style sheet, once for light and once for dark.
+  const theme = () => {
+    const style = getComputedStyle(root);
+    return (value) =>
+      typeof value === "string" && /^\$[a-z]+[0-9]?$/.test(value)
+        ? style.getPropertyValue(`--${value.slice(1)}`).trim() || value
+        : value;
+  };
+
+  const resolved = (value, colour) => {
+    if (Array.isArray(value)) return value.map((one) => resolved(one, colour));
+    if (value !== null && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, resolved(one, colour)]));
+    }
+    return colour(value);
+  };
+
+  const axis = (own, colour) => ({
+    gridcolor: colour("$grid"),
+    linecolor: colour("$muted"),
+    zerolinecolor: colour("$muted"),
+    automargin: true,
+    fixedrange: false,
+    ...own,
+  });
+
+  const layoutOf = (own, colour, width) => ({
+    ...own,
+    ...(width ? { width } : {}),
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: colour("$text"), family: "system-ui, sans-serif", size: 12 },
+    margin: { l: 56, r: 16, t: 12, b: 44 },
+    hoverlabel: { bgcolor: colour("$panel"), bordercolor: colour("$muted"), font: { color: colour("$text") }, align: "left" },
+    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 11 } },
+    dragmode: false,
+    xaxis: axis(own.xaxis, colour),
+    yaxis: axis(own.yaxis, colour),
+  });
+
+  const draw = (key, width) => {
+    const place = document.getElementById(key);
+    const colour = theme();
+    const { data, layout } = resolved(figures[key], colour);
+    const config = { responsive: true, displaylogo: false, displayModeBar: false, showTips: false };
+    Plotly.react(place, data, layoutOf(layout, colour, width), config);
+    drawn.add(key);
+  };
+
+  // One figure at a time, so that a page of many stays usable while it is drawn.
+  const waiting = Object.keys(figures);
+  const soon = window.requestIdleCallback || ((callback) => setTimeout(callback, 1));
+  const next = () => {
+    const key = waiting.shift();
+    if (key === undefined) {
+      root.dataset.drawn = String(drawn.size);
+      return;
+    }
+    draw(key);
+    soon(next);
+  };
+  soon(next);
+
+  const redraw = (width) => drawn.forEach((key) => draw(key, width));
+  dark.addEventListener("change", () => redraw());
+
+  // Paper is light, and narrower than most screens.
+  window.addEventListener("beforeprint", () => {
+    root.dataset.theme = "light";
+    waiting.splice(0).forEach((key) => draw(key));
+    redraw(680);
+  });
+  window.addEventListener("afterprint", () => {
+    delete root.dataset.theme;
+    redraw();
+  });
+
+  const valueOf = (row, column) => {
+    const cell = row.cells[column];
+    return "sort" in cell.dataset ? Number(cell.dataset.sort) : cell.textContent;
+  };
+
+  // Numbers before texts; what is absent stands at the end whichever way it is sorted.
+  const order = (one, other, sign) => {
+    const numbers = [typeof one === "number", typeof other === "number"];
+    if (numbers[0] !== numbers[1]) return numbers[0] ? -1 : 1;
+    return sign * (numbers[0] ? one - other : one.localeCompare(other, "en", { numeric: true }));
+  };
+
+  document.querySelectorAll("table.sortable").forEach((table) => {
+    const headings = [...table.tHead.rows[0].cells];
+    headings.forEach((heading, column) => {
+      heading.querySelector("button").addEventListener("click", () => {
+        const ascending = heading.getAttribute("aria-sort") !== "ascending";
+        headings.forEach((one) => one.removeAttribute("aria-sort"));
+        heading.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((one, other) => order(valueOf(one, column), valueOf(other, column), ascending ? 1 : -1));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  });
+})();

@@ -1,0 +1,169 @@
+"""Reports of real results in a real browser: drawn, quiet, and readable at every width and in both themes."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from click.testing import CliRunner
+from playwright.sync_api import Browser, Page
+
+from plimsoll.cli import main
+from support.reports import CEPH, LATER, SWEEP
+
+pytestmark = pytest.mark.browser
+
+Scheme = Literal["light", "dark"]
+REPORTS = {"two-runs": (SWEEP, LATER), "ceph": (CEPH,)}
+
+
+@dataclass
+class Opened:
+    """A page, and everything that it asked for or complained of."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def ask(self, expression: str) -> Any:
+        return self.page.evaluate(expression)
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("reports")
+    found = {name: directory / f"{name}.html" for name in REPORTS}
+    for name, sources in REPORTS.items():
+        written = CliRunner().invoke(main, ["report", *map(str, sources), "-o", str(found[name])])
+        assert written.exit_code == 0, written.output
+    return found
+
+
+@pytest.fixture
+def opened(chromium: Browser) -> Iterator[Open]:
+    """Open a file without any network, and wait until all is drawn."""
+    contexts = []
+
+    def open_page(file: Path, width: int = 1600, scheme: Scheme = "light") -> Opened:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        found = Opened(page=context.new_page())
+        found.page.on("request", lambda request: found.requests.append(request.url))
+        found.page.on("console", lambda message: found.complaints.append(f"{message.type}: {message.text}"))
+        found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        found.page.goto(file.as_uri())
+        found.page.wait_for_selector("html[data-drawn]", state="attached")
+        return found
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+FIGURES = """() => Object.entries(JSON.parse(document.getElementById("figures").textContent)).map(([key, figure]) => {
+  const place = document.getElementById(key);
+  const box = place.querySelector("svg.main-svg").getBoundingClientRect();
+  return {key, width: box.width, height: box.height, asked: figure.data.length, drawn: place.data.length,
+          marks: place.querySelectorAll("g.trace, g.traces, g.hm, g.bars .point").length,
+          left: place.getBoundingClientRect().left, right: place.getBoundingClientRect().right};
+})"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_opens_offline_with_every_figure_drawn_and_nothing_beyond_the_page(
+    name: str, width: int, scheme: Scheme, files: dict[str, Path], opened: Open, tmp_path: Path
+) -> None:
+    found = opened(files[name], width, scheme)
+    assert found.requests == [files[name].as_uri()]
+    assert found.complaints == []
+    figures = found.ask(FIGURES)
+    assert len(figures) > 8
+    for one in figures:
+        assert one["width"] > 200, one
+        assert one["height"] > 100, one
+        assert one["asked"] == one["drawn"], one
+        assert one["marks"] > 0, one
+        assert 0 <= one["left"] < one["right"] <= width, one
+    assert found.ask("() => document.documentElement.scrollWidth") <= width
+    picture = tmp_path / f"{name}-{width}-{scheme}.png"
+    found.page.screenshot(path=picture, full_page=True)
+    assert picture.stat().st_size > 50_000
+
+
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""A change of the theme is told to the page before a frame is drawn."""
+
+COLOURS = """() => {
+  const line = document.querySelector("#curves .plot .scatterlayer path.js-line");
+  return [getComputedStyle(document.body).backgroundColor, getComputedStyle(line).stroke,
+          getComputedStyle(document.querySelector("#curves .plot .xtick text")).fill];
+}"""
+
+
+def test_figures_follow_the_theme_also_when_it_changes(files: dict[str, Path], opened: Open) -> None:
+    found = opened(files["two-runs"])
+    light = found.ask(COLOURS)
+    found.page.emulate_media(color_scheme="dark")
+    found.ask(NEXT_FRAME)
+    dark = found.ask(COLOURS)
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    assert dark == opened(files["two-runs"], scheme="dark").ask(COLOURS)
+    found.page.emulate_media(color_scheme="light")
+    found.ask(NEXT_FRAME)
+    assert found.ask(COLOURS) == light
+
+
+def test_paper_is_light_and_figures_fit_on_it(files: dict[str, Path], opened: Open, tmp_path: Path) -> None:
+    found = opened(files["ceph"], scheme="dark")
+    found.ask("() => window.dispatchEvent(new Event('beforeprint'))")
+    assert found.ask("() => document.documentElement.dataset.theme") == "light"
+    assert {round(one["width"]) for one in found.ask(FIGURES)} == {680}
+    found.ask("() => window.dispatchEvent(new Event('afterprint'))")
+    assert found.ask("() => document.documentElement.dataset.theme ?? null") is None
+    printed = tmp_path / "report.pdf"
+    found.page.pdf(path=printed, prefer_css_page_size=True)
+    assert printed.read_bytes().startswith(b"%PDF")
+
+
+def test_a_click_on_a_heading_sorts_by_the_number_behind_the_text(files: dict[str, Path], opened: Open) -> None:
+    found = opened(files["two-runs"])
+    column = "() => [...document.querySelectorAll('#results tbody tr')].map((row) => Number(row.cells[6].dataset.sort))"
+    heading = found.page.locator("#results thead button", has_text="IOPS")
+    heading.click()
+    ascending = found.ask(column)
+    assert ascending == sorted(ascending)
+    heading.click()
+    assert found.ask(column) == ascending[::-1]
+    assert found.page.locator("#results th[aria-sort='descending']").count() == 1
+
+
+def test_wide_tables_scroll_within_themselves(files: dict[str, Path], opened: Open) -> None:
+    found = opened(files["ceph"], 360)
+    table = found.page.locator("#results .scroll")
+    widths = table.evaluate("(one) => [one.scrollWidth, one.clientWidth]")
+    assert widths[0] > widths[1]
+
+
+def test_hostile_names_stay_text(opened: Open, tmp_path: Path) -> None:
+    evil = '</script><script>window.hurt = 1</script><img src=x onerror="window.hurt = 1"><b>'
+    documents = json.loads(SWEEP.read_text())
+    for document in documents:
+        document["spec"] |= {"workload": evil, "label": evil, "run": evil}
+        document["status"]["findings"] = [{"reason": evil, "verdict": "Suspect", "message": evil}]
+    source, file = tmp_path / "evil.json", tmp_path / "evil.html"
+    source.write_text(json.dumps(documents))
+    written = CliRunner().invoke(main, ["report", str(source), "-o", str(file)])
+    assert written.exit_code == 0, written.output
+    found = opened(file)
+    assert found.ask("() => window.hurt ?? null") is None
+    assert (found.requests, found.complaints) == ([file.as_uri()], [])
+    assert found.ask("() => document.querySelectorAll('main img, main script, main b').length") == 0
+    assert found.page.locator("h1").inner_text() == evil

@@ -1,0 +1,112 @@
+"""Two runs side by side, and the layers of one."""
+
+import pytest
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.compare.comparison import compare
+from plimsoll.measure.compare.matching import match_points
+from plimsoll.measure.compare.metrics import Rule
+from plimsoll.measure.limits import layers
+from plimsoll.measure.rates import rate_text
+from plimsoll.plan.fingerprint import Difference
+from plimsoll.report.comparing import comparison_section
+from plimsoll.report.figure import MEBIBYTE
+from plimsoll.report.layering import layers_section
+from plimsoll.report.runs import Compared, Run
+from support.repeated import result, steady, trials_of
+from support.reports import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
+
+
+def compared(baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], **more: object) -> Compared:
+    matching = match_points(baseline, candidate)
+    comparison = compare(matching, Rule()) if matching.pairs else None
+    return Compared(baseline="before", candidate="after", comparison=comparison, **more)  # type: ignore[arg-type]
+
+
+def test_a_regression_is_drawn_with_its_interval_and_the_threshold() -> None:
+    before, after = result(trials_of(steady(1000))), result(trials_of(steady(700)), run="candidate")
+    section = comparison_section([compared([before], [after])])
+    rate, latency = charts_of(section)
+    (trace,) = rate.data
+    assert (trace["name"], trace["y"]) == ("Regression", ["w-000 read iops"])
+    assert trace["x"] == pytest.approx([0.7], rel=0.01)
+    assert trace["error_x"]["array"][0] > 0
+    assert [shape["x0"] for shape in rate.layout["shapes"]] == [1, 0.95]
+    assert [shape["x0"] for shape in latency.layout["shapes"]] == [1, 1.1]
+    assert words_of(section).startswith("after against before: Regression: Regression in 1 of 2 gating metrics")
+
+
+def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:
+    before, after = result(trials_of(steady(1000))), result(trials_of(steady(1000)), run="candidate")
+    (table,) = tables_of(comparison_section([compared([before], [after])]))
+    marks = {row[3].text: row[-1].mark for row in table.rows}
+    assert marks == {"iops": "NoRegression", "bytesPerSecond": "", "mean": "", "p50": "", "p99": "NoRegression"}
+
+
+def test_runs_of_different_things_are_compared_with_a_warning() -> None:
+    difference = Difference(part="identity", key="pool.size", baseline=3, candidate=2)
+    one = compared(
+        [result(trials_of(steady(10)))],
+        [result(trials_of(steady(10)), run="candidate")],
+        differences=[(difference, ["w-000"])],
+    )
+    section = comparison_section([one])
+    assert "not known to be of the same thing" in words_of(section)
+    assert ["identity", "pool.size", "3", "2", "1"] in texts(tables_of(section)[-1])
+
+
+def test_runs_without_a_common_point_say_so() -> None:
+    one = compared([result(trials_of([1]))], [result(trials_of([1]), point="other-000")])
+    section = comparison_section([one])
+    assert "no workload has the same parameters" in words_of(section)
+    assert charts_of(section) == []
+
+
+def test_a_metric_that_cannot_be_compared_is_in_no_figure_but_its_reason_is_told() -> None:
+    one = compared([result(trials_of([1]))], [result(trials_of([1]), run="candidate")])
+    section = comparison_section([one])
+    assert charts_of(section) == []
+    assert "not enough trials" in words_of(section)
+
+
+def test_one_run_has_no_comparison() -> None:
+    assert comparison_section([]) is None
+
+
+def ceph() -> Run:
+    results = golden(CEPH)
+    return Run(label="ceph", results=results, layers=layers(results, write_amplification=3), write_amplification=3)
+
+
+def test_layers_stand_against_their_limits_and_carry_their_marks() -> None:
+    run = ceph()
+    section = layers_section([run])
+    volume, _ = charts_of(section)
+    measured, limit = volume.data
+    assert measured["x"] == ["OSD write", "RADOS write", "RBD write"]
+    assert limit["x"] == ["RADOS write", "RBD write"]
+    osd, rados, _ = run.layers
+    assert osd.bytes_per_second is not None
+    assert rados.bytes_per_second is not None
+    assert limit["y"][0] == osd.bytes_per_second.value / 3 / MEBIBYTE
+    assert measured["text"][1] == f"{rate_text(rados.bytes_per_second.value / MEBIBYTE)} *"
+    assert "the pool writes 3" in words_of(section)
+    (table,) = tables_of(section)
+    assert [row[6].mark for row in table.rows] == ["Suspect"] * 3
+
+
+def test_a_single_layer_is_no_layering() -> None:
+    run = ceph()
+    assert layers_section([Run(label="ceph", results=run.results, layers=run.layers[:1])]) is None
+    assert layers_section([Run(label="local", results=run.results)]) is None
+
+
+def test_nothing_of_a_comparison_is_lost_in_folded_blocks() -> None:
+    difference = Difference(part="context", key="seed", baseline=1, candidate=2)
+    one = compared(
+        [result(trials_of(steady(10)))],
+        [result(trials_of(steady(10)), run="candidate")],
+        differences=[(difference, ["w-000"])],
+    )
+    kinds = [block.kind for block in blocks_of(comparison_section([one]))]
+    assert kinds[-2:] == ["details", "table"]

@@ -1,0 +1,149 @@
+"""Attempts, over time and side by side: none is dropped, and none that does not count is in a curve."""
+
+from typing import Any
+
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult, Finding, Series, Stalls, Trial, Window
+from plimsoll.report.figure import MOST_FIGURES
+from plimsoll.report.timeline import MOST_PANELS, timeline_section
+from plimsoll.report.trials import trials_section
+from support.repeated import aborted, measured, result, steady, trial, trials_of
+from support.reports import SWEEP, charts_of, golden, run_of, tables_of, texts, words_of
+
+
+def over_time(number: int, rates: list[float], *, stalled: float = 0.0, verdict: Verdict = Verdict.VALID) -> Trial:
+    """Return a trial with a series of one second each, and half a second more."""
+    made = trial(number, measured(100), verdict=verdict)
+    series = Series(interval_seconds=1, iops=tuple(rates), bytes_per_second=tuple(round(rate) * 4096 for rate in rates))
+    window = Window(
+        start_nanoseconds=0,
+        end_nanoseconds=1,
+        last_end_nanoseconds=1,
+        seconds=len(rates) + 0.5,
+        whole_seconds=len(rates) + 0.5,
+        spread_seconds=0.0,
+        overlap=1.0,
+    )
+    return made.model_copy(
+        update={
+            "operations": tuple(one.model_copy(update={"series": series}) for one in made.operations),
+            "window": window,
+            "stalls": Stalls(seconds=stalled, worst_client_seconds=stalled, worst_client=1 if stalled else None),
+        }
+    )
+
+
+def named(traces: Any) -> dict[str, Any]:
+    return {trace["name"]: trace for trace in traces}
+
+
+def test_a_line_holds_each_rate_to_the_end_of_its_interval_and_of_the_window() -> None:
+    (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 20, 30])])])]))
+    (trace,) = chart.data
+    assert (trace["x"], trace["y"]) == ([0, 1, 2, 3.5], [10, 20, 30, 30])
+    assert [shape["x0"] for shape in chart.layout["shapes"]] == [0, 3.5]
+
+
+def test_seconds_in_which_nothing_completed_are_marked() -> None:
+    (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 0, 0, 10], stalled=1.5)])])]))
+    assert named(chart.data)["nothing completed"]["x"] == [1.5, 2.5]
+    assert chart.table is not None
+    assert texts(chart.table)[0][4:6] == ["1.5 s", "1.5 s (client 1)"]
+
+
+def test_only_trials_that_count_are_drawn_over_time() -> None:
+    attempts = [
+        over_time(0, [1, 1], verdict=Verdict.INVALID),
+        over_time(0, [5, 5]).model_copy(update={"attempt": 1}),
+        over_time(1, [6, 6], verdict=Verdict.SUSPECT),
+    ]
+    (chart,) = charts_of(timeline_section([run_of([result(attempts)])]))
+    assert [trace["name"] for trace in chart.data] == ["read, pass 0", "read, pass 1 (Suspect)"]
+
+
+def test_of_many_points_those_that_stood_still_are_shown() -> None:
+    calm = [result([over_time(0, [1, 1])], point=f"w-{number:03d}") for number in range(20)]
+    still = result([over_time(0, [1, 0], stalled=1)], point="w-020")
+    section = timeline_section([run_of([*calm, still])])
+    charts = charts_of(section)
+    assert len(charts) == MOST_PANELS
+    assert charts[-1].title.startswith("w-020")
+    assert "9 more points are left out" in words_of(section)
+
+
+def test_a_trial_without_a_series_is_named_and_stands_in_the_table() -> None:
+    (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 20]), trial(1, measured(15))])])]))
+    assert [trace["name"] for trace in chart.data] == ["read, pass 0"]
+    assert chart.title.endswith("(pass 1 has no series)")
+    assert chart.table is not None
+    assert [row[0] for row in texts(chart.table)] == ["pass 0", "pass 1"]
+
+
+def test_without_any_series_there_is_nothing_over_time() -> None:
+    assert timeline_section([run_of([result(trials_of(steady(100)))])]) is None
+
+
+def test_every_attempt_is_a_mark_and_an_invalid_one_is_hollow() -> None:
+    attempts = [
+        trial(0, measured(50), verdict=Verdict.INVALID),
+        trial(0, measured(100), attempt=1),
+        trial(1, measured(110), verdict=Verdict.SUSPECT),
+    ]
+    (chart,) = charts_of(trials_section([run_of([result(attempts)])]))
+    traces = named(chart.data)
+    assert {name: trace["x"] for name, trace in traces.items()} == {
+        "mean, 95 %": [105],
+        "Valid": [100],
+        "Suspect": [110],
+        "Invalid": [50],
+    }
+    assert {name: trace["marker"]["symbol"] for name, trace in traces.items() if name != "mean, 95 %"} == {
+        "Valid": "circle",
+        "Suspect": "circle-open-dot",
+        "Invalid": "circle-open",
+    }
+
+
+def test_what_does_not_count_is_named_with_its_reason() -> None:
+    bad = trial(1, measured(1), verdict=Verdict.INVALID)
+    reason = Finding(reason="LowOverlap", verdict=Verdict.INVALID, message="0.5 (limit 0.9)")
+    attempts = [
+        aborted(0),
+        trial(0, measured(100), attempt=1),
+        bad.model_copy(update={"findings": (reason,)}),
+    ]
+    (table,) = tables_of(trials_section([run_of([result(attempts)])]))
+    assert [(row[1], row[3], row[4]) for row in texts(table)] == [
+        ("pass 0", "Aborted", "ClientLost: m"),
+        ("pass 1", "Invalid", "LowOverlap: 0.5 (limit 0.9)"),
+    ]
+
+
+def test_a_point_without_numbers_that_count_still_shows_its_attempts() -> None:
+    point = result([trial(0, measured(50), verdict=Verdict.INVALID)])
+    (chart,) = charts_of(trials_section([run_of([point])]))
+    assert [trace["name"] for trace in chart.data] == ["Invalid"]
+
+
+def test_that_every_attempt_counts_is_said() -> None:
+    section = trials_section([run_of([result(trials_of(steady(100)))])])
+    assert "Every attempt counts" in words_of(section)
+    assert tables_of(section) == []
+
+
+def test_real_attempts_that_were_replaced_are_there() -> None:
+    results = golden(SWEEP)
+    section = trials_section([run_of(results)])
+    drawn = sum(
+        len(trace["x"]) for chart in charts_of(section) for trace in chart.data if trace["name"] != "mean, 95 %"
+    )
+    assert drawn == sum(len(one.status.trials) for one in results)
+    (table,) = tables_of(section)
+    assert {row[0] for row in texts(table)} == {"random-read-015"}
+
+
+def test_many_points_are_bounded() -> None:
+    many: list[BenchmarkResult] = [result(trials_of([1]), point=f"w-{number:03d}") for number in range(512)]
+    section = trials_section([run_of(many)])
+    assert len(charts_of(section)) == MOST_FIGURES
+    assert "20 more figures are left out" in words_of(section)
