@@ -20,6 +20,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
+from support.clusters import ConnectedKube, context_file
 
 
 def statistic(mean: float, half_width: float | None = None) -> Statistic:
@@ -91,6 +92,16 @@ def aborted_trial(number: int) -> Trial:
 
 def finding(reason: str, verdict: Verdict = Verdict.SUSPECT) -> Finding:
     return Finding(reason=reason, verdict=verdict, message="measured 1, limit 2")
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> ConnectedKube:
+    """Return the empty cluster of the current context, `here`."""
+    kube = ConnectedKube()
+    config = context_file(tmp_path_factory.mktemp("config") / "config", current="here", contexts={"here": None})
+    monkeypatch.setenv("KUBECONFIG", config)
+    monkeypatch.setattr("plimsoll.kube.client.AioKube", lambda **_: kube)
+    return kube
 
 
 @pytest.fixture

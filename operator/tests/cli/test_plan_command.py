@@ -1,5 +1,6 @@
 """`plimsoll plan`: what a run will do, or what is wrong with it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
+from plimsoll.kube.errors import ForbiddenError
 from plimsoll.plan.document import load_plan
+from support.clusters import ConnectedKube
 
 QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
 
@@ -183,7 +186,8 @@ def test_endless_file_is_refused() -> None:
 
 
 def test_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "does not exist" in run(str(tmp_path / "run.yaml"), code=2)
+    assert "is neither a directory nor a file here" in run(str(tmp_path / "run.yaml"), code=1)
+    assert "Is a directory" in run(str(tmp_path), code=1)
 
 
 @pytest.mark.parametrize("seed", ["-1", "x"])
@@ -191,9 +195,69 @@ def test_seed_is_a_natural_number(seed: str) -> None:
     assert "Invalid value for '--seed'" in run(str(QUICKSTART), "--seed", seed, code=2)
 
 
+# Of a run in a cluster
+
+
+def stored_run() -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(QUICKSTART.read_text())
+    document["metadata"] |= {"namespace": "default", "managedFields": [{}], "generation": 1}
+    return document | {"status": {"observedGeneration": 1}}
+
+
+def with_plan(kube: ConnectedKube, text: str) -> None:
+    metadata = {"name": "quickstart-plan", "namespace": "default"}
+    kube.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"plan.json": text}})
+
+
+def test_frozen_plan_of_a_run_is_shown(connected: ConnectedKube) -> None:
+    text = run(str(QUICKSTART), "--seed", "1", "-o", "json")
+    connected.put(stored_run())
+    with_plan(connected, text)
+    assert json.loads(run("default/quickstart", "-o", "json")) == json.loads(text)
+    assert "shuffled order (seed 1)" in run("quickstart")
+
+
+def test_run_without_a_plan_is_expanded_and_that_is_said(connected: ConnectedKube) -> None:
+    connected.put(stored_run())
+    said = run("quickstart")
+    assert said.startswith("Of run default/quickstart: it has no plan yet. This is what its specification says;")
+    assert "Trials     12, and repeated attempts" in said
+
+
+def test_run_whose_plan_may_not_be_read_is_expanded(connected: ConnectedKube) -> None:
+    def interfere(asked: str) -> None:
+        if "ConfigMap" in asked:
+            raise ForbiddenError(asked, "may not")
+
+    connected.put(stored_run())
+    connected.interfere = interfere
+    assert "its plan may not be read (may not)" in run("quickstart")
+
+
+def test_plan_of_another_version_is_refused(connected: ConnectedKube) -> None:
+    connected.put(stored_run())
+    with_plan(connected, '{"schemaVersion": 99}')
+    assert "run default/quickstart cannot be read: schemaVersion: 99 is a version" in run("quickstart", code=1)
+
+
+def test_run_has_a_seed_of_its_own(connected: ConnectedKube) -> None:
+    assert "--seed is about a FILE" in run("quickstart", "--seed", "1", code=2)
+    assert connected.requests == []
+
+
+def test_run_that_is_not_there_is_refused(connected: ConnectedKube) -> None:
+    connected.put(stored_run())
+    assert "did you mean quickstart?" in run("quickstar", code=1)
+
+
+def test_yaml_is_what_json_is() -> None:
+    arguments = (str(QUICKSTART), "--seed", "1", "-o")
+    assert yaml.safe_load(run(*arguments, "yaml")) == json.loads(run(*arguments, "json"))
+
+
 def test_command_line_names_its_commands() -> None:
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0
-    for name in ("plan", "run", "results", "compare", "noise", "percentile"):
+    for name in ("plan", "run", "watch", "results", "report", "compare", "noise", "percentile"):
         assert f"\n  {name} " in result.output
     assert CliRunner().invoke(main, ["bogus"]).exit_code == 2

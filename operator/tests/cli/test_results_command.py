@@ -158,7 +158,8 @@ def test_where_there_is_no_terminal_every_column_has_room(monkeypatch: pytest.Mo
 # Command
 
 
-def test_table_is_printed(directory: Path) -> None:
+def test_table_is_printed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     text = run(str(directory))
     assert text.splitlines()[0].split()[:2] == ["Workload", "Parameters"]
     assert "21,700 ± 9,503" in text

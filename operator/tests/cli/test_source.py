@@ -2,18 +2,20 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import source
+from plimsoll.cli import main, source
 from plimsoll.cli.source import load_results, results_of_run, runs_of
 from plimsoll.conductor.sink import RESULTS_DIRECTORY, replace_file
 from plimsoll.kube.errors import ForbiddenError, UnknownKindError
+from support.clusters import ConnectedKube
 from support.fake_kube import FakeKube, failing
 from support.repeated import result, trials_of
 
@@ -33,25 +35,12 @@ def points(results: list[BenchmarkResult]) -> list[str]:
     return [one.spec.point for one in results]
 
 
-class ConnectedKube(FakeKube):
-    """A cluster with the results of the run `default/baseline`, as a connection."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-
 @pytest.fixture
-def kube(monkeypatch: pytest.MonkeyPatch) -> ConnectedKube:
-    kube = ConnectedKube()
+def kube(connected: ConnectedKube) -> ConnectedKube:
+    """Return a cluster with the results of the run `default/baseline`."""
     for one in reversed(RESULTS):
-        kube.put(stored(one))
-    monkeypatch.setattr("plimsoll.kube.client.AioKube", lambda: kube)
-    return kube
+        connected.put(stored(one))
+    return connected
 
 
 def refusal(named: str) -> str:
@@ -141,15 +130,69 @@ def test_run_in_a_cluster(kube: ConnectedKube) -> None:
     assert kube.requests == ["list BenchmarkResult default"]
 
 
-@pytest.mark.parametrize("named", ["default/other", "elsewhere/baseline"])
-def test_run_that_is_not_there_is_refused(kube: ConnectedKube, named: str) -> None:
-    assert refusal(named) == f"{named} holds no results; look for it with `kubectl get brun,bres`"
+def test_bare_name_is_a_run_of_the_contexts_namespace(kube: ConnectedKube) -> None:
+    assert points(load_results("baseline")) == ["w-000", "w-001"]
+    assert kube.requests == ["list BenchmarkResult default"]
 
 
-@pytest.mark.parametrize("named", ["nothing", "a/b/c", "A/b", "./a/b", "-a/b", ""])
+@pytest.mark.parametrize("named", ["default/basline", "basline"])
+def test_run_that_is_not_there_is_refused_with_names_like_it(kube: ConnectedKube, named: str) -> None:
+    for name in ("baseline", "other"):
+        kube.put(run_document(name))
+    assert refusal(named) == (
+        f"there is no file or directory {named} here, and as the name of a run: "
+        "there is no run basline in namespace default of context here; did you mean baseline?"
+    )
+
+
+def test_without_a_name_like_it_all_are_named(kube: ConnectedKube) -> None:
+    for number in range(12):
+        kube.put(run_document(f"x{number:02d}"))
+    assert refusal("quite-other").endswith("; there are " + ", ".join(f"x{n:02d}" for n in range(10)) + " and 2 more")
+
+
+@pytest.mark.parametrize("named", ["elsewhere/baseline"])
+def test_empty_namespace_is_said(kube: ConnectedKube, named: str) -> None:
+    assert refusal(named).endswith(
+        "no run baseline in namespace elsewhere of context here; -n chooses another namespace"
+    )
+
+
+def test_who_may_not_list_runs_is_told_less(kube: ConnectedKube) -> None:
+    kube.put(run_document("baseline"))
+    kube.interfere = forbidding("BenchmarkRun")
+    assert refusal("default/basline").endswith("of context here; -n chooses another namespace")
+
+
+def test_run_without_results_is_told_apart(kube: ConnectedKube) -> None:
+    kube.put(run_document("new"))
+    assert refusal("new") == "run default/new has no results yet; `plimsoll watch default/new` shows what it waits for"
+
+
+def run_document(name: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": {}}
+
+
+def forbidding(kind: str) -> Callable[[str], None]:
+    def interfere(asked: str) -> None:
+        if f" {kind} " in f"{asked} ":
+            raise ForbiddenError(asked, "no")
+
+    return interfere
+
+
+@pytest.mark.parametrize("named", ["a/b/c", "A/b", "./a/b", "-a/b", "no.json", ""])
 def test_what_can_be_nothing_is_refused(kube: ConnectedKube, named: str) -> None:
-    assert "is neither a directory nor a file here, nor NAMESPACE/RUN" in refusal(named)
+    assert "is neither a directory nor a file here, nor NAME or NAMESPACE/NAME of a run" in refusal(named)
     assert kube.requests == []
+
+
+def test_without_a_cluster_both_readings_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    message = refusal("demo")
+    assert message.startswith("there is no file or directory demo here, and as the name of a run: ")
+    assert message.endswith("it is not known which cluster to ask; set KUBECONFIG, or give --kubeconfig FILE")
 
 
 def test_what_is_here_comes_before_what_is_in_a_cluster(
@@ -161,14 +204,67 @@ def test_what_is_here_comes_before_what_is_in_a_cluster(
     assert points(load_results("default/baseline")) == ["w-001"]
 
 
+def results_by(*arguments: str, program: str, code: int = 0) -> str:
+    """Return what `results` prints under a name of the program."""
+    found = CliRunner().invoke(main, ["results", *arguments, "-o", "csv"], prog_name=program)
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "read"),
+    [
+        ("plimsoll", ["baseline"], "file"),
+        ("plimsoll", ["-n", "default", "baseline"], "run"),
+        ("plimsoll", ["--context", "here", "baseline"], "run"),
+        ("plimsoll", ["default/baseline"], "file"),
+        ("kubectl plimsoll", ["baseline"], "run"),
+        ("kubectl plimsoll", ["./baseline"], "file"),
+        ("kubectl plimsoll", ["default/baseline"], "file"),
+    ],
+)
+def test_what_a_name_is(
+    kube: ConnectedKube,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    arguments: list[str],
+    read: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "baseline", tmp_path / "default" / "baseline"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(stored(RESULTS[1])))
+    lines = results_by(*arguments, program=program).splitlines()
+    assert (len(lines), len(kube.requests)) == {"run": (3, 1), "file": (2, 0)}[read]
+
+
+def test_path_beside_a_run_that_is_not_there_is_named(
+    kube: ConnectedKube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "before").mkdir()
+    said = results_by("before", program="kubectl plimsoll", code=1)
+    assert said.startswith("Error: ./before is here: write it so if you mean it. there is no run before in namespace")
+
+
+def test_namespace_of_the_option_is_taken(kube: ConnectedKube) -> None:
+    assert "no run baseline in namespace other" in results_by("-n", "other", "baseline", program="plimsoll", code=1)
+    assert len(results_by("-n", "other", "default/baseline", program="plimsoll").splitlines()) == 3
+
+
 def test_what_the_api_server_says_is_passed_on(kube: ConnectedKube) -> None:
     kube.interfere = failing(lambda asked: ForbiddenError(asked, "no"), times=1)
-    assert refusal("default/baseline").endswith("cannot be read: list BenchmarkResult default: no")
+    said, remedy = refusal("default/baseline").splitlines()
+    assert said == "list BenchmarkResult default: no"
+    assert "RoleBinding to the ClusterRole plimsoll-view" in remedy
 
 
 def test_cluster_without_plimsoll_is_refused(kube: ConnectedKube) -> None:
     kube.kinds = {kind: traits for kind, traits in kube.kinds.items() if kind.kind != "BenchmarkResult"}
-    assert "does not serve this kind" in refusal("default/baseline")
+    said, remedy = refusal("default/baseline").splitlines()
+    assert "does not serve this kind" in said
+    assert remedy.startswith("is Plimsoll installed in context here?")
 
 
 async def test_object_that_cannot_be_read_is_named(kube: ConnectedKube) -> None:

@@ -1,6 +1,9 @@
 """The command line: what users call, and the programs that pods and `run` start."""
 
 import importlib
+import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,7 +12,9 @@ from plimsoll import __version__
 _COMMANDS = {
     "plan": "plimsoll.cli.plan",
     "run": "plimsoll.cli.run",
+    "watch": "plimsoll.cli.watch",
     "results": "plimsoll.cli.results",
+    "report": "plimsoll.cli.report",
     "layers": "plimsoll.cli.layers",
     "compare": "plimsoll.cli.compare",
     "noise": "plimsoll.cli.noise",
@@ -18,11 +23,23 @@ _COMMANDS = {
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",
     "teardown": "plimsoll.cli.teardown",
+    "remove-runs": "plimsoll.cli.remove_runs",
+    "check-installation": "plimsoll.cli.check_installation",
 }
+
+
+PLUGIN = "kubectl plimsoll"
+"""What the program is called when kubectl starts it, as `kubectl-plimsoll`."""
 
 
 class _LazyGroup(click.Group):
     """Imports a command when it is used: an agent must not pay for tables and progress bars."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
+        """Run under the name that the user typed."""
+        if options.get("prog_name") is None and Path(sys.argv[0]).name == PLUGIN.replace(" ", "-"):
+            options["prog_name"] = PLUGIN
+        return super().main(*arguments, **options)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
         return list(_COMMANDS)
@@ -35,6 +52,6 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="plimsoll")
+@click.version_option(__version__)
 def main() -> None:
     """Find out how much load a storage system can safely carry."""

@@ -1,21 +1,30 @@
 """`plimsoll compare BASELINE CANDIDATE`: whether it has become worse."""
 
-import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare_view import likeness_lines, show_comparison
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.likeness import Likeness, likeness_of
+from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor
 from plimsoll.measure.compare.comparison import NO_FLOOR, Comparison, compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import Matching, match_points
+
+COLUMNS = (
+    *("point", "workload", "label", "clients", "operation", "metric", "gates"),
+    *("baseline_trials", "baseline", "candidate_trials", "candidate"),
+    *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
+)
+"""Of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios of candidate to baseline."""
 
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
 
@@ -33,7 +42,8 @@ EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INC
     "every interval. BASELINE may be one of them.",
 )
 @click.option("--unlike", is_flag=True, help="Compare runs of different things, and points of one name that differ.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option(TABLE, JSON, YAML, CSV)
+@cluster_options
 def command(
     *,
     baseline: str,
@@ -47,7 +57,7 @@ def command(
 ) -> None:
     """Tell whether the run CANDIDATE is worse than the run BASELINE, and how certain that is.
 
-    Each is a results directory, a file of BenchmarkResult documents, or NAMESPACE/RUN in the cluster of KUBECONFIG.
+    Each is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
     Points are matched by workload, parameters and clients.
 
     Exits with 0 if nothing that gates is worse by more than its threshold, 3 if something is (a regression), 4 if the
@@ -62,10 +72,13 @@ def command(
     likeness = likeness_of(matching.pairs)
     _refuse(matching, likeness, baseline, candidate, unlike=unlike)
     comparison = compare(matching, rule, _floor(same, ours, theirs, baseline))
-    if output == "json":
-        click.echo(json.dumps(_document(comparison, likeness), indent=1))
-    else:
-        show_comparison(stdout_console(), comparison, likeness)
+    match output:
+        case "table":
+            show_comparison(stdout_console(), comparison, likeness)
+        case "csv":
+            write_csv(COLUMNS, _rows(comparison))
+        case _:
+            write_document(_document(comparison, likeness), output)
     sys.exit(EXIT_OF[comparison.conclusion])
 
 
@@ -121,9 +134,19 @@ def _points(results: tuple[BenchmarkResult, ...]) -> str:
 
 
 def _document(comparison: Comparison, likeness: Likeness) -> dict[str, object]:
-    """Return the comparison as JSON: the model's fields, and what differs."""
+    """Return the comparison as a document: the model's fields, and what differs."""
     return {
         **comparison.model_dump(mode="json"),
         "differences": [{**asdict(difference), "points": points} for difference, points in likeness.differences],
         "withoutFingerprint": likeness.unknown,
     }
+
+
+def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
+    for point in comparison.points:
+        for metric in point.metrics:
+            row = {**point.model_dump(by_alias=False), **metric.model_dump(mode="json", by_alias=False)}
+            row |= {"baseline": metric.baseline.mean, "baseline_trials": metric.baseline.trials}
+            row |= {"candidate": metric.candidate.mean, "candidate_trials": metric.candidate.trials}
+            row["point"] = point.baseline
+            yield {name: row[name] for name in COLUMNS}

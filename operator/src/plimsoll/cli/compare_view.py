@@ -15,6 +15,7 @@ from plimsoll.measure.compare.comparison import Comparison, MetricComparison, Po
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.sides import Side
+from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of
 
 _COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}
 _MEBIBYTE = 2**20
@@ -29,11 +30,6 @@ class _Line:
     metric: MetricComparison
     is_first: bool
 
-    @property
-    def place(self) -> str:
-        """Return the point, the operation and the metric."""
-        return f"{self.point.baseline} {self.metric.operation} {self.metric.metric}"
-
 
 def show_comparison(console: Console, comparison: Comparison, likeness: Likeness) -> None:
     """Print a comparison."""
@@ -41,7 +37,7 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
     if lines:
         console.print(_table(lines))
         console.print(Text("In brackets: does not gate, its p-value is not adjusted.", style="dim"))
-    for part in (_notes(comparison, lines), likeness_lines(likeness), _conclusion(comparison)):
+    for part in (_notes(comparison), likeness_lines(likeness), _conclusion(comparison)):
         for text in part:
             console.print(text, soft_wrap=True)
 
@@ -90,18 +86,9 @@ def _side(line: _Line, side: Side) -> str:
     return format_value(line.metric.metric, side.mean)
 
 
-def _interval(line: _Line) -> str:
-    return NONE if line.metric.low is None else f"{_percent(line.metric.low)} to {_percent(line.metric.high)}"
-
-
-def _percent(ratio: float | None) -> str:
-    return NONE if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
-
-
 def _verdict(line: _Line) -> Text:
     metric = line.metric
-    words = metric.conclusion + (", confirmed" if metric.confirmed else ", improved" if metric.improved else "")
-    return Text(words, style=_COLOUR[metric.conclusion]) if metric.gates else Text(f"({words})", style="dim")
+    return Text(conclusion_text(metric), style=_COLOUR[metric.conclusion] if metric.gates else "dim")
 
 
 _POINT = Column[_Line](heading="Point", cell=_point, folded=True)
@@ -111,8 +98,8 @@ _BASELINE = Column[_Line](heading="Baseline", cell=text_of(lambda line: _side(li
 _CANDIDATE = Column[_Line](
     heading="Candidate", cell=text_of(lambda line: _side(line, line.metric.candidate)), right=True
 )
-_CHANGE = Column[_Line](heading="Change", cell=text_of(lambda line: _percent(line.metric.ratio)), right=True)
-_INTERVAL = Column[_Line](heading="95 % interval", cell=text_of(_interval), right=True)
+_CHANGE = Column[_Line](heading="Change", cell=text_of(lambda line: change_text(line.metric.ratio)), right=True)
+_INTERVAL = Column[_Line](heading="95 % interval", cell=text_of(lambda line: interval_text(line.metric)), right=True)
 _TRIALS = Column[_Line](
     heading="Trials",
     cell=text_of(lambda line: f"{line.metric.baseline.trials}+{line.metric.candidate.trials}"),
@@ -133,22 +120,9 @@ def _table(lines: Sequence[_Line]) -> FittedTable[_Line]:
     return FittedTable(rows=lines, layouts=_LAYOUTS, missed=_NUMBERS, remedy="-o json")
 
 
-def _notes(comparison: Comparison, lines: Sequence[_Line]) -> Iterator[Text]:
-    """Yield what is to be known, each text once, with the places that it is about."""
-    found: dict[str, list[str]] = {}
-    for point in comparison.points:
-        for note in point.notes:
-            found.setdefault(note, []).append(point.baseline)
-    for line in lines:
-        for note in (*line.metric.notes, *_advice(line.metric)) if line.metric.gates else ():
-            found.setdefault(note, []).append(line.place)
-    for note, places in found.items():
+def _notes(comparison: Comparison) -> Iterator[Text]:
+    for note, places in notes_of(comparison).items():
         yield Text(f"{_first(places)}: {note}")
-
-
-def _advice(metric: MetricComparison) -> Iterator[str]:
-    if metric.trials_needed is not None:
-        yield f"about {metric.trials_needed} trials on each side would decide it, if they go on like this"
 
 
 def _conclusion(comparison: Comparison) -> Iterator[Text]:

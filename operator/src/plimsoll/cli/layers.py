@@ -1,6 +1,5 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, every layer read against the one below."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
@@ -8,22 +7,32 @@ import click
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_of
+from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
 from plimsoll.measure.limits import LAYER_OF_TOOL, Best, LayerRow, amplification, layers
 from plimsoll.measure.rates import rate_text
 
 _MEBIBYTE = 2**20
+_QUANTITIES = ("bytes_per_second", "iops")
+
+COLUMNS = (
+    *("layer", "operation"),
+    *(f"{name}{part}" for name in _QUANTITIES for part in ("", "_limit", "_efficiency", "_point")),
+)
+"""Of CSV, a row per layer and operation: bytes and operations per second, and parts of the limit."""
 
 
 @click.command()
 @click.argument("result")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option(TABLE, JSON, YAML, CSV)
+@cluster_options
 def command(*, result: str, output: str) -> None:
     """Show what OSDs, RADOS and RBD do, what the layer below permits, and the ratio.
 
-    RESULT is a results directory, a file of BenchmarkResult documents, or NAMESPACE/RUN in the cluster of KUBECONFIG:
-    a run with osdBench, radosBench, and fio or rbdBench on RBD, of whichever there are.
+    RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME),
+    with osdBench, radosBench, and fio or rbdBench on RBD, of whichever there are.
     """
     found = load_results(result)
     if not any("ceph" in one.status.environment for one in found):
@@ -32,8 +41,11 @@ def command(*, result: str, output: str) -> None:
         raise click.ClickException(message)
     copies = write_amplification(found)
     rows = layers(found, write_amplification=copies, network_rate=network_rate(found))
-    if output == "json":
-        click.echo(json.dumps([_document(row) for row in rows], indent=1))
+    if output == CSV:
+        write_csv(COLUMNS, map(_row, rows))
+        return
+    if output != TABLE:
+        write_document([_document(row) for row in rows], output)
         return
     console = stdout_console()
     console.print(_table(rows))
@@ -126,3 +138,11 @@ def _document(row: LayerRow) -> dict[str, object]:
 
 def _best(best: Best | None) -> dict[str, object] | None:
     return None if best is None else {**asdict(best), "efficiency": best.efficiency}
+
+
+def _row(row: LayerRow) -> dict[str, object]:
+    found: dict[str, object] = {"layer": row.layer.value, "operation": row.operation.value}
+    for name, best in zip(_QUANTITIES, (row.bytes_per_second, row.iops), strict=True):
+        values = (None,) * 4 if best is None else (best.value, best.limit, best.efficiency, best.point)
+        found |= dict(zip((name, f"{name}_limit", f"{name}_efficiency", f"{name}_point"), values, strict=True))
+    return found

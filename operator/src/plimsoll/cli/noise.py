@@ -1,6 +1,5 @@
 """`plimsoll noise RESULT [SAME...]`: how small a change could be found at all."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,9 +7,11 @@ import click
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.compare_view import format_value
 from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_of
 from plimsoll.cli.likeness import likeness_of
+from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS
@@ -19,6 +20,12 @@ from plimsoll.measure.compare.metrics import Rule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 
 _MOST_TRIALS = 1000
+
+COLUMNS = (
+    *("point", "operation", "metric", "gates", "trials", "mean", "deviation", "within", "between", "runs"),
+    *("detectable", "threshold", "note"),
+)
+"""Of CSV, a row per metric: operations and bytes per second, nanoseconds, and parts of the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +46,8 @@ class _Line:
     type=click.IntRange(min=MINIMUM_TRIALS, max=_MOST_TRIALS),
     help="Of each side of a comparison to come; as many as RESULT was to have if not given.",
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option(TABLE, JSON, YAML, CSV)
+@cluster_options
 def command(
     *,
     result: str,
@@ -59,9 +67,12 @@ def command(
     found = load_results(result)
     groups = _with_same(found, result, [(source, load_results(source)) for source in same])
     lines = [*_lines(groups, rule_of(threshold_rate, threshold_latency, gates), trials)]
-    if output == "json":
+    if output == CSV:
+        write_csv(COLUMNS, map(_row, lines))
+        return
+    if output != TABLE:
         documents = [{"point": line.result.spec.point, **line.noise.model_dump(mode="json")} for line in lines]
-        click.echo(json.dumps(documents, indent=1))
+        write_document(documents, output)
         return
     console = stdout_console()
     console.print(FittedTable(rows=lines, layouts=(_LAYOUT, _NARROW), missed=_LAYOUT, remedy="-o json"))
@@ -80,7 +91,7 @@ def _with_same(
         matching = match_points(found, run)
         if not matching.pairs or not likeness_of(matching.pairs).is_given:
             message = (
-                f"{source} is not of the same thing as {name}: `plimsoll compare {name} {source}` says what differs"
+                f"{source} is not of the same thing as {name}: `{program()} compare {name} {source}` says what differs"
             )
             raise click.ClickException(message)
         twin = next((known for known, runs in seen.items() if runs == runs_of(run)), None)
@@ -102,6 +113,12 @@ def _lines(groups: Sequence[Sequence[BenchmarkResult]], rule: Rule, trials: int 
         planned = max(MINIMUM_TRIALS, results[0].spec.repetitions)
         for number, noise in enumerate(noise_of(results, rule, trials or planned)):
             yield _Line(result=results[0], noise=noise, is_first=number == 0)
+
+
+def _row(line: _Line) -> dict[str, object]:
+    noise = line.noise.model_dump(mode="json", by_alias=False)
+    row = {**noise, **noise["side"], "point": line.result.spec.point}
+    return {name: row[name] for name in COLUMNS}
 
 
 def _point(line: _Line) -> Text:

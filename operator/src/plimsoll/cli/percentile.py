@@ -1,15 +1,16 @@
 """`plimsoll percentile RESULT P`: any percentile, from the histograms that results keep."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 import click
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import BenchmarkResult, Latency, Trial
+from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.latency import MINIMUM_BEYOND
@@ -42,7 +43,8 @@ class Answer:
 @click.option("--operation", type=click.Choice([one.value for one in Operation]), help="Only this operation.")
 @click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; more than once.")
 @click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; all that count, merged, if not given.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option(TABLE, JSON, YAML, CSV)
+@cluster_options
 def command(
     *,
     result: str,
@@ -63,11 +65,13 @@ def command(
     if not answers:
         message = f"{result} has no numbers of that kind; leave out --operation, --point or --trial to see what it has"
         raise click.ClickException(message)
-    if output == "json":
-        click.echo(json.dumps([asdict(answer) for answer in answers], indent=1))
-        return
-    for answer in answers:
-        click.echo(_line(answer))
+    match output:
+        case "table":
+            click.echo("\n".join(map(_line, answers)))
+        case "csv":
+            write_csv([field.name for field in fields(Answer)], map(asdict, answers))
+        case _:
+            write_document([asdict(answer) for answer in answers], output)
 
 
 def _selected(results: Sequence[BenchmarkResult], points: tuple[str, ...]) -> list[BenchmarkResult]:

@@ -1,4 +1,4 @@
-"""`plimsoll plan FILE`: points, time and capacity before anything is touched."""
+"""`plimsoll plan FILE`: points, time and capacity before anything is touched; also of a run in a cluster."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,11 +8,20 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.errors import SpecError
 from plimsoll.api.quantity import format_quantity
+from plimsoll.api.run import decode_run
 from plimsoll.api.storage import Pool
+from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
-from plimsoll.plan.document import CephTarget, Plan
+from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_run
+from plimsoll.kube.errors import ForbiddenError
+from plimsoll.kube.port import Kube
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render.common import PLAN_FILE
+from plimsoll.plan.document import CephTarget, Plan, load_plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
 
 # What the columns that may be folded need at least.
@@ -21,19 +30,50 @@ _LABEL_COLUMNS = 14
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random if not given.")
-def command(*, file: Path, output: str, seed: int | None) -> None:
-    """Show what a BenchmarkRun FILE will do: its points, how long it takes, how much room it needs."""
-    run = read_run(file)
-    plan = freeze(file, run, seed)
-    if output == "json":
-        click.echo(plan.model_dump_json(indent=1))
+@click.argument("run", metavar="FILE|RUN")
+@output_option(TABLE, JSON, YAML)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random if not given. Of a FILE only.")
+@cluster_options
+def command(*, run: str, output: str, seed: int | None) -> None:
+    """Show what a BenchmarkRun will do: its points, how long it takes, how much room it needs.
+
+    Of a FILE, before it is applied; or of a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that it was given when
+    it was admitted, and has kept since.
+    """
+    place = find(run)
+    if isinstance(place, RunInCluster):
+        if seed is not None:
+            message = f"--seed is about a FILE; run {place} has a seed of its own"
+            raise click.UsageError(message)
+        plan = ask(place.access, lambda kube: _frozen(kube, place))
+    else:
+        plan = freeze(place, read_run(place), seed)
+    if output != TABLE:
+        write_document(plan.model_dump(mode="json"), output)
         return
     console = stdout_console()
     for part in (plan.run.name, _table(plan), "", _costs(plan)):
         console.print(part, highlight=False)
+
+
+async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
+    """Return a run's plan; if it has none yet, or none that may be read, one from its specification, and say so."""
+    document = await kube.get(RUN, run.name, run.namespace)
+    if document is None:
+        raise await no_such_run(kube, run)
+    kept, why = None, "it has no plan yet"
+    try:
+        kept = await kube.get(CONFIG_MAP, naming.plan_config_map(run.name), run.namespace)
+    except ForbiddenError as error:
+        why = f"its plan may not be read ({error.reason})"
+    try:
+        if kept is not None:
+            return load_plan(kept["data"][PLAN_FILE])
+        click.echo(f"Of run {run}: {why}. This is what its specification says; seed and order are made up.", err=True)
+        return freeze(Path(str(run)), decode_run(dict(document)), None)
+    except SpecError as error:
+        message = f"run {run} cannot be read: {error}"
+        raise click.ClickException(message) from error
 
 
 def _table(plan: Plan) -> Table:

@@ -1,16 +1,16 @@
-"""`plimsoll results RESULT`: what a run measured."""
+"""`plimsoll results RESULT...`: what runs measured."""
 
-import csv
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.fitted import stdout_console
+from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rows import Row, rows
 from plimsoll.cli.source import load_results
 from plimsoll.cli.table import results_table
@@ -18,24 +18,39 @@ from plimsoll.measure.checking.check import verdict_of
 
 
 @click.command()
-@click.argument("result")
-@click.option("-o", "--output", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
-def command(*, result: str, output: str) -> None:
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@output_option(TABLE, JSON, YAML, CSV)
+@cluster_options
+def command(*, results: tuple[str, ...], output: str) -> None:
     """Show results: as a table, as the BenchmarkResult documents, or as CSV in base units.
 
-    RESULT is a results directory, a file of BenchmarkResult documents, or NAMESPACE/RUN in the cluster of KUBECONFIG.
+    RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
+    Several are shown one after the other, and make one list of documents or rows.
     """
-    found = load_results(result)
+    named = [(source, load_results(source)) for source in results]
+    found = [one for _, of_source in named for one in of_source]
     match output:
-        case "json":
-            click.echo(json.dumps([one.model_dump(mode="json") for one in found], indent=1))
+        case "table":
+            _show(named)
         case "csv":
-            _write_csv(found)
+            write_csv([field.name for field in fields(Row)], map(asdict, rows(found)))
         case _:
-            console = stdout_console()
-            console.print(results_table(found))
-            for line in explanations(found):
-                console.print(Text(line), soft_wrap=True)
+            write_document([one.model_dump(mode="json") for one in found], output)
+
+
+def _show(named: Sequence[tuple[str, Sequence[BenchmarkResult]]]) -> None:
+    console = stdout_console()
+    for number, (source, found) in enumerate(named):
+        if len(named) > 1:
+            console.print(Text(f"{chr(10) if number else ''}{source}", style="bold"))
+        show_results(console, found)
+
+
+def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
+    """Print results as a table, and why each verdict is no better."""
+    console.print(results_table(results))
+    for line in explanations(results):
+        console.print(Text(line), soft_wrap=True)
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
@@ -50,10 +65,3 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
         points = len({point for point, _ in cases})
         more = f" and {points - 1} more" if points > 1 else ""
         yield f"{reason} ({verdict}) at {point}{more}: {worst.message}"
-
-
-def _write_csv(results: Sequence[BenchmarkResult]) -> None:
-    """Print one row per operation of every point; nanoseconds, bytes per second, ratios as numbers."""
-    writer = csv.DictWriter(sys.stdout, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows(results))

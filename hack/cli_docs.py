@@ -1,0 +1,53 @@
+"""Write docs/cli.md from what the commands say of themselves; with --check fail if it is not what they say."""
+
+# ruff: noqa: INP001 - a script, run by path
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.testing import CliRunner
+
+from plimsoll.cli import main as plimsoll
+
+ROOT = Path(__file__).parent.parent
+DOCUMENT = ROOT / "docs" / "cli.md"
+INTRODUCTION = Path(__file__).with_suffix(".md")
+COLUMNS = 100
+
+
+def main() -> int:
+    """Return the exit code."""
+    fresh = document()
+    if "--check" in sys.argv:
+        stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
+        if stale:
+            sys.stderr.write(f"{DOCUMENT.name}: does not say what --help says; run `make generate`\n")
+        return int(stale)
+    DOCUMENT.write_text(fresh)
+    return 0
+
+
+def document() -> str:
+    """Return the whole document."""
+    return "\n".join([INTRODUCTION.read_text(), *(line for name in commands() for line in _section(name))])
+
+
+def commands() -> Iterator[str]:
+    """Yield the commands that are for people."""
+    context = click.Context(plimsoll)
+    for name in plimsoll.list_commands(context):
+        command = plimsoll.get_command(context, name)
+        if command is not None and not command.hidden:
+            yield name
+
+
+def _section(name: str) -> Iterator[str]:
+    options = {"prog_name": "plimsoll", "terminal_width": COLUMNS, "max_content_width": COLUMNS}
+    shown = CliRunner().invoke(plimsoll, [name, "--help"], catch_exceptions=False, **options)
+    yield f"## {name}\n"
+    yield f"```\n$ plimsoll {name} --help\n{shown.output.rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

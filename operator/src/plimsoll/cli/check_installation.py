@@ -1,0 +1,107 @@
+"""`plimsoll check-installation`: whether the operator does its work. Started by `helm test`."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from secrets import token_hex
+
+import click
+
+from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.cli.source import RUN
+from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import Kube, Object
+from plimsoll.kube.retry import persist
+
+_POLL_SECONDS = 1.0
+_REQUEST_SECONDS = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class NotInstalledError(Exception):
+    """Something does not work; the message says what, and where to look."""
+
+
+@click.command(hidden=True)
+@click.option("--namespace", required=True, help="Namespace for the run that is made and removed.")
+@click.option(
+    "--timeout", "seconds", type=click.IntRange(min=1), default=60, show_default=True, help="Seconds for each step."
+)
+def command(*, namespace: str, seconds: int) -> None:
+    """Make a suspended run, see that the operator has seen it, and that it lets it go. Nothing is loaded."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        asyncio.run(_in_cluster(namespace, seconds))
+    except (ApiError, NotInstalledError) as error:
+        raise click.ClickException(str(error)) from error
+    _log.info("the operator works")
+
+
+async def _in_cluster(namespace: str, seconds: float) -> None:
+    # Only here: its import takes longer than everything else.
+    from plimsoll.kube.client import AioKube  # noqa: PLC0415
+
+    async with AioKube() as kube:
+        await check_installation(kube, namespace, seconds=seconds)
+
+
+async def check_installation(
+    kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = _POLL_SECONDS
+) -> None:
+    """Make a run, wait for the operator's word, delete it and wait until it is gone.
+
+    Raises:
+        ApiError: if the API server does not take the run: its definition is missing, or another than ours.
+        NotInstalledError: if the operator does not do its part in time.
+
+    """
+    name = f"check-{token_hex(4)}"
+    await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
+    _log.info("run %s/%s is made", namespace, name)
+
+    async def look() -> Object | None:
+        return await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)
+
+    async def is_seen() -> bool:
+        return _is_suspended(await look())
+
+    async def is_gone() -> bool:
+        return await look() is None
+
+    try:
+        await _until(is_seen, seconds, poll_seconds, f"the operator has not seen run {namespace}/{name}")
+        _log.info("the operator has seen it")
+    finally:
+        await persist(lambda: kube.delete(RUN, name, namespace), seconds=_REQUEST_SECONDS)
+    await _until(is_gone, seconds, poll_seconds, f"the operator does not let run {namespace}/{name} go")
+
+
+async def _until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_seconds: float, otherwise: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not await condition():
+        if time.monotonic() > deadline:
+            message = f"{otherwise} after {seconds:.0f} s: look at the log of its Deployment"
+            raise NotInstalledError(message)
+        await asyncio.sleep(poll_seconds)
+
+
+def _is_suspended(run: Object | None) -> bool:
+    conditions = ((run or {}).get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Suspended" and one["status"] == "True" for one in conditions)
+
+
+def _suspended_run(name: str, namespace: str) -> Object:
+    """Return a run for which nothing is made, as long as it is suspended."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": RUN_KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "suspend": True,
+            "storage": {"storageClass": {"name": "none"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+            "clients": {"count": 1},
+            "workloads": [{"name": "read", "fio": {"pattern": "randread"}}],
+        },
+    }
