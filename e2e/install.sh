@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Build the images, load them into the cluster of e2e/cluster, and install CRDs and operator there.
+# Build the images, load them into the cluster of e2e/cluster, and install the chart there.
 #
-#   e2e/install.sh
+#   e2e/install.sh           builds and installs
+#   e2e/install.sh chart     installs what was built before
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
@@ -21,14 +22,39 @@ build() {
         --target "$target" --tag "plimsoll-$target:e2e" "$root" > /dev/null
 }
 
-base=$("$cluster" base-image)
-build operator
-build runner
-say "loading the images"
-"$cluster" load plimsoll-operator:e2e plimsoll-runner:e2e
-say "installing CRDs and operator"
-kubectl apply --server-side --force-conflicts -f "$root/crds" > /dev/null
-kubectl wait --for=condition=Established --timeout=60s crd/benchmarkruns.plimsoll.dev crd/benchmarkresults.plimsoll.dev > /dev/null
-kubectl apply -k "$root/e2e/operator" > /dev/null
-kubectl --namespace plimsoll-system rollout restart deployment/plimsoll > /dev/null
-kubectl --namespace plimsoll-system rollout status deployment/plimsoll --timeout=180s >&2
+# Each build is another pod: a tag alone does not say so.
+revision() { "$cluster" docker image inspect --format '{{.Id}}' "plimsoll-$1:e2e"; }
+
+install() {
+    local helm values=(--values "$root/e2e/operator/values.yaml")
+    helm=$("$root/hack/tool.sh" helm)
+    if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
+        values+=(--values "$root/e2e/operator/monitoring.yaml")
+    fi
+    # Where the operator may work for Rook there has to be a place for its Role, also before e2e/ceph is up.
+    if ! kubectl get namespace rook-ceph > /dev/null 2>&1; then
+        kubectl create namespace rook-ceph > /dev/null
+        kubectl label namespace rook-ceph plimsoll.dev/e2e=ceph pod-security.kubernetes.io/enforce=privileged > /dev/null
+    fi
+    # A Deployment from before there was a chart has another selector, which cannot be changed.
+    kubectl delete deployment --namespace plimsoll-system --selector '!app.kubernetes.io/managed-by' > /dev/null
+    # What e2e/rook or somebody else has applied before is taken over.
+    "$helm" upgrade --install plimsoll "$root/charts/plimsoll" --namespace plimsoll-system --create-namespace \
+        --take-ownership "${values[@]}" --set-string "podAnnotations.plimsoll\.dev/build=$(revision operator)" \
+        --wait --timeout 180s > /dev/null
+    kubectl label namespace plimsoll-system pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
+}
+
+case ${1:-} in
+    '')
+        base=$("$cluster" base-image)
+        build operator
+        build runner
+        say "loading the images"
+        "$cluster" load plimsoll-operator:e2e plimsoll-runner:e2e
+        ;;
+    chart) ;;
+    *) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+say "installing the chart"
+install

@@ -1,0 +1,114 @@
+{{- define "plimsoll.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The name of all objects. Some get an ending of up to 22 characters, and a label takes 63. */}}
+{{- define "plimsoll.fullname" -}}
+{{- $name := include "plimsoll.name" . }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "plimsoll.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ include "plimsoll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: plimsoll
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* Of the operator's pod. A Deployment cannot change its selector: never change these. */}}
+{{- define "plimsoll.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "plimsoll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "plimsoll.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* An image, of a list of the chart's context and the image's values. */}}
+{{- define "plimsoll.image" -}}
+{{- $context := index . 0 }}
+{{- with index . 1 }}
+{{- if .digest }}
+{{- printf "%s@%s" .repository .digest }}
+{{- else }}
+{{- printf "%s:%s" .repository (default $context.Chart.AppVersion .tag) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "plimsoll.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "plimsoll.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Where a pod of the chart may run, and how its image is pulled. */}}
+{{- define "plimsoll.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* A pod that runs one command of the operator's image once, of a list of the context, a ServiceAccount and arguments. */}}
+{{- define "plimsoll.commandPod" -}}
+{{- $context := index . 0 }}
+serviceAccountName: {{ index . 1 }}
+restartPolicy: Never
+enableServiceLinks: false
+securityContext: {{- include "plimsoll.podSecurityContext" $context | nindent 2 }}
+{{- with include "plimsoll.placement" $context | trim }}
+{{ . }}
+{{- end }}
+containers:
+  - name: plimsoll
+    image: {{ include "plimsoll.image" (list $context $context.Values.image) }}
+    imagePullPolicy: {{ $context.Values.image.pullPolicy }}
+    args: {{- toYaml (index . 2) | nindent 6 }}
+    resources:
+      requests: {cpu: 50m, memory: 64Mi}
+      limits: {memory: 256Mi}
+    securityContext: {{- include "plimsoll.containerSecurityContext" $context | nindent 6 }}
+    volumeMounts: [{name: tmp, mountPath: /tmp}]
+volumes: [{name: tmp, emptyDir: {}}]
+{{- end }}
+
+{{/* Fail if the cluster does not serve a kind of the Prometheus Operator, of a list of the context, the value and the kind. */}}
+{{- define "plimsoll.requireKind" -}}
+{{- $served := printf "monitoring.coreos.com/v1/%s" (index . 2) }}
+{{- if not ((index . 0).Capabilities.APIVersions.Has $served) }}
+{{- fail (printf "\n\n%s is true, and this cluster does not serve %s: install the Prometheus Operator first, or leave it false. Without a cluster, as with `helm template`, add --api-versions %s.\n" (index . 1) $served $served) }}
+{{- end }}
+{{- end }}

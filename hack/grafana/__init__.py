@@ -1,0 +1,1 @@
+"""The dashboards as code: one module for each, and what they have in common."""

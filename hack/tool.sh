@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
+#
+#   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, or
+#                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
+#
+# It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
+# modules, promtool from the distribution's package, which is unpacked and not installed.
+# Only the path goes to standard output; progress and errors go to standard error.
+set -euo pipefail
+
+readonly HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
+here=$(realpath "$(dirname "$0")")
+cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/tools
+name=${1:-}
+readonly here cache name
+
+say() { printf 'tool.sh: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+
+# All modules share what they download and compile; it is kept, since they need it one after the other.
+go_environment() {
+    command -v go > /dev/null || die "Go 1.21 or later is needed to build $name: put it on PATH"
+    export CGO_ENABLED=0 GOWORK=off GOFLAGS=-mod=mod GOMODCACHE=$cache/go/mod GOCACHE=$cache/go/build
+    unset GOROOT GOBIN
+}
+
+# DIRECTORY MODULE@VERSION [PACKAGE]: build a package of a module, in a module of our own: only there it may be replaced.
+build() {
+    local module=$1 package=${2:-.}
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go get "$module"
+    go mod tidy -e 2> /dev/null
+    go build -p 2 -trimpath -ldflags "-s -w" -o "$work/out/$name" "$package"
+}
+
+make_helm() { go_environment; GOBIN=$work/out go install -p 2 -trimpath -ldflags "-s -w" "helm.sh/helm/v3/cmd/helm@$HELM_VERSION"; }
+
+make_kstatus() {
+    go_environment
+    cp "$here"/go/kstatus/main.go .
+    build "sigs.k8s.io/cli-utils@$KSTATUS_VERSION"
+}
+
+# Its module replaces the two that it is published with.
+make_prometheus() {
+    local origin=github.com/prometheus-operator/prometheus-operator part package=$name
+    [[ $name != prometheus-operator ]] || package=operator
+    go_environment
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go mod edit -require="$origin@$PROMETHEUS_OPERATOR_VERSION"
+    for part in pkg/apis/monitoring pkg/client; do
+        go mod edit -replace="$origin/$part=$origin/$part@$PROMETHEUS_OPERATOR_VERSION"
+    done
+    go build -p 2 -trimpath -ldflags "-s -w -X github.com/prometheus/common/version.Version=${PROMETHEUS_OPERATOR_VERSION#v}" \
+        -o "$work/out/$name" "$origin/cmd/$package"
+}
+
+# They come with the module of their operator, read-only.
+make_prometheus-operator-crds() {
+    local origin=github.com/prometheus-operator/prometheus-operator
+    go_environment
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go mod download "$origin@$PROMETHEUS_OPERATOR_VERSION"
+    mkdir "$work/out/$name"
+    install --mode 644 --target-directory "$work/out/$name" \
+        "$GOMODCACHE/$origin@$PROMETHEUS_OPERATOR_VERSION"/example/prometheus-operator-crd/*.yaml
+}
+
+make_promtool() {
+    local package
+    apt-get -qq download prometheus ||
+        die "the distribution's package of Prometheus cannot be had: apt-get update, or put its promtool on PATH"
+    package=$(echo prometheus_*.deb)
+    dpkg-deb --extract "$package" unpacked
+    cp unpacked/usr/bin/promtool "$work/out/"
+}
+
+# What a program is made from; another one means making it anew.
+version() {
+    case $name in
+        helm) echo "$HELM_VERSION" ;;
+        kstatus) echo "$KSTATUS_VERSION-$(sha256sum < "$here/go/kstatus/main.go" | head -c 8)" ;;
+        prometheus-operator | prometheus-config-reloader | prometheus-operator-crds) echo "$PROMETHEUS_OPERATOR_VERSION" ;;
+        promtool) echo distribution ;;
+        *) sed -n '4,5s/^# //p' "$0" >&2; exit 2 ;;
+    esac
+}
+
+version=$(version)
+program=$cache/$name-$version/$name
+readonly version program
+if [[ ! -x $program ]]; then
+    mkdir -p "$cache"
+    exec 9> "$cache/lock"
+    flock 9
+fi
+if [[ ! -x $program ]]; then
+    say "making $name $version (some take minutes)"
+    work=$(mktemp -d "$cache/work.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    mkdir "$work/out" "$work/build"
+    (
+        cd "$work/build"
+        case $name in
+            prometheus-operator | prometheus-config-reloader) make_prometheus ;;
+            *) "make_$name" ;;
+        esac
+    ) > "$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; die "$name cannot be made"; }
+    mv -T "$work/out" "$(dirname "$program")"
+fi
+echo "$program"

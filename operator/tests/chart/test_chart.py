@@ -1,0 +1,338 @@
+"""The Helm chart: what it refuses, and what it renders."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll import __version__
+from plimsoll.handlers.process import settings_of
+from support.helm import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, render
+from support.pod_security import restricted
+
+pytestmark = pytest.mark.chart
+ROOT = CHART.parents[1]
+DIGEST = f"sha256:{'0' * 64}"
+
+
+@pytest.fixture(scope="module")
+def everything() -> Rendering:
+    """Return the chart with everything on."""
+    return render(EVERYTHING)
+
+
+@pytest.fixture(scope="module")
+def defaults() -> Rendering:
+    return render()
+
+
+def pod_specs(rendering: Rendering) -> Iterator[Document]:
+    for one in rendering.objects:
+        if one["kind"] == "Pod":
+            yield one["spec"]
+        elif "template" in one.get("spec", {}):
+            yield one["spec"]["template"]["spec"]
+
+
+# -- what Helm says
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
+    path = tmp_path / "values.yaml"
+    path.write_text(yaml.safe_dump(values))
+    served = [f"--set=metrics.{part}.enabled=false" for part in ("serviceMonitor", "podMonitor", "rules")]
+    done = helm("lint", "--strict", str(CHART), "--kube-version", "1.31.0", "--values", str(path), *served)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"rok": {}}, "additional properties 'rok' not allowed"),
+        ({"image": {"tga": "1"}}, "at '/image': additional properties 'tga' not allowed"),
+        ({"runner": {"image": {"digest": "sha256:1"}}}, "at '/runner/image/digest': 'sha256:1' does not match pattern"),
+        ({"image": {"repository": "a@sha256:1"}}, "at '/image/repository'"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "value must be one of 'Always', 'IfNotPresent', 'Never'"),
+        ({"crds": {"keep": False}}, "at '/deleteRunsOnUninstall/enabled': value must be true"),
+        ({"crds": {"keep": "no"}}, "at '/crds/keep': got string, want boolean"),
+        ({"deleteRunsOnUninstall": {"timeoutSeconds": 0}}, "at '/deleteRunsOnUninstall/timeoutSeconds': minimum"),
+        ({"rook": {"clusters": {"rook-ceph": ["bench"]}}}, "'rook-ceph' does not match pattern"),
+        ({"rook": {"clusters": {"rook-ceph/rook-ceph": "bench"}}}, "got string, want array"),
+        ({"rook": {"clusters": {"rook-ceph/rook-ceph": ["ben*"]}}}, "'ben*' does not match pattern"),
+        ({"ceph": {"keyrings": {"bench": []}}}, "minItems: got 0, want 1"),
+        ({"osdBench": True}, "at '/osdBench': got boolean, want object"),
+        ({"logFormat": "xml"}, "value must be one of 'json', 'plain'"),
+        ({"metrics": {"podMonitor": {"interval": "15"}}}, "at '/metrics/podMonitor/interval'"),
+        ({"metrics": {"rules": {"interval": "15s"}}}, "additional properties 'interval' not allowed"),
+        ({"networkPolicy": {"apiServerPorts": ["https"]}}, "got string, want integer"),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused_with_their_place(values: Document, says: str) -> None:
+    assert says in render(values).complaint
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"), [("serviceMonitor", "ServiceMonitor"), ("podMonitor", "PodMonitor"), ("rules", "PrometheusRule")]
+)
+def test_without_the_prometheus_operator_its_kinds_are_refused_with_the_remedy(part: str, kind: str) -> None:
+    complaint = render({"metrics": {part: {"enabled": True}}}, serves_monitoring=False).complaint
+    assert (
+        f"metrics.{part}.enabled is true, and this cluster does not serve monitoring.coreos.com/v1/{kind}" in complaint
+    )
+    assert f"--api-versions monitoring.coreos.com/v1/{kind}" in complaint
+
+
+def test_definitions_that_go_need_runs_that_go_only_if_the_chart_has_them() -> None:
+    assert render({"crds": {"enabled": False, "keep": False}}).of_kind("CustomResourceDefinition") == []
+
+
+# -- values and their schema
+
+
+def leaves(schema: Document, definitions: Document, path: str = "") -> Iterator[str]:
+    """Yield the paths of values that a schema names."""
+    schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "properties" not in schema:
+        yield path
+    for name, part in schema.get("properties", {}).items():
+        yield from leaves(part, definitions, f"{path}.{name}".lstrip("."))
+
+
+def default(values: Any, path: str) -> Any:
+    for name in path.split("."):
+        values = values[name]
+    return values
+
+
+def schema() -> Document:
+    found: Document = json.loads((CHART / "values.schema.json").read_text())
+    return found
+
+
+def test_every_value_of_the_schema_has_a_default() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    # Optional fields of one object of Kubernetes, and what Helm itself puts there.
+    without = {"global", *(f"affinity.{name}" for name in ("nodeAffinity", "podAffinity", "podAntiAffinity"))}
+    for path in set(leaves(schema(), schema()["$defs"])) - without:
+        default(values, path)
+
+
+def test_every_object_of_the_schema_is_closed() -> None:
+    def objects(part: Any) -> Iterator[Document]:
+        if isinstance(part, dict):
+            if part.get("type") == "object" and "properties" in part:
+                yield part
+            for inner in part.values():
+                yield from objects(inner)
+
+    assert all(one["additionalProperties"] is False for one in objects(schema()))
+
+
+def test_every_default_is_in_the_readme() -> None:
+    readme = (CHART / "README.md").read_text()
+    for path in set(leaves(schema(), schema()["$defs"])) - {"global"}:
+        assert f"| `{path}` |" in readme or f"| `{path.partition('.')[0]}` |" in readme, path
+
+
+def test_generated_files_are_what_their_sources_say() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "hack" / "chart.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# -- what is rendered
+
+
+def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Rendering) -> None:
+    hooks = [one for one in defaults.objects if "helm.sh/hook" in one["metadata"].get("annotations", {})]
+    assert {one["metadata"]["annotations"]["helm.sh/hook"] for one in hooks} == {"test"}
+    assert sorted((one["kind"], one["metadata"]["name"]) for one in defaults.objects if one not in hooks) == [
+        ("ClusterRole", "plimsoll"),
+        ("ClusterRole", "plimsoll-edit"),
+        ("ClusterRole", "plimsoll-view"),
+        ("ClusterRoleBinding", "plimsoll"),
+        ("CustomResourceDefinition", "benchmarkresults.plimsoll.dev"),
+        ("CustomResourceDefinition", "benchmarkruns.plimsoll.dev"),
+        ("Deployment", "plimsoll"),
+        ("Role", "plimsoll"),
+        ("RoleBinding", "plimsoll"),
+        ("Service", "plimsoll-metrics"),
+        ("ServiceAccount", "plimsoll"),
+    ]
+
+
+def test_there_are_never_two_operators(defaults: Rendering) -> None:
+    spec = defaults.one("Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_images_are_of_this_version_unless_a_tag_or_a_digest_says_otherwise(defaults: Rendering) -> None:
+    def images(rendering: Rendering) -> tuple[str, str]:
+        (container,) = rendering.one("Deployment")["spec"]["template"]["spec"]["containers"]
+        runner = next(entry["value"] for entry in container["env"] if entry["name"] == "PLIMSOLL_RUNNER_IMAGE")
+        return container["image"], runner
+
+    home = "ghcr.io/plimsoll/plimsoll"
+    assert images(defaults) == (f"{home}-operator:{__version__}", f"{home}-runner:{__version__}")
+    named = {"image": {"tag": "7"}, "runner": {"image": {"tag": "7", "digest": DIGEST}}}
+    assert images(render(named)) == (f"{home}-operator:7", f"{home}-runner@{DIGEST}")
+
+
+def test_the_operator_understands_its_environment(everything: Rendering) -> None:
+    (container,) = everything.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    environment = {entry["name"]: entry["value"] for entry in container["env"] if "value" in entry}
+    settings = settings_of(environment)
+    assert settings.rook_clusters == {
+        "rook-ceph/a": ("bench",), "rook-ceph/b": ("*",), "other/c": ("bench", "lab")
+    }  # fmt: skip
+    assert settings.osd_bench
+    assert environment["HTTPS_PROXY"] == "http://proxy:3128"
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_definitions_are_those_of_the_repository(keep: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    values = {} if keep else {"crds": {"keep": False}, "deleteRunsOnUninstall": {"enabled": True}}
+    rendered = {one["metadata"]["name"]: one for one in render(values).of_kind("CustomResourceDefinition")}
+    for path in (ROOT / "crds").glob("*.yaml"):
+        own = yaml.safe_load(path.read_text())
+        one = rendered.pop(own["metadata"]["name"])
+        assert one["spec"] == own["spec"]
+        assert ("helm.sh/resource-policy" in one["metadata"].get("annotations", {})) == keep
+    assert rendered == {}
+
+
+def test_every_pod_fits_the_restricted_profile(everything: Rendering) -> None:
+    specs = list(pod_specs(everything))
+    assert len(specs) == 3, "operator, removal of runs, test"
+    for spec in specs:
+        assert list(restricted(spec)) == []
+        assert all(container["securityContext"]["readOnlyRootFilesystem"] for container in spec["containers"])
+        assert all(container["resources"]["limits"]["memory"] for container in spec["containers"])
+        assert spec["imagePullSecrets"] == [{"name": "registry"}]
+
+
+def test_no_role_has_a_wildcard(everything: Rendering) -> None:
+    for role in [*everything.of_kind("ClusterRole"), *everything.of_kind("Role")]:
+        for rule in role["rules"]:
+            named = [*rule["verbs"], *rule.get("resources", ()), *rule.get("apiGroups", ())]
+            assert "*" not in named
+            assert not {"escalate", "bind", "impersonate"} & set(named)
+
+
+def test_secrets_are_read_by_name_or_in_the_operators_own_namespace(everything: Rendering) -> None:
+    for role in [*everything.of_kind("ClusterRole"), *everything.of_kind("Role")]:
+        for rule in role["rules"]:
+            if "secrets" in rule.get("resources", ()) and set(rule["verbs"]) != {"create"}:
+                assert rule.get("resourceNames") or role["metadata"].get("namespace") == NAMESPACE
+                assert set(rule["verbs"]) <= {"get", "delete"}
+
+
+def test_each_rook_namespace_has_one_role(everything: Rendering) -> None:
+    roles = [role for role in everything.of_kind("Role") if role["metadata"]["name"] == "plimsoll-rook"]
+    assert sorted(role["metadata"]["namespace"] for role in roles) == ["other", "rook-ceph"]
+    assert roles[0]["rules"] == roles[1]["rules"]
+
+
+def test_keyrings_are_readable_where_and_as_they_are_named(everything: Rendering) -> None:
+    roles = [role for role in everything.of_kind("Role") if role["metadata"]["name"] == "plimsoll-keyring"]
+    named = {role["metadata"]["namespace"]: role["rules"][0]["resourceNames"] for role in roles}
+    assert named == {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}
+
+
+def test_viewers_change_nothing_and_editors_write_no_numbers(defaults: Rendering) -> None:
+    (view,) = defaults.one("ClusterRole", "plimsoll-view")["rules"]
+    assert set(view["verbs"]) == {"get", "list", "watch"}
+    edit = {
+        resource: set(rule["verbs"])
+        for rule in defaults.one("ClusterRole", "plimsoll-edit")["rules"]
+        for resource in rule["resources"]
+    }
+    assert set(edit) == {"benchmarkruns", "benchmarkresults"}
+    assert edit["benchmarkresults"] == {"delete", "deletecollection"}
+
+
+def test_built_in_roles_include_those_of_users_unless_that_is_not_wanted(defaults: Rendering) -> None:
+    def aggregated(rendering: Rendering, name: str) -> set[str]:
+        labels = rendering.one("ClusterRole", name)["metadata"]["labels"]
+        return {label.rpartition("-")[2] for label in labels if "aggregate-to" in label}
+
+    assert aggregated(defaults, "plimsoll-view") == {"view", "edit", "admin"}
+    assert aggregated(defaults, "plimsoll-edit") == {"edit", "admin"}
+    without = render({"rbac": {"aggregateClusterRoles": False}})
+    assert aggregated(without, "plimsoll-view") | aggregated(without, "plimsoll-edit") == set()
+
+
+CALLED = {"persistentvolumeclaims": "claims", "customresourcedefinitions": "crds"}
+
+
+def test_every_kind_that_the_operator_may_touch_is_documented(everything: Rendering) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("\n## Who may do what\n")[2].partition("\n## ")[0]
+    words = set(re.findall(r"[a-z]+", table.lower()))
+    roles = [everything.one("ClusterRole"), *everything.of_kind("Role")]
+    resources = {
+        name.partition("/")[0] for role in roles for rule in role["rules"] for name in rule.get("resources", ())
+    }
+    assert {CALLED.get(name, name) for name in resources} - words == set()
+
+
+def test_monitors_find_what_they_are_made_for(everything: Rendering) -> None:
+    monitor, service = everything.one("ServiceMonitor"), everything.one("Service", "plimsoll-metrics")
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    assert service["spec"]["selector"].items() <= _pod_labels(everything).items()
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert endpoint["honorLabels"] is True
+    (conductors,) = everything.one("PodMonitor", "plimsoll-conductors")["spec"]["podMetricsEndpoints"]
+    assert (conductors["interval"], conductors["honorLabels"]) == ("1m30s", True)
+
+
+def _pod_labels(rendering: Rendering) -> Document:
+    labels: Document = rendering.one("Deployment")["spec"]["template"]["metadata"]["labels"]
+    return labels
+
+
+def test_rules_are_those_of_the_file(everything: Rendering) -> None:
+    own = yaml.safe_load((CHART / "files" / "rules.yaml").read_text())
+    assert everything.one("PrometheusRule")["spec"] == own
+    assert own["groups"]
+
+
+def test_every_dashboard_has_a_config_map(everything: Rendering) -> None:
+    maps = everything.of_kind("ConfigMap")
+    files = sorted((CHART / "files" / "dashboards").glob("*.json"))
+    assert files
+    found = {key: json.loads(text) for one in maps for key, text in one["data"].items()}
+    assert found == {f"plimsoll-{path.name}": json.loads(path.read_text()) for path in files}
+    for one in maps:
+        assert one["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert one["metadata"]["annotations"] == {"grafana_folder": "Plimsoll"}
+
+
+def test_the_network_policy_selects_the_operator_and_lets_through_what_it_needs(everything: Rendering) -> None:
+    spec = everything.one("NetworkPolicy")["spec"]
+    assert spec["podSelector"]["matchLabels"].items() <= _pod_labels(everything).items()
+    out = {port["port"] for rule in spec["egress"] for port in rule["ports"]}
+    assert out == {443, 6443, 53}
+    (container,) = everything.one("Deployment")["spec"]["template"]["spec"]["containers"]
+    inward = {port["port"] for rule in spec["ingress"] for port in rule["ports"]}
+    assert inward == {port["name"] for port in container["ports"]}
+
+
+def test_another_release_has_other_names() -> None:
+    names = {
+        one["metadata"]["name"]
+        for one in render({"deleteRunsOnUninstall": {"enabled": True}}, release="storage").objects
+        if one["kind"] != "CustomResourceDefinition"
+    }
+    assert all(name.startswith("storage-plimsoll") for name in names)

@@ -1,0 +1,47 @@
+"""What the chart renders is taken by a real API server."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from support.apiserver import ApiServer, Binaries, running_apiserver
+from support.helm import EVERYTHING, MONITORING, NAMESPACE, render
+
+pytestmark = [pytest.mark.chart, pytest.mark.crd]
+
+PATHS = {
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "Namespace": "/api/v1/namespaces",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "Service": "/api/v1/namespaces/{}/services",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+}
+
+
+@pytest.fixture(scope="module")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """Return an API server with the namespaces that the chart is rendered for; they demand the restricted profile."""
+    with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
+        for name in (NAMESPACE, "rook-ceph", "other", "bench", "lab"):
+            labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            server.request("POST", PATHS["Namespace"], namespace).expect(201)
+        yield server
+
+
+def test_an_api_server_takes_everything(apiserver: ApiServer) -> None:
+    for one in render(EVERYTHING).objects:
+        if one["kind"] in MONITORING:
+            continue  # not its own kinds; the end-to-end tests have the Prometheus Operator's
+        path = PATHS[one["kind"]].format(one["metadata"].get("namespace"))
+        answer = apiserver.request("POST", f"{path}?dryRun=All&fieldValidation=Strict", one)
+        assert answer.code == 201, f"{one['kind']} {one['metadata']['name']}: {answer.message}"

@@ -1,0 +1,14 @@
+"""The run that `plimsoll check-installation` makes is one that the API server takes."""
+
+import pytest
+
+from plimsoll.cli.check_installation import _suspended_run
+from support.apiserver import ApiServer
+from support.kinds import RUNS, create
+
+pytestmark = pytest.mark.crd
+
+
+def test_the_run_of_the_check_is_accepted_and_suspended(api: ApiServer) -> None:
+    made = create(api, RUNS, dict(_suspended_run("check", "default"))).expect(201)
+    assert made["spec"]["suspend"] is True
