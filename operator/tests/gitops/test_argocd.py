@@ -1,0 +1,141 @@
+"""Argo CD's health of Plimsoll's kinds: of what a cluster really held, and of every status that the operator writes."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plimsoll.api.names import FailureReason, Verdict
+from support.argocd import Health, health_of
+from support.on_rook import create
+from support.pretend_cluster import Document
+from support.pretend_world import PretendWorld
+from support.stages import stages, story
+
+ARGOCD = Path(__file__).parents[3] / "manifests" / "gitops" / "argocd"
+KINDS = ARGOCD / "plimsoll.dev"
+RUN = KINDS / "BenchmarkRun" / "health.lua"
+RESULT = KINDS / "BenchmarkResult" / "health.lua"
+
+
+def cases() -> list[tuple[Path, Path, Health]]:
+    """Return script, input and expectation of every case in the test files, in Argo CD's own format."""
+    found = []
+    for file in sorted(KINDS.glob("*/health_test.yaml")):
+        for case in yaml.safe_load(file.read_text())["tests"]:
+            expected = Health(case["healthStatus"]["status"], case["healthStatus"]["message"])
+            found.append((file.parent / "health.lua", file.parent / case["inputPath"], expected))
+    return found
+
+
+@pytest.mark.parametrize(("script", "path", "expected"), cases(), ids=lambda value: getattr(value, "stem", ""))
+def test_the_script_says_of_its_inputs_what_the_test_file_says(script: Path, path: Path, expected: Health) -> None:
+    assert health_of(script, yaml.safe_load(path.read_text())) == expected
+
+
+def test_every_input_is_in_a_test_file() -> None:
+    assert {path for _, path, _ in cases()} == set(KINDS.glob("*/testdata/*.yaml"))
+
+
+def test_the_patch_for_argocd_has_the_scripts_as_they_are() -> None:
+    data = yaml.safe_load((ARGOCD / "argocd-cm.yaml").read_text())["data"]
+    assert data == {
+        f"resource.customizations.health.plimsoll.dev_{script.parent.name}": script.read_text()
+        for script in (RUN, RESULT)
+    }
+
+
+def healths(world: PretendWorld, uid: str) -> list[str]:
+    return story(health_of(RUN, run).status for run in stages(world, uid))
+
+
+def test_a_run_is_healthy_at_its_very_end_and_not_before(world: PretendWorld) -> None:
+    uid, last = world.create("a"), Health("", "")
+    for run in stages(world, uid):
+        assert last.status in {"", "Progressing"}
+        last = health_of(RUN, run)
+    assert last == Health("Healthy", "Valid: all 2 points are measured and Valid")
+    assert world.conditions(uid)["CleanedUp"]["status"] == "True"
+
+
+def test_so_is_a_run_on_rook(world: PretendWorld) -> None:
+    assert healths(world, create(world)) == ["Progressing", "Healthy"]
+
+
+def test_a_run_whose_storage_is_kept_is_healthy_too(world: PretendWorld) -> None:
+    assert healths(world, world.create("a", cleanup="Never")) == ["Progressing", "Healthy"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "word"),
+    [(Verdict.SUSPECT, "Healthy", "Suspect: "), (Verdict.INVALID, "Degraded", "InvalidResults: ")],
+)
+def test_numbers_to_be_doubted_are_named_and_numbers_not_to_be_believed_are_no_health(
+    world: PretendWorld, verdict: Verdict, status: str, word: str
+) -> None:
+    world.conductors.knobs.verdict = verdict
+    *before, last = [health_of(RUN, run) for run in stages(world, world.create("a"))]
+    assert last.status == status
+    assert last.message.startswith(word)
+    assert before[0].status == "Progressing"
+    assert {health.status for health in before} <= {"Progressing", status}
+
+
+def test_a_run_that_cannot_be_measured_is_degraded_with_the_reason_and_stays_so(world: PretendWorld) -> None:
+    uid = world.create("a")
+    world.conductors.knobs.fails[uid] = FailureReason.PREPARATION_FAILED
+    told = [health_of(RUN, run) for run in stages(world, uid)]
+    assert story(health.status for health in told) == ["Progressing", "Degraded"]
+    assert told[-1] == Health("Degraded", "PreparationFailed: as it was told")
+
+
+def test_a_refused_run_is_degraded(world: PretendWorld) -> None:
+    missing = {"storageClass": {"name": "nowhere"}, "volume": {"size": "1Gi"}}
+    assert healths(world, world.create("a", storage=missing)) == ["Progressing", "Degraded"]
+
+
+def test_a_run_that_rests_is_suspended_and_goes_on(world: PretendWorld) -> None:
+    uid = world.create("a", suspend=True)
+    assert healths(world, uid) == ["Progressing", "Suspended"]
+    world.change(uid, suspend=False)
+    assert healths(world, uid) == ["Progressing", "Healthy"]
+
+
+def test_a_run_that_ended_is_not_suspended_by_asking_for_it(world: PretendWorld) -> None:
+    uid = world.create("a")
+    assert healths(world, uid)[-1] == "Healthy"
+    world.change(uid, suspend=True)
+    assert healths(world, uid) == ["Progressing", "Healthy"]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        {},
+        {"observedGeneration": -1},
+        {"observedGeneration": 1},
+        {"observedGeneration": 2},
+        {"observedGeneration": 2, "conditions": []},
+        {"observedGeneration": 2, "conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "R"}]},
+    ],
+)
+def test_a_run_of_which_little_is_said_is_progressing(status: Document | None) -> None:
+    run: Document = {"metadata": {"generation": 2}}
+    assert health_of(RUN, run if status is None else {**run, "status": status}).status == "Progressing"
+
+
+def result_of(**status: object) -> Health:
+    return health_of(RESULT, {"metadata": {"generation": 1}, "status": status})
+
+
+def test_a_result_is_healthy_when_it_is_final_and_to_be_believed() -> None:
+    assert health_of(RESULT, {"metadata": {}}).status == "Progressing"
+    assert result_of(final=False, verdict="Valid").status == "Progressing"
+    assert result_of(final=True, verdict="Valid") == Health("Healthy", "Valid")
+    assert result_of(final=True, verdict="Suspect", display={"reason": "LowOverlap"}) == Health(
+        "Healthy", "Suspect: LowOverlap"
+    )
+    assert result_of(final=True, verdict="Invalid", display={"reason": "LowOverlap"}) == Health(
+        "Degraded", "Invalid: LowOverlap"
+    )

@@ -1,0 +1,135 @@
+"""What Flux and all else that reads kstatus make of a run: the real rules, on every status that the operator writes."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.api.names import FailureReason, Verdict
+from support.kstatus import kstatus
+from support.on_rook import create
+from support.pretend_cluster import Document
+from support.pretend_world import PretendWorld
+from support.stages import stages, story
+
+pytestmark = pytest.mark.chart
+
+TESTDATA = Path(__file__).parents[3] / "manifests" / "gitops" / "argocd" / "plimsoll.dev"
+
+Compute = Callable[[Document], str]
+
+
+@pytest.fixture
+def compute(kstatus_program: Path) -> Compute:
+    """Return what computes an object's status by kstatus itself, and checks that the tests' own rules say the same."""
+
+    def computed(obj: Document) -> str:
+        answer = subprocess.run([kstatus_program], input=json.dumps(obj), capture_output=True, text=True, check=True)
+        word = answer.stdout.partition("\t")[0]
+        assert word == kstatus(obj)
+        return word
+
+    return computed
+
+
+def words(compute: Compute, world: PretendWorld, uid: str) -> list[str]:
+    return story(map(compute, stages(world, uid)))
+
+
+def test_a_run_is_in_progress_until_it_is_measured_and_clean(world: PretendWorld, compute: Compute) -> None:
+    uid = world.create("a")
+    runs = list(stages(world, uid))
+    assert runs[0]["status"] == {"observedGeneration": -1}
+    assert story(map(compute, runs)) == ["InProgress", "Current"]
+    current = next(run for run in runs if compute(run) == "Current")
+    said = {entry["type"]: entry["status"] for entry in current["status"]["conditions"]}
+    assert (said["Succeeded"], said["CleanedUp"]) == ("True", "True")
+
+
+def test_so_is_a_run_on_rook(world: PretendWorld, compute: Compute) -> None:
+    assert words(compute, world, create(world)) == ["InProgress", "Current"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"storage": {"storageClass": {"name": "nowhere"}, "volume": {"size": "1Gi"}}},
+        {"timeouts": {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 1}},
+    ],
+    ids=["no StorageClass", "no time"],
+)
+def test_a_run_that_is_refused_has_failed(world: PretendWorld, compute: Compute, spec: dict[str, Any]) -> None:
+    assert words(compute, world, world.create("a", **spec)) == ["InProgress", "Failed"]
+
+
+def test_a_run_that_cannot_be_measured_has_failed(world: PretendWorld, compute: Compute) -> None:
+    uid = world.create("a")
+    world.conductors.knobs.fails[uid] = FailureReason.DEADLINE_EXCEEDED
+    assert words(compute, world, uid) == ["InProgress", "Failed"]
+
+
+def test_a_run_with_invalid_numbers_has_failed_and_one_with_suspect_ones_has_not(
+    world: PretendWorld, compute: Compute
+) -> None:
+    world.conductors.knobs.verdict = Verdict.INVALID
+    assert words(compute, world, world.create("a")) == ["InProgress", "Failed"]
+    world.conductors.knobs.verdict = Verdict.SUSPECT
+    assert words(compute, world, world.create("b")) == ["InProgress", "Current"]
+
+
+def test_a_run_that_rests_is_what_it_was_asked_to_be(world: PretendWorld, compute: Compute) -> None:
+    uid = world.create("a", suspend=True)
+    assert words(compute, world, uid) == ["InProgress", "Current"]
+    world.change(uid, suspend=False)
+    assert words(compute, world, uid) == ["InProgress", "Current"]
+
+
+def test_a_run_that_stops_for_a_suspension_is_in_progress_until_its_pods_are_gone(
+    world: PretendWorld, compute: Compute
+) -> None:
+    uid = world.create("a")
+    world.until(lambda: world.conductors.loads)
+    world.change(uid, suspend=True)
+    assert words(compute, world, uid) == ["InProgress", "Current"]
+    assert not world.client_pods(uid)
+
+
+def test_a_run_that_is_deleted_is_terminating(world: PretendWorld, compute: Compute) -> None:
+    uid = world.create("a")
+    world.until(lambda: world.conductors.loads)
+    run = world.run(uid)
+    assert run is not None
+    world.cluster.delete(run)
+    assert words(compute, world, uid) == ["Terminating"]
+    assert world.run(uid) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("new", "InProgress"),
+        ("claims-not-bound", "InProgress"),
+        ("measuring", "InProgress"),
+        ("stopping", "InProgress"),
+        ("suspended", "Current"),
+        ("suspect", "Current"),
+        ("no-storage-class", "Failed"),
+    ],
+)
+def test_what_a_cluster_really_held_is_read_as_it_should_be(compute: Compute, name: str, expected: str) -> None:
+    run = yaml.safe_load((TESTDATA / "BenchmarkRun" / "testdata" / f"{name}.yaml").read_text())
+    assert compute(run) == expected
+
+
+def test_a_result_is_current_from_its_creation_on_so_one_waits_for_the_run(compute: Compute) -> None:
+    """It has no conditions and no observedGeneration, as nothing is ever reconciled towards its specification."""
+    results = TESTDATA / "BenchmarkResult" / "testdata"
+    final = yaml.safe_load((results / "suspect.yaml").read_text())
+    unfinished = deepcopy(final)
+    unfinished["status"] = {"final": False}
+    assert (compute(unfinished), compute(final)) == ("Current", "Current")

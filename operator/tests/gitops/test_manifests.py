@@ -1,0 +1,80 @@
+"""The samples for Flux and Argo CD: they name what is there, and wait as long as what they wait for may take."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll.api.run import decode_run
+from plimsoll.plan.estimate import estimate
+from plimsoll.plan.expand import make_plan
+
+ROOT = Path(__file__).parents[3]
+GITOPS = ROOT / "manifests" / "gitops"
+BASE = GITOPS / "suite" / "base"
+GUIDE = (ROOT / "docs" / "gitops.md").read_text()
+
+
+def documents(name: str) -> dict[str, dict[str, Any]]:
+    """Return the documents of a sample by their kind."""
+    found = list(yaml.safe_load_all((GITOPS / name).read_text()))
+    assert all({"apiVersion", "kind", "metadata", "spec"} <= doc.keys() or doc["kind"] == "ConfigMap" for doc in found)
+    return {document["kind"]: document for document in found}
+
+
+def runs() -> list[dict[str, Any]]:
+    names = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
+    return [yaml.safe_load((BASE / name).read_text()) for name in names]
+
+
+def seconds(text: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)([smh])", text).groups()  # type: ignore[union-attr]
+    return int(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+
+
+def test_flux_waits_as_long_as_all_runs_together_may_take() -> None:
+    waits = seconds(documents("flux/suite.yaml")["Kustomization"]["spec"]["timeout"])
+    take = sum(run["spec"]["timeouts"]["totalSeconds"] for run in runs())
+    assert waits > take
+
+
+@pytest.mark.parametrize("run", runs(), ids=lambda run: run["metadata"]["name"])
+def test_a_run_of_the_suite_has_twice_the_time_that_it_should_take(run: dict[str, Any]) -> None:
+    run["metadata"] |= {"namespace": "benchmarks", "uid": "u"}
+    plan = make_plan(decode_run(run), seed=1)
+    assert estimate(plan).total_seconds * 2 <= plan.timeouts.total_seconds
+    assert plan.repetitions >= 5
+
+
+def test_nothing_deletes_a_run_to_run_it_again() -> None:
+    flux = documents("flux/suite.yaml")["Kustomization"]["spec"]
+    assert (flux["wait"], flux["force"]) == (True, False)
+    argo = documents("argocd/application.yaml")["Application"]["spec"]
+    assert not {"Replace=true", "Force=true"} & set(argo["syncPolicy"]["syncOptions"])
+
+
+def test_samples_point_at_what_is_there() -> None:
+    release = documents("flux/plimsoll.yaml")
+    chart = ROOT / release["HelmRelease"]["spec"]["chart"]["spec"]["chart"]
+    assert (chart / "Chart.yaml").is_file()
+    (values,) = release["HelmRelease"]["spec"]["valuesFrom"]
+    assert values["name"] == release["ConfigMap"]["metadata"]["name"]
+    for path in (
+        documents("flux/suite.yaml")["Kustomization"]["spec"]["path"],
+        documents("argocd/application.yaml")["Application"]["spec"]["source"]["path"],
+    ):
+        assert (GITOPS / path / "kustomization.yaml").is_file()
+
+
+def test_values_of_the_release_are_values_of_the_chart() -> None:
+    given = yaml.safe_load(documents("flux/plimsoll.yaml")["ConfigMap"]["data"]["values.yaml"])
+    chart = yaml.safe_load((ROOT / "charts" / "plimsoll" / "values.yaml").read_text())
+    assert given.keys() <= chart.keys()
+    assert given["rook"].keys() <= chart["rook"].keys()
+
+
+def test_the_guide_names_every_file() -> None:
+    files = {path.relative_to(GITOPS).parts[0] for path in GITOPS.rglob("*") if path.is_file()}
+    assert {name for name in files if f"manifests/gitops/{name}" not in GUIDE} == set()
