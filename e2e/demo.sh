@@ -11,33 +11,15 @@ root=$(realpath "$(dirname "$0")/..")
 cluster=$root/e2e/cluster/cluster
 plimsoll=${PLIMSOLL_VENV:-$root/.venv}/bin/plimsoll
 namespace='plimsoll-demo'
-deadline_seconds=1200
 case ${1:-} in
     '') name=demo point=demo-random-read-000 ;;
     ceph) name=demo-ceph point=demo-ceph-rbd-000 ;;
     *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
-readonly root cluster plimsoll namespace deadline_seconds name point
+report=build/$name.html
+readonly root cluster plimsoll namespace name point report
 
 say() { printf '\n%s\n' "$*"; }
-
-status() { kubectl --namespace "$namespace" get benchmarkrun "$name" --output "jsonpath=$1" 2> /dev/null; }
-
-# Print every change of what the run says it is doing, until it is over and clean.
-follow() {
-    local said='' now cleaned
-    SECONDS=0
-    while ((SECONDS < deadline_seconds)); do
-        now=$(status '{.status.display.progress} {.status.conditions[?(@.type=="Succeeded")].message}')
-        cleaned=$(status '{.status.conditions[?(@.type=="CleanedUp")].status}')
-        [[ $now == "$said" ]] || printf '%4d s  %s\n' "$SECONDS" "$now"
-        said=$now
-        [[ $cleaned != True ]] || return 0
-        sleep 1
-    done
-    say "the run is not over after $deadline_seconds s; look at: kubectl -n $namespace get brun,bres,pods"
-    return 1
-}
 
 # `osdBench` needs a user that may tell OSDs anything, which is more than the run's own may. Its key stays in the demo's
 # namespace, and the user in the demo's Ceph.
@@ -61,15 +43,21 @@ kubectl --namespace "$namespace" delete benchmarkrun "$name" --ignore-not-found 
 [[ $name != demo-ceph ]] || administrator_keyring
 say "kubectl -n $namespace apply -f manifests/samples/$name.yaml"
 kubectl --namespace "$namespace" apply --filename "$root/manifests/samples/$name.yaml"
-follow
+say "kubectl plimsoll watch $namespace/$name"
+outcome=0
+"$plimsoll" watch "$namespace/$name" --timeout 20m || outcome=$?
 
 say 'kubectl get brun,bres'
 kubectl --namespace "$namespace" get benchmarkruns,benchmarkresults
 if [[ $name == demo-ceph ]]; then
-    say "plimsoll results $namespace/$name"
-    "$plimsoll" results "$namespace/$name"
-    say "plimsoll layers $namespace/$name"
+    say "kubectl plimsoll layers $namespace/$name"
     "$plimsoll" layers "$namespace/$name"
+fi
+if ((outcome == 0)); then
+    say "kubectl plimsoll report $namespace/$name -o $report"
+    mkdir -p "$root/build"
+    cd "$root"
+    "$plimsoll" report "$namespace/$name" --output "$report"
 fi
 
 cat << HELP
@@ -88,7 +76,4 @@ cat << HELP
 Remove everything: e2e/cluster/cluster down
 HELP
 
-if [[ $(status '{.status.conditions[?(@.type=="Succeeded")].status}') != True ]]; then
-    say "the run did not succeed: $(status '{.status.conditions[?(@.type=="Succeeded")].message}')"
-    exit 1
-fi
+exit "$outcome"

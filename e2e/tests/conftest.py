@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 from ceph import Ceph
-from support import Cluster
+from support import WORKER, Cluster
 
 OURS = "kind-plimsoll"
-LAST = ("test_rook", "test_ceph")
+LAST = ("test_monitoring", "test_rook", "test_ceph", "test_chart")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the tests on Ceph be the last: its daemons take from the two cores on which the others measure."""
+    """Put last what disturbs: Ceph takes from the two cores on which others measure, and the chart goes and comes."""
     items.sort(key=lambda item: LAST.index(item.path.stem) + 1 if item.path.stem in LAST else 0)
 
 
@@ -25,19 +25,40 @@ def cluster() -> Cluster:
     if context != OURS:
         pytest.exit(f"these tests delete things: they run against {OURS} only, not against {context}", returncode=2)
     cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
+    if WORKER:
+        cluster.make_storage_class()
     return cluster
 
 
+@pytest.fixture(scope="session")
+def left(cluster: Cluster) -> Iterator[list[str]]:
+    """Return the namespaces that tests have left and that are going; in the end all are gone."""
+    names: list[str] = []
+    yield names
+    for name in names:
+        until_gone(cluster, name)
+
+
 @pytest.fixture
-def namespace(cluster: Cluster) -> Iterator[str]:
-    """Return a namespace of the test's own; afterwards it goes, with all that is in it."""
+def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest) -> Iterator[str]:
+    """Return a namespace of the test's own; afterwards it goes, with all that is in it.
+
+    The next test does not wait for that, unless what is left in Ceph is looked at.
+    """
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
     cluster.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=baseline")
     yield name
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
-    cluster.until(lambda: not cluster.exists("namespace", name), seconds=120, what=f"namespace {name} goes")
-    cluster.recycle()
+    if "clean" in request.fixturenames:
+        until_gone(cluster, name)
+    else:
+        left.append(name)
+
+
+def until_gone(cluster: Cluster, namespace: str) -> None:
+    """Return when a namespace is gone; fails if that takes too long."""
+    cluster.until(lambda: not cluster.exists("namespace", namespace), seconds=180, what=f"namespace {namespace} goes")
 
 
 @pytest.fixture(scope="session")

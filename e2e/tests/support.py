@@ -12,6 +12,10 @@ from typing import Any, TypeVar
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
 OPERATOR_NAMESPACE = "plimsoll-system"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
+"""Runs of one class take turns: tests that run side by side have one each."""
+
 CLEAN = {"Removed", "StorageKept", "NothingMade"}
 
 T = TypeVar("T")
@@ -31,7 +35,7 @@ def workload(**changes: Any) -> dict[str, Any]:
 def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
     """Return a run of two clients on a file system, one point, two repetitions."""
     spec: dict[str, Any] = {
-        "storage": {"storageClass": {"name": "standard"}, "volume": {"size": "64Mi", "mode": "Filesystem"}},
+        "storage": {"storageClass": {"name": STORAGE_CLASS}, "volume": {"size": "64Mi", "mode": "Filesystem"}},
         "clients": {"count": 2},
         "workloads": [workload()],
         "repetitions": 2,
@@ -105,6 +109,12 @@ class Cluster:
             time.sleep(0.5)
         message = f"not within {seconds} s: {what}"
         raise AssertionError(message)
+
+    def make_storage_class(self) -> None:
+        """Make a class like the cluster's `standard`, if it is not that one and not there yet."""
+        standard = self.json("get", "storageclass", "standard")
+        kept = ("apiVersion", "kind", "provisioner", "volumeBindingMode", "reclaimPolicy")
+        self.apply({**{key: standard[key] for key in kept}, "metadata": {"name": STORAGE_CLASS}})
 
     # -- runs
 
@@ -265,7 +275,7 @@ class Cluster:
             self.kubectl("get", "benchmarkrun", name, "-n", namespace, "-o", "jsonpath={.status}", check=False),
             self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),
             json.dumps(self.state(name, namespace)),
-            json.dumps([trial.get("findings", trial.get("abort")) for trial in self.trials(name, namespace)]),
+            json.dumps([trial.get("abort") or trial.get("findings") for trial in self.trials(name, namespace)]),
             self.kubectl("logs", "-n", OPERATOR_NAMESPACE, "deployment/plimsoll", "--tail=30", check=False),
             self.kubectl(
                 "logs",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support import Cluster, run, workload
+from support import STORAGE_CLASS, Cluster, run, workload
 
 PHASES = ["Waiting", "Provisioning", "Measuring", "Suspended", "CleaningUp", "Finished"]
 WAYS = ["background", "foreground", "namespace"]
@@ -50,7 +50,7 @@ def test_nothing_is_left(cluster: Cluster, namespace: str, phase: str, way: str)
             not [
                 volume
                 for volume in bound
-                if volume["spec"]["storageClassName"] == "standard"
+                if volume["spec"]["storageClassName"] == STORAGE_CLASS
                 and cluster.exists("persistentvolume", volume["metadata"]["name"])
             ]
         ),

@@ -25,6 +25,7 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
 
 
 def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> None:
+    cluster.recycle()
     storage = {"storageClass": {"name": "block"}, "volume": {"size": "512Mi", "mode": "Block"}}
     cluster.apply(run("blocks", namespace, storage=storage, repetitions=1))
     cluster.until_measuring("blocks", namespace)

@@ -37,13 +37,15 @@ def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:
     (result,) = cluster.results("bad", namespace)
     assert result["status"]["verdict"] == "Invalid"
     assert "summary" not in result["status"]
+    # A busy machine may lose an attempt before anything is measured.
+    measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
     findings = [
         finding
-        for trial in result["status"]["trials"]
-        for finding in trial.get("findings", [])
+        for trial in measured
+        for finding in trial["findings"]
         if finding["reason"] == reason and finding["verdict"] == "Invalid"
     ]
-    assert len(findings) == 3, f"every attempt says {reason}: {cluster.tell('bad', namespace)}"
+    assert len(findings) == len(measured) >= 1, f"every attempt says {reason}: {cluster.tell('bad', namespace)}"
     table = cluster.kubectl("get", "bres", "-n", namespace)
     assert "Invalid" in table
     assert reason in table

@@ -20,7 +20,7 @@ workers() { kube get nodes --selector '!node-role.kubernetes.io/control-plane' -
 # One command at a time changes things.
 lock() {
     exec 8> "${TMPDIR:-/tmp}/plimsoll-ceph.lock"
-    flock --nonblock 8 || { say "waiting for another ceph command to end"; flock --timeout 600 8 || die "it did not in 600 s"; }
+    flock --nonblock 8 || { say "waiting for another command to end"; flock --timeout 600 8 || die "it did not in 600 s"; }
 }
 
 # LIMIT_SECONDS WHAT WHY COMMAND...: wait until a command succeeds; WHY, a command too, tells what it still waits for.

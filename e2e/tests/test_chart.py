@@ -1,0 +1,141 @@
+"""The chart is upgraded, uninstalled and installed again, while there are runs. The last tests: the operator goes.
+
+Uninstalling with `deleteRunsOnUninstall.enabled` deletes all runs of the cluster, and without `crds.keep` all results.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
+
+RELEASE = "plimsoll"
+DEFINITIONS = ["benchmarkruns.plimsoll.dev", "benchmarkresults.plimsoll.dev"]
+HOLD = "plimsoll.test/hold"
+
+
+class Helm:
+    """The release that e2e/install.sh made, with the values that it gave it."""
+
+    def __init__(self, cluster: Cluster, values: Path) -> None:
+        self._environment = cluster.environment
+        self._program = self._run(ROOT / "hack" / "tool.sh", "helm").stdout.strip()
+        self._values = values
+        values.write_text(self("get", "values", RELEASE, "--output", "yaml"))
+
+    def __call__(self, *arguments: str) -> str:
+        """Return what Helm prints; fails with what it complains of."""
+        done = self._helm(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def complaint(self, *arguments: str) -> str:
+        """Return what Helm says when it fails; fails if it does not."""
+        done = self._helm(*arguments)
+        assert done.returncode != 0, done.stdout
+        return done.stdout + done.stderr
+
+    def install(self, *settings: str) -> None:
+        """Install or upgrade, with values that are not those of e2e/install.sh."""
+        chosen = [f"--set={setting}" for setting in settings]
+        chart = str(ROOT / "charts" / "plimsoll")
+        self("upgrade", "--install", RELEASE, chart, f"--values={self._values}", *chosen, "--wait", "--timeout=180s")
+
+    def _helm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self._run(self._program, *arguments, "--namespace", OPERATOR_NAMESPACE)
+
+    def _run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(arguments, capture_output=True, text=True, check=False, env=self._environment)
+
+
+@pytest.fixture
+def helm(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:  # noqa: ARG001 - goes before the namespace
+    """Return Helm; afterwards the operator is there as it was, to take down what the namespace has."""
+    helm = Helm(cluster, tmp_path / "values.yaml")
+    yield helm
+    helm.install()
+
+
+def operator_pod(cluster: Cluster) -> str:
+    (pod,) = cluster.json(
+        "get", "pods", "-n", OPERATOR_NAMESPACE, "-l", "app.kubernetes.io/component=operator"
+    )["items"]  # fmt: skip
+    return str(pod["metadata"]["uid"])
+
+
+def installed(cluster: Cluster) -> list[str]:
+    """Return what there is of the release, its definitions and namespaces aside."""
+    kinds = "deployments,pods,jobs,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
+    return cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/instance={RELEASE}", "-o", "name").split()
+
+
+def definitions(cluster: Cluster) -> list[str]:
+    """Return those of Plimsoll's definitions that are there."""
+    return [name for name in DEFINITIONS if cluster.exists("crd", name)]
+
+
+def uninstall(cluster: Cluster, helm: Helm) -> None:
+    """Take the release away; Helm waits for its objects, and not for what these have made."""
+    helm("uninstall", RELEASE, "--wait", "--timeout=120s")
+    cluster.until(lambda: not installed(cluster), seconds=90, what="nothing of the release is left")
+
+
+def outcomes(cluster: Cluster, name: str, namespace: str) -> list[tuple[int, str]]:
+    """Return number and outcome, or the reason why it was aborted, of each attempt at a trial."""
+    trials = cluster.trials(name, namespace)
+    return [(trial["attempt"], trial.get("abort", {}).get("reason", trial["outcome"])) for trial in trials]
+
+
+def test_helm_test_passes_and_leaves_nothing(cluster: Cluster, helm: Helm) -> None:
+    before = set(installed(cluster))
+    assert "Phase:          Succeeded" in helm("test", RELEASE)
+    assert set(installed(cluster)) == before
+
+
+def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
+    cluster: Cluster, namespace: str, helm: Helm
+) -> None:
+    cluster.apply(run("kept", namespace, workloads=[workload(runtimeSeconds=20)]))
+    cluster.until_measuring("kept", namespace)
+    before = operator_pod(cluster)
+    helm.install("podAnnotations.upgraded=once")
+    assert operator_pod(cluster) != before
+    uninstall(cluster, helm)
+    assert definitions(cluster) == DEFINITIONS
+    assert cluster.exists("benchmarkrun", "kept", namespace)
+    helm.install()
+    ended = cluster.until_over("kept", namespace)
+    assert ended["status"] == "True", cluster.tell("kept", namespace)
+    assert outcomes(cluster, "kept", namespace) == [(0, "Measured")] * 2
+
+
+@contextmanager
+def held(cluster: Cluster, name: str, namespace: str) -> Iterator[None]:
+    """Have a run that does not go when it is deleted, until the context ends."""
+    manifest = run(name, namespace, suspend=True)
+    manifest["metadata"]["finalizers"] = [HOLD]
+    cluster.apply(manifest)
+    try:
+        yield
+    finally:
+        release = json.dumps({"metadata": {"finalizers": None}})
+        cluster.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", release)
+
+
+def test_with_the_hook_runs_go_first_or_nothing_goes(cluster: Cluster, namespace: str, helm: Helm) -> None:
+    cluster.apply(run("measuring", namespace))
+    cluster.until_measuring("measuring", namespace)
+    with held(cluster, "held", namespace):
+        helm.install("deleteRunsOnUninstall.enabled=true", "deleteRunsOnUninstall.timeoutSeconds=40")
+        complaint = helm.complaint("uninstall", RELEASE, "--wait", "--timeout=120s")
+        assert f"these runs are not gone; is the operator running? {namespace}/held" in complaint
+        assert cluster.leftovers(namespace) == [], "the other one is gone"
+        operator_pod(cluster)
+        helm("rollback", RELEASE, "--wait")
+    helm.install("deleteRunsOnUninstall.enabled=true", "crds.keep=false")
+    uninstall(cluster, helm)
+    cluster.until(lambda: not definitions(cluster), seconds=60, what="the definitions are gone, and all runs with them")
