@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 CLUSTER := e2e/cluster/cluster
 SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh e2e/cluster/lib/*.sh) $(CLUSTER) \
     e2e/ceph/ceph e2e/ceph/check e2e/ceph/capture $(wildcard e2e/ceph/lib/*.sh) e2e/rook/rook e2e/rook/check \
+    e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) manifests/gitops/suite/compare.sh \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 QUICKSTART_DIR := build/quickstart
@@ -52,24 +53,31 @@ test: lint type test-operator test-e2e ## Everything that a change must pass; br
 
 .PHONY: test-operator
 test-operator: setup ## The operator's own tests, also those with a real fio and a real kube-apiserver
-	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && cd operator && \
-	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries $(BIN)/pytest --cov --cov-report=term
+	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && helm=$$(hack/tool.sh helm) && \
+	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
+	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
+	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -n 2 --cov --cov-report=term
 
 .PHONY: test-e2e
 test-e2e: setup ## The end-to-end tests in a real cluster, with a real Ceph in it; both stay: e2e/cluster/cluster down
 	$(CLUSTER) up
+	e2e/monitoring/monitoring up
 	e2e/install.sh
-	cd e2e/tests && $(BIN)/pytest
+	cd e2e/tests && $(BIN)/pytest -n 3 test_deletion.py && $(BIN)/pytest --ignore test_deletion.py
 
 .PHONY: test-fast
 test-fast: setup ## Run the tests that need nothing but Python
-	cd operator && $(BIN)/pytest -m "not fio and not system and not crd"
+	cd operator && $(BIN)/pytest -n 2 -m "not fio and not system and not crd and not chart and not browser"
 
 .PHONY: verify
 verify: setup ## Fail if a generated file is not what its source says
 	hack/lock.sh --check
 	$(BIN)/python hack/checks_table.py --check
 	$(BIN)/python hack/api_docs.py --check
+	$(BIN)/python hack/cli_docs.py --check
+	$(BIN)/python hack/metrics_docs.py --check
+	$(BIN)/python hack/dashboards.py --check
+	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py --check
 
 ##@ Change
 
@@ -82,6 +90,14 @@ generate: setup ## Make the generated files anew
 	hack/lock.sh
 	$(BIN)/python hack/checks_table.py
 	$(BIN)/python hack/api_docs.py
+	$(BIN)/python hack/cli_docs.py
+	$(BIN)/python hack/metrics_docs.py
+	$(BIN)/python hack/dashboards.py
+	helm=$$(hack/tool.sh helm) && PLIMSOLL_HELM=$$helm $(BIN)/python hack/chart.py
+
+.PHONY: chart
+chart: ## Package the Helm chart into build/
+	helm=$$(hack/tool.sh helm) && "$$helm" package charts/plimsoll --destination build
 
 ##@ Run
 
@@ -90,9 +106,10 @@ quickstart: setup ## Benchmark a directory of this machine, without a cluster
 	rm -rf $(QUICKSTART_DIR) && mkdir -p $(QUICKSTART_DIR)/data
 	fio=$$(hack/fio.sh) && $(BIN)/plimsoll run manifests/samples/quickstart.yaml --fio "$$fio" \
 	    --directory $(QUICKSTART_DIR)/data --output $(QUICKSTART_DIR)/results
+	$(BIN)/plimsoll report $(QUICKSTART_DIR)/results --output $(QUICKSTART_DIR)/report.html
 
 .PHONY: demo
-demo: ## A BenchmarkRun in a real Kubernetes cluster, from nothing
+demo: setup ## A BenchmarkRun in a real Kubernetes cluster, from nothing
 	e2e/demo.sh
 
 .PHONY: demo-ceph

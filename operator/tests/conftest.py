@@ -9,6 +9,9 @@ from hypothesis import settings
 settings.register_profile("plimsoll", deadline=None)
 settings.load_profile("plimsoll")
 
+# Where tests run side by side each would be told a narrow terminal: tables are as wide as nobody's terminal says.
+os.environ.pop("COLUMNS", None)
+
 
 @pytest.fixture(scope="session")
 def fio() -> str:

@@ -85,13 +85,14 @@ class ProgramError(Exception):
 
 @contextmanager
 def _locked(file: Path) -> Iterator[State]:
-    with file.open("r+") as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        state = json.load(opened)
+    with file.with_suffix(".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        state = json.loads(file.read_text())
         yield state
-        opened.seek(0)
-        opened.truncate()
-        json.dump(state, opened)
+        # All or nothing: a program may be killed here.
+        written = file.with_suffix(".new")
+        written.write_text(json.dumps(state))
+        written.replace(file)
 
 
 def _option(arguments: list[str], *names: str) -> str:

@@ -13,6 +13,7 @@ from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.run import Prepare as Preparation
+from plimsoll.api.state import LiveRate
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.conduct import Listen, conduct
@@ -29,7 +30,7 @@ from plimsoll.protocol.messages import (
 from plimsoll.protocol.secret import TOKEN_FILE
 from support.simulation import make_document, make_plan
 
-QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0)
+QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0, live=0.1)
 
 
 class PretendedWork:
@@ -56,6 +57,9 @@ class PretendedWork:
         nothing: Any = None
         return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
 
+    def live(self, armed: Armed) -> tuple[LiveRate, ...]:
+        return ()
+
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         self.started_at.append(time.time_ns())
         await asyncio.sleep(0.1)
@@ -75,7 +79,9 @@ class Setting:
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
 
-    async def conduct(self, epoch: str | None = None, cluster: Cluster | None = None) -> int:
+    async def conduct(
+        self, epoch: str | None = None, cluster: Cluster | None = None, *, metrics_port: int | None = None
+    ) -> int:
         listen = Listen(
             host="127.0.0.1",
             port=self.port,
@@ -83,7 +89,15 @@ class Setting:
             token=(self.secret / TOKEN_FILE).read_text(),
         )
         sink = FilesSink(self.results)
-        return await conduct(plan=self.plan, sink=sink, listen=listen, timings=QUICK, epoch=epoch, cluster=cluster)
+        return await conduct(
+            plan=self.plan,
+            sink=sink,
+            listen=listen,
+            timings=QUICK,
+            epoch=epoch,
+            cluster=cluster,
+            metrics_port=metrics_port,
+        )
 
     async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
         connection = Connection(self.url, secret or self.secret)
