@@ -69,6 +69,10 @@ test-e2e: setup ## The end-to-end tests in a real cluster, with a real Ceph in i
 test-fast: setup ## Run the tests that need nothing but Python
 	cd operator && $(BIN)/pytest -n 2 -m "not fio and not system and not crd and not chart and not browser"
 
+.PHONY: search
+search: setup ## Look for counterexamples: the property tests with many random examples; what is found becomes an example
+	cd operator && $(BIN)/pytest -n 2 --hypothesis-profile search --timeout 1800 -m hypothesis
+
 .PHONY: verify
 verify: setup ## Fail if a generated file is not what its source says
 	hack/lock.sh --check

@@ -6,7 +6,9 @@ import shutil
 import pytest
 from hypothesis import settings
 
-settings.register_profile("plimsoll", deadline=None)
+# A change passes or fails for what it changes: examples are the same each time. `make search` looks for new ones.
+settings.register_profile("plimsoll", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("plimsoll")
 
 # Where tests run side by side each would be told a narrow terminal: tables are as wide as nobody's terminal says.
