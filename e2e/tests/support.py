@@ -16,6 +16,7 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
 """Runs of one class take turns: tests that run side by side have one each."""
 
+MEASURED = {"Valid", "Suspect", "InvalidResults"}
 CLEAN = {"Removed", "StorageKept", "NothingMade"}
 
 T = TypeVar("T")
@@ -163,6 +164,24 @@ class Cluster:
             return self.until(over, seconds=seconds, what=f"{name} ends")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+
+    def until_measured(self, name: str, namespace: str, *, seconds: float = 300) -> None:
+        """Return once a run has ended, is clean, and was measured whole: a busy machine may have made that Invalid."""
+        ended = self.until_over(name, namespace, seconds=seconds)
+        assert ended["reason"] in MEASURED, f"{name}: {ended}\n{self.tell(name, namespace)}"
+
+    def until_measured_in_turn(self, first: str, second: str, namespace: str) -> None:
+        """Return once two runs have been measured, no attempt of the second before the last of the first was over."""
+        for name in (first, second):
+            self.until_measured(name, namespace)
+        finished = max(trial["finishedAt"] for trial in self.trials(first, namespace))
+        assert finished < min(trial["startedAt"] for trial in self.trials(second, namespace))
+
+    def until_succeeded(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
+        """Return Succeeded of a run that has ended well and is clean."""
+        ended = self.until_over(name, namespace, seconds=seconds)
+        assert ended["status"] == "True", f"{name}: {ended}\n{self.tell(name, namespace)}"
+        return ended
 
     def results(self, name: str, namespace: str) -> list[dict[str, Any]]:
         return self.items("benchmarkresults", namespace, run=name)

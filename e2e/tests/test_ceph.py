@@ -24,8 +24,7 @@ def test_an_existing_pool_is_measured_and_stays_as_it_was(cluster: Cluster, exis
     cluster.apply(existing.run("plain", namespace))
     cluster.until_measuring("plain", namespace)
     assert existing.flags() == {"noscrub", "nodeep-scrub"}
-    ended = cluster.until_over("plain", namespace)
-    assert ended["status"] == "True", cluster.tell("plain", namespace)
+    cluster.until_succeeded("plain", namespace)
     (result,) = cluster.results("plain", namespace)
     assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(200, rel=0.1)
     assert existing.flags() == {"noscrub"}
@@ -48,8 +47,7 @@ def test_a_trial_during_which_an_osd_stops_is_invalid_and_repeated(
     assert first["verdict"] == "Invalid"
     reasons = {finding["reason"] for finding in first["findings"] if finding["verdict"] == "Invalid"}
     assert "OsdsChanged" in reasons
-    ended = cluster.until_over("shaken", namespace)
-    assert ended["status"] == "True", cluster.tell("shaken", namespace)
+    cluster.until_succeeded("shaken", namespace)
     last = measured(cluster, "shaken", namespace)[-1]
     assert last["attempt"] > 0
     assert last["verdict"] != "Invalid"

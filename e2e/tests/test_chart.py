@@ -108,8 +108,7 @@ def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
     assert definitions(cluster) == DEFINITIONS
     assert cluster.exists("benchmarkrun", "kept", namespace)
     helm.install()
-    ended = cluster.until_over("kept", namespace)
-    assert ended["status"] == "True", cluster.tell("kept", namespace)
+    cluster.until_succeeded("kept", namespace)
     assert outcomes(cluster, "kept", namespace) == [(0, "Measured")] * 2
 
 

@@ -22,8 +22,7 @@ def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluste
     cluster.until_measuring("lost", namespace)
     pod = cluster.client_pod("lost", namespace, 1)["metadata"]["name"]
     cluster.kill_pod(pod, namespace)
-    ended = cluster.until_over("lost", namespace)
-    assert ended["status"] == "True", cluster.tell("lost", namespace)
+    cluster.until_succeeded("lost", namespace)
     assert aborts(cluster, "lost", namespace) == ["ClientLost"]
     assert_every_trial_is_measured_once(cluster, "lost", namespace, 2)
     assert cluster.leftovers(namespace) == []
@@ -36,8 +35,7 @@ def test_a_conductor_killed_mid_run_loses_and_doubles_no_trial(cluster: Cluster,
     cluster.kill_pod(cluster.conductor_pod("headless", namespace), namespace)
     cluster.until_measuring("headless", namespace)
     clients = cluster.items("pods", namespace, run="headless", client="0")
-    ended = cluster.until_over("headless", namespace)
-    assert ended["status"] == "True", cluster.tell("headless", namespace)
+    cluster.until_succeeded("headless", namespace)
     # A deleted pod gets a signal first: its conductor may still have the time to record the trial as interrupted.
     assert aborts(cluster, "headless", namespace) in (["ConductorRestarted"], ["Interrupted"])
     attempts = {pod["metadata"]["labels"]["plimsoll.dev/attempt"] for pod in clients}
@@ -56,8 +54,7 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
     else:
         cluster.until_condition("orphan", namespace, "Succeeded", status="True")
     cluster.kill_operator()
-    ended = cluster.until_over("orphan", namespace)
-    assert ended["status"] == "True", cluster.tell("orphan", namespace)
+    cluster.until_succeeded("orphan", namespace)
     assert aborts(cluster, "orphan", namespace) == []
     assert_every_trial_is_measured_once(cluster, "orphan", namespace, 2)
     assert cluster.leftovers(namespace) == []
@@ -69,10 +66,7 @@ def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str
     cluster.apply(run("second", namespace, repetitions=1))
     cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
     cluster.kill_operator()
-    assert cluster.until_over("first", namespace)["status"] == "True"
-    assert cluster.until_over("second", namespace)["status"] == "True"
-    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
-    assert first["finishedAt"] < second["startedAt"]
+    cluster.until_measured_in_turn("first", "second", namespace)
     assert cluster.leftovers(namespace) == []
 
 
@@ -84,8 +78,7 @@ def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespa
     cluster.kill_operator()
     cluster.until(lambda: not cluster.items("pods", namespace, run="paused"), seconds=120, what="the pods are gone")
     cluster.suspend("paused", namespace, suspend=False)
-    ended = cluster.until_over("paused", namespace)
-    assert ended["status"] == "True", cluster.tell("paused", namespace)
+    cluster.until_succeeded("paused", namespace)
     assert_every_trial_is_measured_once(cluster, "paused", namespace, 2)
     assert cluster.leftovers(namespace) == []
 

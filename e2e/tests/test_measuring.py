@@ -8,8 +8,7 @@ from support import Cluster, run, workload
 def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     cluster.apply(run("files", namespace, clients={"count": 3}, workloads=[workload(clients=[1, 3])]))
-    ended = cluster.until_over("files", namespace)
-    assert ended["status"] == "True", cluster.tell("files", namespace)
+    ended = cluster.until_succeeded("files", namespace)
     assert ended["reason"] in {"Valid", "Suspect"}
     status = cluster.run("files", namespace)["status"]
     assert status["points"] == {"total": 2, "completed": 2, "invalid": 0}
@@ -34,8 +33,7 @@ def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> 
     assert security["runAsUser"] == 0
     assert security["capabilities"] == {"drop": ["ALL"]}
     assert security["allowPrivilegeEscalation"] is False
-    ended = cluster.until_over("blocks", namespace)
-    assert ended["status"] == "True", cluster.tell("blocks", namespace)
+    cluster.until_succeeded("blocks", namespace)
     (result,) = cluster.results("blocks", namespace)
     assert result["status"]["environment"]["dataSetBytes"]["min"] >= 512 * 2**20
     assert cluster.leftovers(namespace) == []
@@ -68,10 +66,7 @@ def test_two_runs_of_one_target_take_turns(cluster: Cluster, namespace: str) -> 
     assert f"{namespace}/first" in waiting["message"]
     assert "position 1" in waiting["message"]
     assert not cluster.items("pods", namespace, run="second")
-    assert cluster.until_over("first", namespace)["status"] == "True"
-    assert cluster.until_over("second", namespace)["status"] == "True"
-    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
-    assert first["finishedAt"] < second["startedAt"]
+    cluster.until_measured_in_turn("first", "second", namespace)
 
 
 def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespace: str) -> None:
@@ -83,8 +78,7 @@ def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespac
     cluster.until(lambda: not cluster.items("pods", namespace, run="paused"), seconds=60, what="the pods are gone")
     assert len(cluster.items("persistentvolumeclaims", namespace, run="paused")) == 2
     cluster.suspend("paused", namespace, suspend=False)
-    ended = cluster.until_over("paused", namespace)
-    assert ended["status"] == "True", cluster.tell("paused", namespace)
+    cluster.until_succeeded("paused", namespace)
     outcomes = [(trial["passNumber"], trial["outcome"]) for trial in cluster.trials("paused", namespace)]
     assert sorted(number for number, outcome in outcomes if outcome == "Measured") == [0, 1, 2]
     assert any(outcome == "Aborted" for _, outcome in outcomes)

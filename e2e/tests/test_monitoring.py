@@ -84,7 +84,7 @@ def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterat
         )
     )
     during = until_live(cluster, prometheus, namespace)
-    assert cluster.until_over(NAME, namespace)["status"] == "True", cluster.tell(NAME, namespace)
+    cluster.until_succeeded(NAME, namespace)
     cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
     assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
     cluster.until(
@@ -369,4 +369,4 @@ def test_a_ceph_cluster_is_seen_to_be_unfit_and_then_measured(
     gates = [query for query in queries if GATE in query.expression]
     assert gates
     assert without_data(prometheus, gates, at) == []
-    assert cluster.until_over(name, namespace)["status"] == "True", cluster.tell(name, namespace)
+    cluster.until_succeeded(name, namespace)

@@ -7,8 +7,8 @@ import pytest
 from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
 from support import Cluster, workload
 
-FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": 100}, clients=[1, 3])
-WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50})
+FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": 100}, clients=[1, 3], runtimeSeconds=10)
+WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=12)
 SHORT = {"runtimeSeconds": 5, "rampSeconds": 1, "clients": [1]}
 OBJECTS = {"objectSize": ["64Ki"], "concurrency": [2]}
 LAYERS = [
@@ -51,8 +51,7 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
     assert clean.flags(pool) == {"noscrub", "nodeep-scrub"}
     nodes = {cluster.client_pod("layers", namespace, client)["spec"]["nodeName"] for client in range(3)}
     assert len(nodes) == 2
-    ended = cluster.until_over("layers", namespace, seconds=500)
-    assert ended["status"] == "True", cluster.tell("layers", namespace)
+    cluster.until_succeeded("layers", namespace, seconds=500)
     results = cluster.results("layers", namespace)
     assert len(results) == 4 + len(LAYERS)
     for result in results:
@@ -90,8 +89,7 @@ def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go(cluster: Cluste
     (data,) = (name for name in clean.pools() if name.endswith("-data"))
     stored = clean.json("ceph", "df")["pools"]
     assert any(pool["name"] == data and pool["stats"]["stored"] > 0 for pool in stored)
-    ended = cluster.until_over("coded", namespace)
-    assert ended["status"] == "True", cluster.tell("coded", namespace)
+    cluster.until_succeeded("coded", namespace)
     (result,) = cluster.results("coded", namespace)
     assert 0 < rate(result)[0] <= 110
 
@@ -142,7 +140,4 @@ def test_two_runs_on_one_ceph_take_turns(cluster: Cluster, clean: Ceph, namespac
     assert f"{namespace}/first" in waiting["message"]
     cluster.until(clean.pools, seconds=60, what="the first has a pool")
     assert len(clean.pools()) == 1
-    assert cluster.until_over("first", namespace)["status"] == "True"
-    assert cluster.until_over("second", namespace)["status"] == "True"
-    first, second = (cluster.trials(name, namespace)[0] for name in ("first", "second"))
-    assert first["finishedAt"] < second["startedAt"]
+    cluster.until_measured_in_turn("first", "second", namespace)
