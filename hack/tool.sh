@@ -18,6 +18,9 @@ readonly here cache name
 say() { printf 'tool.sh: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
+# Shows what is being done, but not each module that is downloaded.
+progress() { sed -u '/^go: /d; s/^/    /' >&2; }
+
 # All modules share what they download and compile; it is kept, since they need it one after the other.
 go_environment() {
     command -v go > /dev/null || die "Go 1.21 or later is needed to build $name: put it on PATH"
@@ -25,21 +28,19 @@ go_environment() {
     unset GOROOT GOBIN
 }
 
-# DIRECTORY MODULE@VERSION [PACKAGE]: build a package of a module, in a module of our own: only there it may be replaced.
+# MODULE@VERSION LDFLAGS PACKAGE: build a package in a module of our own, which needs the other one.
 build() {
-    local module=$1 package=${2:-.}
     go mod init "plimsoll.test/$name" 2> /dev/null
-    go get "$module"
-    go mod tidy -e 2> /dev/null
-    go build -p 2 -trimpath -ldflags "-s -w" -o "$work/out/$name" "$package"
+    go get "$1"
+    "$here/go-build.sh" "$work/out/$name" "$2" "$3"
 }
 
-make_helm() { go_environment; GOBIN=$work/out go install -p 2 -trimpath -ldflags "-s -w" "helm.sh/helm/v3/cmd/helm@$HELM_VERSION"; }
+make_helm() { go_environment; build "helm.sh/helm/v3@$HELM_VERSION" "" helm.sh/helm/v3/cmd/helm; }
 
 make_kstatus() {
     go_environment
     cp "$here"/go/kstatus/main.go .
-    build "sigs.k8s.io/cli-utils@$KSTATUS_VERSION"
+    build "sigs.k8s.io/cli-utils@$KSTATUS_VERSION" "" .
 }
 
 # Its module replaces the two that it is published with.
@@ -52,8 +53,8 @@ make_prometheus() {
     for part in pkg/apis/monitoring pkg/client; do
         go mod edit -replace="$origin/$part=$origin/$part@$PROMETHEUS_OPERATOR_VERSION"
     done
-    go build -p 2 -trimpath -ldflags "-s -w -X github.com/prometheus/common/version.Version=${PROMETHEUS_OPERATOR_VERSION#v}" \
-        -o "$work/out/$name" "$origin/cmd/$package"
+    "$here/go-build.sh" "$work/out/$name" \
+        "-X github.com/prometheus/common/version.Version=${PROMETHEUS_OPERATOR_VERSION#v}" "$origin/cmd/$package"
 }
 
 # They come with the module of their operator, read-only.
@@ -96,7 +97,7 @@ if [[ ! -x $program ]]; then
     flock 9
 fi
 if [[ ! -x $program ]]; then
-    say "making $name $version (some take minutes)"
+    say "building $name $version"
     work=$(mktemp -d "$cache/work.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     mkdir "$work/out" "$work/build"
@@ -106,7 +107,7 @@ if [[ ! -x $program ]]; then
             prometheus-operator | prometheus-config-reloader) make_prometheus ;;
             *) "make_$name" ;;
         esac
-    ) > "$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; die "$name cannot be made"; }
+    ) 2>&1 | tee "$work/log" | progress || { tail -n 20 "$work/log" >&2; die "$name cannot be built"; }
     mv -T "$work/out" "$(dirname "$program")"
 fi
 echo "$program"

@@ -23,7 +23,7 @@ step() {
         sleep 0.1
         ((SECONDS >= next)) || continue
         next=$((SECONDS + 30))
-        say "  still at it, $((SECONDS - begin)) s of at most $limit s: $(tail -n 1 "$LOG" | cut -c -70)"
+        say "  still at it, $((SECONDS - begin)) s of at most $limit s: $(tail -n 1 "$LOG" | cut -c -110)"
     done
     wait "$STEP_PID" || step_failed "$what" $? "$limit"
     STEP_PID=

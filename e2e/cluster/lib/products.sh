@@ -22,7 +22,7 @@ programs_ensure() {
     ((${#missing[@]})) || return 0
     [[ -n $GO ]] || die "Go 1.21 or later is needed to build ${missing[*]}: put it on PATH"
     mkdir -p "$PROGRAMS" "$WORK/bin"
-    step 3600 "building ${missing[*]} (some of them take minutes, all of them a quarter of an hour)" \
+    step 3600 "compiling ${missing[*]} (all of Kubernetes takes 10 to 20 minutes on two cores)" \
         env PATH="$(dirname "$GO"):$PATH" PLIMSOLL_BIN="$WORK/bin" PLIMSOLL_GO="$CACHE/go" \
         nice -n 10 "$HERE/build/binaries" "${missing[@]}"
     [[ ! -d $WORK/bin/kind-files ]] || rm -rf "$PROGRAMS/kind-files"
