@@ -19,12 +19,12 @@ RUN python3 -m venv /opt/plimsoll && python3 -m venv /opt/build
 COPY operator/requirements/runtime.txt operator/requirements/build.txt /requirements/
 RUN --mount=type=secret,id=ca \
     if [ -e /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi \
-    && /opt/plimsoll/bin/pip install --no-cache-dir --no-compile --require-hashes --requirement /requirements/runtime.txt \
+    && /opt/plimsoll/bin/pip install --no-cache-dir --require-hashes --requirement /requirements/runtime.txt \
     && /opt/build/bin/pip install --no-cache-dir --no-compile --require-hashes --requirement /requirements/build.txt
 COPY operator/pyproject.toml /source/operator/
 COPY operator/src /source/operator/src
 RUN cd /source/operator && /opt/build/bin/hatchling build --target wheel --directory /wheel
-RUN /opt/plimsoll/bin/pip install --no-cache-dir --no-compile --no-deps --no-index /wheel/*.whl
+RUN /opt/plimsoll/bin/pip install --no-cache-dir --no-deps --no-index /wheel/*.whl
 
 FROM base AS operator
 COPY --from=build /opt/plimsoll /opt/plimsoll
