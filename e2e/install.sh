@@ -2,6 +2,7 @@
 # Build the images, load them into the cluster of e2e/cluster, and install the chart there.
 #
 #   e2e/install.sh           builds and installs
+#   e2e/install.sh images    builds only
 #   e2e/install.sh chart     installs what was built before
 set -euo pipefail
 
@@ -26,6 +27,7 @@ build() {
 revision() { "$cluster" docker image inspect --format '{{.Id}}' "plimsoll-$1:e2e"; }
 
 install() {
+    say "installing the chart"
     local helm values=(--values "$root/e2e/operator/values.yaml")
     helm=$("$root/hack/tool.sh" helm)
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
@@ -45,16 +47,17 @@ install() {
     kubectl label namespace plimsoll-system pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 }
 
+images() {
+    base=$("$cluster" base-image)
+    build operator
+    build runner
+    say "loading the images"
+    "$cluster" load plimsoll-operator:e2e plimsoll-runner:e2e
+}
+
 case ${1:-} in
-    '')
-        base=$("$cluster" base-image)
-        build operator
-        build runner
-        say "loading the images"
-        "$cluster" load plimsoll-operator:e2e plimsoll-runner:e2e
-        ;;
-    chart) ;;
-    *) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    '') images; install ;;
+    images) images ;;
+    chart) install ;;
+    *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
-say "installing the chart"
-install

@@ -9,12 +9,12 @@ from ceph import Ceph
 from support import WORKER, Cluster
 
 OURS = "kind-plimsoll"
-LAST = ("test_monitoring", "test_rook", "test_ceph", "test_chart")
+LONGEST = ("test_trust", "test_faults", "test_measuring")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put last what disturbs: Ceph takes from the two cores on which others measure, and the chart goes and comes."""
-    items.sort(key=lambda item: LAST.index(item.path.stem) + 1 if item.path.stem in LAST else 0)
+    """Start with the modules whose tests take longest, so that in the end no process waits for one of them."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +46,8 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
     The next test does not wait for that, unless what is left in Ceph is looked at.
     """
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    cluster.kubectl("create", "namespace", name)
-    cluster.kubectl("label", "namespace", name, "pod-security.kubernetes.io/enforce=baseline")
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     yield name
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
     if "clean" in request.fixturenames:
@@ -58,7 +58,7 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
 
 def until_gone(cluster: Cluster, namespace: str) -> None:
     """Return when a namespace is gone; fails if that takes too long."""
-    cluster.until(lambda: not cluster.exists("namespace", namespace), seconds=180, what=f"namespace {namespace} goes")
+    cluster.until(lambda: not cluster.exists("namespaces", namespace), seconds=180, what=f"namespace {namespace} goes")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The Prometheus of e2e/monitoring, through the API server: no port is forwarded."""
 
-import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,10 +62,7 @@ class Prometheus:
 
     def _get(self, path: str, **parameters: str) -> Any:
         address = f"{self._root}/api/v1/{path}" + (f"?{urlencode(parameters)}" if parameters else "")
-        try:
-            answer = json.loads(self._cluster.kubectl("get", "--raw", address))
-        except AssertionError as error:
-            raise AssertionError(f"{path} {parameters}: {error}") from None
+        answer = self._cluster.api.read(address)
         assert answer["status"] == "success", answer
         assert not answer.get("warnings"), f"{path} {parameters}: {answer['warnings']}"
         return answer["data"]

@@ -7,6 +7,8 @@ import pytest
 from ceph import Ceph
 from support import Cluster, workload
 
+pytestmark = pytest.mark.ceph
+
 
 def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]]:
     return [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"]
@@ -14,7 +16,7 @@ def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]
 
 def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> None:
     """End a pod's program with SIGKILL: it gets no time to set anything right."""
-    node = cluster.json("get", "pod", pod, "-n", namespace)["spec"]["nodeName"]
+    node = cluster.object("pods", pod, namespace)["spec"]["nodeName"]
     cluster.docker("exec", node, "pkill", "--signal", "KILL", "--full", program)
 
 

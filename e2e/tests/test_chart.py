@@ -13,6 +13,8 @@ import pytest
 
 from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
 
+pytestmark = pytest.mark.release
+
 RELEASE = "plimsoll"
 DEFINITIONS = ["benchmarkruns.plimsoll.dev", "benchmarkresults.plimsoll.dev"]
 HOLD = "plimsoll.test/hold"
@@ -61,9 +63,7 @@ def helm(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:  #
 
 
 def operator_pod(cluster: Cluster) -> str:
-    (pod,) = cluster.json(
-        "get", "pods", "-n", OPERATOR_NAMESPACE, "-l", "app.kubernetes.io/component=operator"
-    )["items"]  # fmt: skip
+    (pod,) = cluster.api.objects("pods", OPERATOR_NAMESPACE, "app.kubernetes.io/component=operator")
     return str(pod["metadata"]["uid"])
 
 
@@ -75,7 +75,7 @@ def installed(cluster: Cluster) -> list[str]:
 
 def definitions(cluster: Cluster) -> list[str]:
     """Return those of Plimsoll's definitions that are there."""
-    return [name for name in DEFINITIONS if cluster.exists("crd", name)]
+    return [name for name in DEFINITIONS if cluster.exists("customresourcedefinitions", name)]
 
 
 def uninstall(cluster: Cluster, helm: Helm) -> None:
@@ -106,7 +106,7 @@ def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
     assert operator_pod(cluster) != before
     uninstall(cluster, helm)
     assert definitions(cluster) == DEFINITIONS
-    assert cluster.exists("benchmarkrun", "kept", namespace)
+    assert cluster.exists("benchmarkruns", "kept", namespace)
     helm.install()
     cluster.until_succeeded("kept", namespace)
     assert outcomes(cluster, "kept", namespace) == [(0, "Measured")] * 2

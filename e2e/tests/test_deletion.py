@@ -43,7 +43,7 @@ def test_nothing_is_left(cluster: Cluster, namespace: str, phase: str, way: str)
         cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, f"--cascade={way}", "--timeout=120s")
         cluster.until(lambda: not cluster.leftovers(namespace), seconds=60, what="the garbage collector is done")
         cluster.until(lambda: not cluster.results("doomed", namespace), seconds=60, what="the results are gone")
-    volumes = cluster.json("get", "persistentvolumes")["items"]
+    volumes = cluster.api.objects("persistentvolumes")
     bound = [volume for volume in volumes if (volume["spec"].get("claimRef") or {}).get("namespace") == namespace]
     cluster.until(
         lambda: (
@@ -51,7 +51,7 @@ def test_nothing_is_left(cluster: Cluster, namespace: str, phase: str, way: str)
                 volume
                 for volume in bound
                 if volume["spec"]["storageClassName"] == STORAGE_CLASS
-                and cluster.exists("persistentvolume", volume["metadata"]["name"])
+                and cluster.exists("persistentvolumes", volume["metadata"]["name"])
             ]
         ),
         seconds=60,

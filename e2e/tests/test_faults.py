@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from support import Cluster, run, workload
+from support import Cluster, counting, run, workload
 
 
 def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: str, passes: int) -> None:
     for result in cluster.results(name, namespace):
-        measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
-        assert Counter(trial["passNumber"] for trial in measured) == dict.fromkeys(range(passes), 1)
+        counted = counting(result["status"]["trials"])
+        assert Counter(trial["passNumber"] for trial in counted) == dict.fromkeys(range(passes), 1)
 
 
 def aborts(cluster: Cluster, name: str, namespace: str) -> list[str]:
@@ -44,6 +44,7 @@ def test_a_conductor_killed_mid_run_loses_and_doubles_no_trial(cluster: Cluster,
     assert len({trial["epoch"] for trial in cluster.trials("headless", namespace)}) == 2
 
 
+@pytest.mark.kills
 @pytest.mark.parametrize("phase", ["Provisioning", "Measuring", "CleaningUp"])
 def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phase: str) -> None:
     cluster.apply(run("orphan", namespace))
@@ -60,6 +61,7 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.kills
 def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("first", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_condition("first", namespace, "Admitted", status="True")
@@ -70,6 +72,7 @@ def test_the_operator_may_die_while_a_run_waits(cluster: Cluster, namespace: str
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.kills
 def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("paused", namespace))
     cluster.until_measuring("paused", namespace)
@@ -83,11 +86,12 @@ def test_the_operator_may_die_while_a_run_is_suspended(cluster: Cluster, namespa
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.nodes
 def test_a_conductor_that_cannot_start_again_is_named(cluster: Cluster, namespace: str) -> None:
-    timeouts = {"provisionSeconds": 120, "readySeconds": 40, "totalSeconds": 1200}
+    timeouts = {"provisionSeconds": 120, "readySeconds": 20, "totalSeconds": 1200}
     cluster.apply(run("beheaded", namespace, timeouts=timeouts, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_measuring("beheaded", namespace)
-    workers = [node["metadata"]["name"] for node in cluster.json("get", "nodes")["items"]]
+    workers = [node["metadata"]["name"] for node in cluster.api.objects("nodes")]
     cluster.kubectl("cordon", *workers)
     try:
         cluster.kill_pod(cluster.conductor_pod("beheaded", namespace), namespace)
@@ -149,6 +153,7 @@ def test_a_client_that_cannot_be_scheduled_is_named(cluster: Cluster, namespace:
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.release
 def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: str) -> None:
     image = ("set", "env", "deployment/plimsoll", "-n", "plimsoll-system")
     cluster.kubectl(*image, "PLIMSOLL_RUNNER_IMAGE=localhost:1/absent:1")
@@ -165,13 +170,14 @@ def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: st
     assert cluster.leftovers(namespace) == []
 
 
+@pytest.mark.nodes
 def test_a_worker_that_stops_mid_trial_is_named_and_the_run_ends_within_its_deadline(
     cluster: Cluster, namespace: str
 ) -> None:
-    timeouts = {"provisionSeconds": 120, "readySeconds": 60, "totalSeconds": 1200}
+    timeouts = {"provisionSeconds": 120, "readySeconds": 40, "totalSeconds": 1200}
     cluster.apply(run("dark", namespace, timeouts=timeouts, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_measuring("dark", namespace)
-    conductor = cluster.json("get", "pod", cluster.conductor_pod("dark", namespace), "-n", namespace)
+    conductor = cluster.object("pods", cluster.conductor_pod("dark", namespace), namespace)
     nodes = {cluster.client_pod("dark", namespace, client)["spec"]["nodeName"] for client in range(2)}
     (victim,) = nodes - {conductor["spec"]["nodeName"]}
     cluster.docker("stop", "--time", "1", victim)

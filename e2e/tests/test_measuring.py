@@ -2,7 +2,7 @@
 
 import pytest
 
-from support import Cluster, run, workload
+from support import Cluster, counting, run, workload
 
 
 def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:
@@ -54,7 +54,9 @@ def test_results_stay_when_asked_to_and_block_a_namesake(cluster: Cluster, names
 def test_results_go_with_their_run_by_default(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("gone", namespace, repetitions=1, ttlSecondsAfterFinished=1))
     cluster.until(lambda: cluster.results("gone", namespace), seconds=60, what="results are made")
-    cluster.until(lambda: not cluster.exists("benchmarkrun", "gone", namespace), seconds=240, what="the TTL deletes it")
+    cluster.until(
+        lambda: not cluster.exists("benchmarkruns", "gone", namespace), seconds=240, what="the TTL deletes it"
+    )
     cluster.until(lambda: not cluster.results("gone", namespace), seconds=60, what="its results go too")
 
 
@@ -79,9 +81,9 @@ def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespac
     assert len(cluster.items("persistentvolumeclaims", namespace, run="paused")) == 2
     cluster.suspend("paused", namespace, suspend=False)
     cluster.until_succeeded("paused", namespace)
-    outcomes = [(trial["passNumber"], trial["outcome"]) for trial in cluster.trials("paused", namespace)]
-    assert sorted(number for number, outcome in outcomes if outcome == "Measured") == [0, 1, 2]
-    assert any(outcome == "Aborted" for _, outcome in outcomes)
+    trials = cluster.trials("paused", namespace)
+    assert sorted(trial["passNumber"] for trial in counting(trials)) == [0, 1, 2]
+    assert any(trial["outcome"] == "Aborted" for trial in trials)
 
 
 def test_a_run_that_is_created_suspended_makes_nothing(cluster: Cluster, namespace: str) -> None:

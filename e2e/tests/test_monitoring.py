@@ -222,6 +222,7 @@ def until_right(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> N
         raise AssertionError("\n".join([str(error), *wrong()])) from None
 
 
+@pytest.mark.monitoring
 def test_the_operator_is_scraped_through_its_service_monitor(cluster: Cluster, prometheus: Prometheus) -> None:
     def up() -> list[dict[str, Any]]:
         targets = [target for target in prometheus.targets() if target["scrapePool"] == OPERATOR_POOL]
@@ -232,6 +233,7 @@ def test_the_operator_is_scraped_through_its_service_monitor(cluster: Cluster, p
     assert target["scrapeUrl"].endswith(":8081/metrics")
 
 
+@pytest.mark.monitoring
 def test_all_rules_are_loaded_and_can_be_evaluated(cluster: Cluster, prometheus: Prometheus) -> None:
     names = {str(rule.get("alert") or rule.get("record")) for rule in grafana.rules()}
 
@@ -246,6 +248,7 @@ def test_all_rules_are_loaded_and_can_be_evaluated(cluster: Cluster, prometheus:
     assert [(rule["name"], rule.get("lastError")) for rule in ours() if rule["health"] != "ok"] == []
 
 
+@pytest.mark.monitoring
 def test_a_conductor_is_scraped_through_the_pod_monitor(prometheus: Prometheus, watched: Watched) -> None:
     (up,) = prometheus.query(f'up{{namespace="{watched.namespace}"}}', watched.during)
     assert up.value == 1
@@ -253,6 +256,7 @@ def test_a_conductor_is_scraped_through_the_pod_monitor(prometheus: Prometheus, 
     assert f"podMonitor/{up.labels['job']}/0" == CONDUCTOR_POOL
 
 
+@pytest.mark.monitoring
 def test_the_rate_is_seen_while_a_trial_runs(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     (rate,) = prometheus.query(f"plimsoll_live_operations_per_second{{{watched.run}}}", watched.during)
     assert rate.value == pytest.approx(CLIENTS * RATE, rel=0.2)
@@ -272,16 +276,19 @@ def test_the_rate_is_seen_while_a_trial_runs(cluster: Cluster, prometheus: Prome
     assert states == {"planned": CLIENTS, "measuring": CLIENTS, "missing": 0}
 
 
+@pytest.mark.monitoring
 def test_live_series_end_with_the_run(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     live = f'{{__name__=~"plimsoll_live_.+",{watched.run}}}'
     assert prometheus.query(live, watched.during)
     cluster.until(lambda: not prometheus.query(live), seconds=60, what="the live series end")
 
 
+@pytest.mark.monitoring
 def test_series_are_what_the_objects_say(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     until_right(cluster, prometheus, watched)
 
 
+@pytest.mark.monitoring
 def test_a_failed_run_raises_an_alert(prometheus: Prometheus, watched: Watched) -> None:
     (alert,) = alerts_of(prometheus, "PlimsollRunFailed", watched.namespace)
     assert alert["labels"]["run"] == FAILED
@@ -290,11 +297,13 @@ def test_a_failed_run_raises_an_alert(prometheus: Prometheus, watched: Watched) 
     assert f"{watched.namespace}/{FAILED}" in alert["annotations"]["summary"] + alert["annotations"]["description"]
 
 
+@pytest.mark.monitoring
 def test_every_dashboard_is_tried_here() -> None:
     assert grafana.dashboards() == {"live", "results", "operator"}
 
 
 @pytest.mark.parametrize("dashboard", ["live", "results", "operator"])
+@pytest.mark.monitoring
 def test_every_query_of_a_dashboard_has_data(
     cluster: Cluster, prometheus: Prometheus, watched: Watched, dashboard: str
 ) -> None:
@@ -305,6 +314,7 @@ def test_every_query_of_a_dashboard_has_data(
     assert [query for query in unseen if not any(name in query.expression for name in absent)] == []
 
 
+@pytest.mark.monitoring
 def test_every_rule_looks_at_something(prometheus: Prometheus, watched: Watched) -> None:
     looks = [query for rule in grafana.rules() for query in grafana.selectors(rule)]
     unseen = without_data(prometheus, without_data(prometheus, looks, watched.during), watched.after)
@@ -320,6 +330,7 @@ def without_data(prometheus: Prometheus, queries: list[Query], at: float) -> lis
     return [query for query in queries if not prometheus.query(query.expression, at)]
 
 
+@pytest.mark.monitoring
 def test_series_are_right_again_after_the_operator_was_killed(
     cluster: Cluster, prometheus: Prometheus, watched: Watched
 ) -> None:
@@ -335,6 +346,7 @@ def process_start(prometheus: Prometheus) -> float:
     return max((start.value for start in starts), default=0)
 
 
+@pytest.mark.monitoring
 def test_series_go_with_their_run(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     cluster.kubectl("delete", "benchmarkrun", NAME, "-n", watched.namespace, "--timeout=60s")
     cluster.until(
@@ -342,6 +354,7 @@ def test_series_go_with_their_run(cluster: Cluster, prometheus: Prometheus, watc
     )
 
 
+@pytest.mark.ceph
 def test_a_ceph_cluster_is_seen_to_be_unfit_and_then_measured(
     cluster: Cluster, prometheus: Prometheus, existing: Ceph, namespace: str
 ) -> None:

@@ -7,6 +7,8 @@ import pytest
 from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
 from support import Cluster, workload
 
+pytestmark = pytest.mark.ceph
+
 FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": 100}, clients=[1, 3], runtimeSeconds=10)
 WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=12)
 SHORT = {"runtimeSeconds": 5, "rampSeconds": 1, "clients": [1]}

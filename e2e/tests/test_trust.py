@@ -7,6 +7,8 @@ import pytest
 
 from support import Cluster, run, workload
 
+pytestmark = pytest.mark.quiet
+
 
 @pytest.fixture
 def faults() -> Iterator[ExitStack]:

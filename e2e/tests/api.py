@@ -1,0 +1,62 @@
+"""The API server, read over one connection: starting kubectl for every look costs more than what it looks at."""
+
+import json
+from typing import Any
+
+from kubernetes.config import new_client_from_config
+from urllib3 import PoolManager
+
+_ROOTS = {
+    "benchmarkruns": "apis/plimsoll.dev/v1alpha1",
+    "benchmarkresults": "apis/plimsoll.dev/v1alpha1",
+    "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
+    "cephblockpools": "apis/ceph.rook.io/v1",
+    "cephclients": "apis/ceph.rook.io/v1",
+    "jobs": "apis/batch/v1",
+    "networkpolicies": "apis/networking.k8s.io/v1",
+    "roles": "apis/rbac.authorization.k8s.io/v1",
+    "rolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "storageclasses": "apis/storage.k8s.io/v1",
+}
+_CORE = "api/v1"
+_NOT_FOUND = 404
+_SECONDS = 60
+
+
+class Api:
+    """One API server, as the administrator of a kubeconfig."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        client = new_client_from_config(kubeconfig)  # type: ignore[no-untyped-call]
+        self._host: str = client.configuration.host
+        self._pool: PoolManager = client.rest_client.pool_manager
+
+    def read(self, path: str, **query: str) -> Any:
+        """Return the document at a path, or None if there is none."""
+        answer = self._pool.request(
+            "GET",
+            f"{self._host}/{path.lstrip('/')}",
+            fields=query,
+            headers={"Accept": "application/json"},
+            timeout=_SECONDS,
+        )
+        if answer.status == _NOT_FOUND:
+            return None
+        assert answer.status < _NOT_FOUND, f"GET {path}: {answer.status} {answer.data.decode()}"
+        return json.loads(answer.data)
+
+    def object(self, kind: str, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+        """Return an object, or None; a kind is the plural that kubectl takes."""
+        found: dict[str, Any] | None = self.read(f"{_collection(kind, namespace)}/{name}")
+        return found
+
+    def objects(self, kinds: str, namespace: str | None = None, selector: str = "") -> list[dict[str, Any]]:
+        """Return the objects of kinds, separated by commas, that a label selector chooses."""
+        query = {"labelSelector": selector} if selector else {}
+        lists = [self.read(_collection(kind, namespace), **query) for kind in kinds.split(",")]
+        return [item for each in lists if each is not None for item in each["items"]]
+
+
+def _collection(kind: str, namespace: str | None) -> str:
+    root = _ROOTS.get(kind, _CORE)
+    return f"{root}/{f'namespaces/{namespace}/' if namespace else ''}{kind}"
