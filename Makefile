@@ -13,6 +13,9 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 QUICKSTART_DIR := build/quickstart
+REAL := fio or system or crd or chart or browser
+SELECT :=
+WORKERS := 0
 
 export PLIMSOLL_VENV := $(VENV)
 
@@ -48,26 +51,32 @@ type: setup ## Check types
 	cd e2e/tests && $(BIN)/mypy --strict --python-version 3.11 .
 	cd e2e/rook/controller && $(BIN)/mypy --strict --python-version 3.11 .
 
-.PHONY: test
-test: lint type test-operator test-e2e ## Everything that a change must pass; brings what it needs, skips nothing
+.PHONY: check
+check: ## The inner loop: style, types, and the tests that need nothing but Python
+	@python3 hack/stages.py lint types pure
 
-.PHONY: test-operator
-test-operator: setup ## The operator's own tests, also those with a real fio and a real kube-apiserver
+.PHONY: test
+test: ## Everything that a change must pass, side by side; brings what it needs, skips nothing; the cluster stays
+	@python3 hack/stages.py
+
+.PHONY: test-fast
+test-fast: setup ## The tests that need nothing but Python
+	cd operator && $(BIN)/pytest -q -n 2 --dist worksteal --durations 10 -m "not ($(REAL))"
+
+.PHONY: test-real
+test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium
 	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && helm=$$(hack/tool.sh helm) && \
 	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
-	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -n 2 --cov --cov-report=term
+	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(REAL)"
 
 .PHONY: test-e2e
-test-e2e: setup ## The end-to-end tests in a real cluster, with a real Ceph in it; both stay: e2e/cluster/cluster down
-	$(CLUSTER) up
-	e2e/monitoring/monitoring up
-	e2e/install.sh
-	cd e2e/tests && $(BIN)/pytest -n 3 test_deletion.py && $(BIN)/pytest --ignore test_deletion.py
+test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
+	cd e2e/tests && $(BIN)/pytest -q -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)"
 
-.PHONY: test-fast
-test-fast: setup ## Run the tests that need nothing but Python
-	cd operator && $(BIN)/pytest -n 2 -m "not fio and not system and not crd and not chart and not browser"
+.PHONY: coverage
+coverage: setup ## Which lines the tests that need nothing but Python do not reach
+	cd operator && $(BIN)/pytest -q -n 2 -m "not ($(REAL))" --cov --cov-report=term
 
 .PHONY: search
 search: setup ## Look for counterexamples: the property tests with many random examples; what is found becomes an example

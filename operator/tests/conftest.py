@@ -15,6 +15,28 @@ settings.load_profile("plimsoll")
 os.environ.pop("COLUMNS", None)
 
 
+REAL_THINGS = ("system", "browser", "crd", "chart", "fio")
+"""Markers of the tests that take longest, longest first."""
+
+SERVED_TOGETHER = ("crd", "browser")
+"""Markers of the tests whose API server or browser is started once per directory and process."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes longest first, and keep what shares an API server or a browser in one process."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in SERVED_TOGETHER):
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """Return the place of the first marker that a test has; without one it comes last."""
+    ranks = [rank for rank, name in enumerate(REAL_THINGS) if item.get_closest_marker(name)]
+    return min(ranks, default=len(REAL_THINGS))
+
+
 @pytest.fixture(scope="session")
 def fio() -> str:
     """Return the fio that tests run: PLIMSOLL_FIO, which `make test` sets."""

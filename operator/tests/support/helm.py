@@ -71,7 +71,7 @@ def helm(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     """
     program = os.environ.get("PLIMSOLL_HELM", "")
     if not os.access(program, os.X_OK):
-        raise HelmMissingError(f"PLIMSOLL_HELM={program} is no program; run `make test-operator`")
+        raise HelmMissingError(f"PLIMSOLL_HELM={program} is no program; run `make test-real`")
     return subprocess.run([program, *arguments], input=text, capture_output=True, text=True, check=False)
 
 

@@ -1,0 +1,271 @@
+"""Run the stages of hack/stages.toml, those that do not need each other side by side, and print what each took.
+
+usage: stages.py [STAGE...]     the stages named here and what they need; without names, all of them
+
+Each stage is a shell command run from the root of the tree; its output goes to build/stages/STAGE.log and, once it
+ends, to standard output: the last lines of it, or all of it when it failed. The first failure stops everything else.
+
+The closing table compares each stage with its budget and names the slowest tests of a stage that is over it. A machine
+may be slow, so being over budget is not a failure. Budgets are for a machine with two cores; `cold` holds where the
+cache was empty when the run began.
+"""
+
+# ruff: noqa: INP001 - a script, run by path
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFINITIONS = ROOT / "hack" / "stages.toml"
+LOGS = ROOT / "build" / "stages"
+TOTAL = "total"
+PROGRESS_SECONDS = 30
+POLL_SECONDS = 0.2
+SHOWN_LINES = 12
+SLOWEST = 5
+DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One command with the stages that it needs, and what it may take.
+
+    Attributes:
+        warm: the budget in seconds with a filled cache.
+        cold: the budget in seconds from an empty cache.
+
+    """
+
+    name: str
+    command: str
+    warm: float
+    cold: float
+    after: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Execution:
+    """A stage that was started."""
+
+    stage: Stage
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    started: float
+    ended: float | None = None
+    code: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it took, or has taken until now."""
+        return (self.ended or time.monotonic()) - self.started
+
+
+@dataclass(slots=True)
+class Progress:
+    """What was started and what is left."""
+
+    waiting: list[Stage]
+    running: dict[str, Execution] = field(default_factory=dict)
+    done: dict[str, Execution] = field(default_factory=dict)
+
+    def startable(self) -> list[Stage]:
+        """Return the stages that wait for nothing but to be started."""
+        return [stage for stage in self.waiting if all(name in self.done for name in stage.after)]
+
+
+def read_stages(text: str) -> dict[str, Stage]:
+    """Return the stages of a definition by name.
+
+    Raises:
+        ValueError: if a stage needs one that is not defined before it.
+
+    """
+    stages: dict[str, Stage] = {}
+    for name, found in tomllib.loads(text).items():
+        after = tuple(found.get("after", ()))
+        if unknown := [each for each in after if each not in stages]:
+            raise ValueError(f"stage {name} needs {', '.join(unknown)}, not defined before it")
+        warm = float(found["warm"])
+        stages[name] = Stage(name, found["command"], warm, float(found.get("cold", warm)), after)
+    return stages
+
+
+def select(stages: Mapping[str, Stage], names: Sequence[str]) -> list[Stage]:
+    """Return the named stages and all that they need, in the order of their definition; all without names.
+
+    Raises:
+        ValueError: if there is no such stage.
+
+    """
+    wanted = set(names or stages)
+    if unknown := sorted(wanted - set(stages)):
+        raise ValueError(f"no stage {', '.join(unknown)}; there are {', '.join(stages)}")
+    for stage in reversed(stages.values()):
+        if stage.name in wanted:
+            wanted.update(stage.after)
+    return [stage for stage in stages.values() if stage.name in wanted]
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def slowest(lines: Iterable[str], count: int = SLOWEST) -> list[str]:
+    """Return the slowest tests that pytest's --durations listed, slowest first, each with its seconds."""
+    found = [(float(match[1]), match[2]) for line in lines if (match := DURATION.match(line))]
+    return [f"{seconds:.0f} s  {name}" for seconds, name in sorted(found, reverse=True)[:count]]
+
+
+def table(rows: Sequence[tuple[str, float, float]], details: Mapping[str, Sequence[str]]) -> str:
+    """Return the closing table of stage, seconds and budget, with details below the stages that are over theirs."""
+    width = max(len(name) for name, _, _ in rows)
+    lines = [f"{'stage':<{width}}  {'time':>6}  {'budget':>6}"]
+    for name, seconds, budget in rows:
+        over = seconds > budget
+        lines.append(f"{name:<{width}}  {clock(seconds):>6}  {clock(budget):>6}{'  over budget' if over else ''}")
+        lines += [f"{'':<{width}}    {detail}" for detail in details.get(name, ()) if over]
+    return "\n".join(lines)
+
+
+class Runner:
+    """Runs stages and reports on a stream."""
+
+    def __init__(self, stages: Sequence[Stage], *, cold: bool, output: TextIO) -> None:
+        self._progress = Progress(list(stages))
+        self._cold = cold
+        self._output = output
+        self._began = time.monotonic()
+        self._next_report = self._began + PROGRESS_SECONDS
+
+    def run(self) -> int:
+        """Return 0, or the exit code of the first stage that failed."""
+        LOGS.mkdir(parents=True, exist_ok=True)
+        progress, code = self._progress, 0
+        try:
+            while code == 0 and (progress.waiting or progress.running):
+                for stage in progress.startable():
+                    self._start(stage)
+                code = self._collect()
+                self._report_progress()
+                time.sleep(POLL_SECONDS)
+        finally:
+            self._stop()
+        self._say(self._table())
+        return code
+
+    def _start(self, stage: Stage) -> None:
+        log = LOGS / f"{stage.name}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                ["bash", "-euo", "pipefail", "-c", stage.command],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._progress.waiting.remove(stage)
+        self._progress.running[stage.name] = Execution(stage, process, log, time.monotonic())
+        self._say(f"{self._now()} {stage.name}: started")
+
+    def _collect(self) -> int:
+        """Move what has ended to what is done; return the exit code of a stage that failed, or 0."""
+        for name, execution in list(self._progress.running.items()):
+            code = execution.process.poll()
+            if code is None:
+                continue
+            execution.ended, execution.code = time.monotonic(), code
+            self._progress.done[name] = self._progress.running.pop(name)
+            self._report(execution)
+            if code != 0:
+                return code if code > 0 else 1
+        return 0
+
+    def _report(self, execution: Execution) -> None:
+        outcome = "passed" if execution.code == 0 else f"FAILED with exit code {execution.code}"
+        self._say(f"\n{self._now()} {execution.stage.name}: {outcome} in {clock(execution.seconds)}")
+        lines = _lines(execution.log)
+        self._say("\n".join(lines if execution.code else lines[-SHOWN_LINES:]) + "\n")
+
+    def _report_progress(self) -> None:
+        if time.monotonic() < self._next_report:
+            return
+        self._next_report = time.monotonic() + PROGRESS_SECONDS
+        for execution in self._progress.running.values():
+            last = next((line for line in reversed(_lines(execution.log)) if line.strip()), "")
+            self._say(f"{self._now()} {execution.stage.name}, {clock(execution.seconds)}: {last[-100:]}")
+
+    def _stop(self) -> None:
+        """End what still runs, with everything that it started, and wait for that."""
+        for execution in self._progress.running.values():
+            os.killpg(execution.process.pid, signal.SIGTERM)
+        for execution in self._progress.running.values():
+            try:
+                execution.process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(execution.process.pid, signal.SIGKILL)
+                execution.process.wait()
+            self._say(f"{self._now()} {execution.stage.name}: stopped after {clock(execution.seconds)}")
+
+    def _table(self) -> str:
+        done = self._progress.done.values()
+        rows = [(each.stage.name, each.seconds, self._budget(each.stage)) for each in done]
+        if not self._progress.waiting and not self._progress.running:
+            stages = {each.stage.name: each.stage for each in done}
+            rows.append((TOTAL, time.monotonic() - self._began, longest_path(stages, cold=self._cold)))
+        kind = "an empty cache" if self._cold else "a filled cache"
+        return f"\nFrom {kind}:\n" + table(rows, {each.stage.name: slowest(_lines(each.log)) for each in done})
+
+    def _budget(self, stage: Stage) -> float:
+        return stage.cold if self._cold else stage.warm
+
+    def _now(self) -> str:
+        return f"[{clock(time.monotonic() - self._began):>6}]"
+
+    def _say(self, text: str) -> None:
+        self._output.write(f"{text}\n")
+        self._output.flush()
+
+
+def longest_path(stages: Mapping[str, Stage], *, cold: bool) -> float:
+    """Return the seconds that all stages may take together when each takes its budget and waits for what it needs."""
+    ends: dict[str, float] = {}
+    for stage in stages.values():
+        begin = max((ends[name] for name in stage.after), default=0)
+        ends[stage.name] = begin + (stage.cold if cold else stage.warm)
+    return max(ends.values(), default=0)
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines()
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(names: Sequence[str]) -> int:
+    """Return the exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        stages = select(read_stages(DEFINITIONS.read_text()), names)
+    except ValueError as error:
+        sys.stderr.write(f"stages.py: {error}\n")
+        return 2
+    cache = Path(os.environ.get("PLIMSOLL_CACHE") or Path.home() / ".cache" / "plimsoll")
+    return Runner(stages, cold=not cache.exists(), output=sys.stdout).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

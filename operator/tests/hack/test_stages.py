@@ -1,0 +1,156 @@
+import importlib.util
+import io
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / "hack" / "stages.py"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("stages", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["stages"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+stages = load()
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(stages, "LOGS", tmp_path)
+    return tmp_path
+
+
+def run(definition: str, *, cold: bool = False) -> tuple[int, str]:
+    output = io.StringIO()
+    chosen = stages.select(stages.read_stages(definition), [])
+    code = stages.Runner(chosen, cold=cold, output=output).run()
+    return code, output.getvalue()
+
+
+def test_the_definitions_can_be_read_and_each_stage_can_be_chosen() -> None:
+    defined = stages.read_stages(stages.DEFINITIONS.read_text())
+    for name in defined:
+        chosen = [stage.name for stage in stages.select(defined, [name])]
+        assert chosen[-1] == name
+        assert set(chosen) >= set(defined[name].after)
+
+
+def test_budgets_add_up_along_the_longest_path() -> None:
+    defined = stages.read_stages(
+        """
+        [a]
+        command = ":"
+        warm = 10
+        cold = 100
+        [b]
+        command = ":"
+        warm = 20
+        after = ["a"]
+        [c]
+        command = ":"
+        warm = 5
+        after = ["a"]
+        """
+    )
+    assert stages.longest_path(defined, cold=False) == 30
+    assert stages.longest_path(defined, cold=True) == 120
+
+
+def test_a_need_that_is_not_defined_is_named() -> None:
+    with pytest.raises(ValueError, match="stage a needs b, not defined before it"):
+        stages.read_stages('[a]\ncommand = ":"\nwarm = 1\nafter = ["b"]\n')
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    defined = stages.read_stages('[a]\ncommand = ":"\nwarm = 1\n')
+    with pytest.raises(ValueError, match="no stage x; there are a"):
+        stages.select(defined, ["x"])
+
+
+def test_stages_run_side_by_side_but_for_what_they_need(logs: Path) -> None:
+    meet = "touch {0}/{1}; for _ in {{1..100}}; do [[ ! -e {0}/{2} ]] || exit 0; sleep 0.1; done; exit 1"
+    code, output = run(
+        f"""
+        [a]
+        command = '{meet.format(logs, "a", "b")}'
+        warm = 60
+        [b]
+        command = '{meet.format(logs, "b", "a")}'
+        warm = 60
+        [c]
+        command = '[[ -e {logs}/a && -e {logs}/b ]] && echo 3 passed'
+        warm = 60
+        after = ["a", "b"]
+        """
+    )
+    assert code == 0, output
+    assert "3 passed" in output
+    assert output.index("c: started") > max(output.index("a: passed"), output.index("b: passed"))
+
+
+def test_a_failure_shows_everything_and_ends_what_else_runs_with_its_children(logs: Path) -> None:
+    code, output = run(
+        f"""
+        [long]
+        command = 'sleep 600 & echo $! > {logs}/pid; wait'
+        warm = 1
+        [bad]
+        command = 'until [[ -s {logs}/pid ]]; do sleep 0.1; done; seq 100 199; exit 7'
+        warm = 1
+        [never]
+        command = 'touch {logs}/never'
+        warm = 1
+        after = ["bad"]
+        """
+    )
+    assert code == 7
+    assert "100\n101\n" in output
+    assert not (logs / "never").exists()
+    pid = int((logs / "pid").read_text())
+    deadline = time.monotonic() + 20
+    while _runs(pid):
+        assert time.monotonic() < deadline, "it still runs"
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize(("cold", "over"), [(False, True), (True, False)])
+def test_a_stage_over_its_budget_names_its_slowest_tests(*, cold: bool, over: bool) -> None:
+    code, output = run(
+        """
+        [slow]
+        command = 'echo "12.50s call     tests/a.py::test_x"; echo "90.10s setup    tests/a.py::test_y"'
+        warm = 0
+        cold = 600
+        """,
+        cold=cold,
+    )
+    assert code == 0
+    closing = output.partition("stage ")[2]
+    assert ("over budget" in closing) is over
+    assert ("90 s  tests/a.py::test_y" in closing) is over
+    assert "total" in closing
+
+
+def test_a_log_that_is_no_text_is_shown_all_the_same(logs: Path) -> None:
+    code, output = run("[odd]\ncommand = 'printf \"\\\\377\\\\n1 passed\\\\n\"'\nwarm = 9\n")
+    assert code == 0
+    assert "1 passed" in output
+    assert [path.name for path in logs.iterdir()] == ["odd.log"]
