@@ -1,9 +1,13 @@
 """Run the stages of hack/stages.toml, those that do not need each other side by side, and print what each took.
 
-usage: stages.py [STAGE...]     the stages named here and what they need; without names, all of them
+usage: stages.py [--keep-going] [STAGE...]
+
+  STAGE         run these stages and what they need; without names, all of them
+  --keep-going  after a failure run everything that does not need what failed
 
 Each stage is a shell command run from the root of the tree; its output goes to build/stages/STAGE.log and, once it
-ends, to standard output: the last lines of it, or all of it when it failed. The first failure stops everything else.
+ends, to standard output: the last lines of it, or all of it when it failed. The first failure stops everything else,
+unless asked to keep going.
 
 The closing table compares each stage with its budget and names the slowest tests of a stage that is over it. A machine
 may be slow, so being over budget is not a failure. Budgets are for a machine with two cores; `cold` holds where the
@@ -28,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEFINITIONS = ROOT / "hack" / "stages.toml"
 LOGS = ROOT / "build" / "stages"
 TOTAL = "total"
+KEEP_GOING = "--keep-going"
 PROGRESS_SECONDS = 30
 POLL_SECONDS = 0.2
 SHOWN_LINES = 12
@@ -79,7 +84,10 @@ class Progress:
 
     def startable(self) -> list[Stage]:
         """Return the stages that wait for nothing but to be started."""
-        return [stage for stage in self.waiting if all(name in self.done for name in stage.after)]
+        return [stage for stage in self.waiting if all(self._passed(name) for name in stage.after)]
+
+    def _passed(self, name: str) -> bool:
+        return name in self.done and self.done[name].code == 0
 
 
 def read_stages(text: str) -> dict[str, Stage]:
@@ -140,9 +148,10 @@ def table(rows: Sequence[tuple[str, float, float]], details: Mapping[str, Sequen
 class Runner:
     """Runs stages and reports on a stream."""
 
-    def __init__(self, stages: Sequence[Stage], *, cold: bool, output: TextIO) -> None:
+    def __init__(self, stages: Sequence[Stage], *, cold: bool, keep_going: bool = False, output: TextIO) -> None:
         self._progress = Progress(list(stages))
         self._cold = cold
+        self._keep_going = keep_going
         self._output = output
         self._began = time.monotonic()
         self._next_report = self._began + PROGRESS_SECONDS
@@ -152,10 +161,10 @@ class Runner:
         LOGS.mkdir(parents=True, exist_ok=True)
         progress, code = self._progress, 0
         try:
-            while code == 0 and (progress.waiting or progress.running):
+            while (code == 0 or self._keep_going) and (progress.running or progress.startable()):
                 for stage in progress.startable():
                     self._start(stage)
-                code = self._collect()
+                code = self._collect() or code
                 self._report_progress()
                 time.sleep(POLL_SECONDS)
         finally:
@@ -179,7 +188,8 @@ class Runner:
         self._say(f"{self._now()} {stage.name}: started")
 
     def _collect(self) -> int:
-        """Move what has ended to what is done; return the exit code of a stage that failed, or 0."""
+        """Move what has ended to what is done; return the exit code of one that failed, or 0."""
+        failure = 0
         for name, execution in list(self._progress.running.items()):
             code = execution.process.poll()
             if code is None:
@@ -188,8 +198,8 @@ class Runner:
             self._progress.done[name] = self._progress.running.pop(name)
             self._report(execution)
             if code != 0:
-                return code if code > 0 else 1
-        return 0
+                failure = code if code > 0 else 1
+        return failure
 
     def _report(self, execution: Execution) -> None:
         outcome = "passed" if execution.code == 0 else f"FAILED with exit code {execution.code}"
@@ -254,8 +264,10 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Return the exit code."""
+    keep_going = KEEP_GOING in arguments
+    names = [argument for argument in arguments if argument != KEEP_GOING]
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -264,7 +276,7 @@ def main(names: Sequence[str]) -> int:
         sys.stderr.write(f"stages.py: {error}\n")
         return 2
     cache = Path(os.environ.get("PLIMSOLL_CACHE") or Path.home() / ".cache" / "plimsoll")
-    return Runner(stages, cold=not cache.exists(), output=sys.stdout).run()
+    return Runner(stages, cold=not cache.exists(), keep_going=keep_going, output=sys.stdout).run()
 
 
 if __name__ == "__main__":

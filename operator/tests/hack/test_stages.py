@@ -29,10 +29,10 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(definition: str, *, cold: bool = False) -> tuple[int, str]:
+def run(definition: str, *, cold: bool = False, keep_going: bool = False) -> tuple[int, str]:
     output = io.StringIO()
     chosen = stages.select(stages.read_stages(definition), [])
-    code = stages.Runner(chosen, cold=cold, output=output).run()
+    code = stages.Runner(chosen, cold=cold, keep_going=keep_going, output=output).run()
     return code, output.getvalue()
 
 
@@ -120,6 +120,27 @@ def test_a_failure_shows_everything_and_ends_what_else_runs_with_its_children(lo
     while _runs(pid):
         assert time.monotonic() < deadline, "it still runs"
         time.sleep(0.05)
+
+
+def test_with_keep_going_only_what_needs_the_failed_one_is_left_out(logs: Path) -> None:
+    code, _ = run(
+        f"""
+        [bad]
+        command = 'exit 3'
+        warm = 1
+        [other]
+        command = 'sleep 0.5; touch {logs}/other'
+        warm = 1
+        [never]
+        command = 'touch {logs}/never'
+        warm = 1
+        after = ["bad"]
+        """,
+        keep_going=True,
+    )
+    assert code == 3
+    assert (logs / "other").exists()
+    assert not (logs / "never").exists()
 
 
 def _runs(pid: int) -> bool:
