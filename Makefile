@@ -61,7 +61,7 @@ test: ## Everything that a change must pass, side by side; brings what it needs,
 
 .PHONY: test-fast
 test-fast: setup ## The tests that need nothing but Python
-	cd operator && $(BIN)/pytest -q -n 2 --dist worksteal --durations 10 -m "not ($(REAL))"
+	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))"
 
 .PHONY: test-real
 test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium
@@ -72,7 +72,7 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 
 .PHONY: test-e2e
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
-	cd e2e/tests && $(BIN)/pytest -q -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)"
+	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)"
 
 .PHONY: coverage
 coverage: setup ## Which lines the tests that need nothing but Python do not reach

@@ -17,13 +17,18 @@ def aborts(cluster: Cluster, name: str, namespace: str) -> list[str]:
     return [trial["abort"]["reason"] for trial in cluster.trials(name, namespace) if "abort" in trial]
 
 
+def causes(cluster: Cluster, name: str, namespace: str) -> list[str]:
+    """Return why trials were aborted, but for a client that was not armed in time: a busy machine may do that too."""
+    return [reason for reason in aborts(cluster, name, namespace) if reason != "ClientNotArmed"]
+
+
 def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("lost", namespace))
     cluster.until_measuring("lost", namespace)
     pod = cluster.client_pod("lost", namespace, 1)["metadata"]["name"]
     cluster.kill_pod(pod, namespace)
     cluster.until_succeeded("lost", namespace)
-    assert aborts(cluster, "lost", namespace) == ["ClientLost"]
+    assert causes(cluster, "lost", namespace) == ["ClientLost"]
     assert_every_trial_is_measured_once(cluster, "lost", namespace, 2)
     assert cluster.leftovers(namespace) == []
 
@@ -37,7 +42,7 @@ def test_a_conductor_killed_mid_run_loses_and_doubles_no_trial(cluster: Cluster,
     clients = cluster.items("pods", namespace, run="headless", client="0")
     cluster.until_succeeded("headless", namespace)
     # A deleted pod gets a signal first: its conductor may still have the time to record the trial as interrupted.
-    assert aborts(cluster, "headless", namespace) in (["ConductorRestarted"], ["Interrupted"])
+    assert causes(cluster, "headless", namespace) in (["ConductorRestarted"], ["Interrupted"])
     attempts = {pod["metadata"]["labels"]["plimsoll.dev/attempt"] for pod in clients}
     assert attempts == {"0"}, "the clients lived on"
     assert_every_trial_is_measured_once(cluster, "headless", namespace, 3)

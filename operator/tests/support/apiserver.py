@@ -22,6 +22,7 @@ Document = dict[str, Any]
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _START_SECONDS = 60
 _STOP_SECONDS = 20
+_IDLE_SECONDS = 30
 
 
 class BinariesMissingError(Exception):
@@ -92,6 +93,7 @@ class ApiServer:
         self._certificate = certificate
         context = ssl.create_default_context(cafile=str(certificate))
         self._connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+        self._used = time.monotonic()
 
     def close(self) -> None:
         self._connection.close()
@@ -106,6 +108,9 @@ class ApiServer:
         accept: str = "application/json",
     ) -> Answer:
         """Send a document and return the answer, whatever it is."""
+        if time.monotonic() - self._used > _IDLE_SECONDS:
+            self._connection.close()  # the server may have closed it already; the request connects anew
+        self._used = time.monotonic()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": accept, "Content-Type": content}
         try:
             self._connection.request(method, path, None if document is None else json.dumps(document), headers)
