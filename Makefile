@@ -57,7 +57,7 @@ check: ## The inner loop: style, types, and the tests that need nothing but Pyth
 
 .PHONY: test
 test: ## Everything that a change must pass, side by side; brings what it needs, skips nothing; the cluster stays
-	@python3 hack/stages.py
+	@python3 hack/stages.py $(if $(KEEP_GOING),--keep-going)
 
 .PHONY: test-fast
 test-fast: setup ## The tests that need nothing but Python

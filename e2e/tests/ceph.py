@@ -37,6 +37,11 @@ ceph osd pool set "$1" noscrub 1
 ceph auth get-or-create "client.$4" mon "profile rbd, allow r, $5" mgr "allow r" osd "profile rbd pool=$1"
 """
 
+_CONTENTS = """
+rados -p "$1" ls --all
+rbd trash ls "$1"
+"""
+
 
 def replicated(size: int = 3) -> dict[str, Any]:
     return {"replicated": {"size": size}, "placementGroups": PLACEMENT_GROUPS}
@@ -157,7 +162,7 @@ class Ceph:
 
     def contents(self, pool: str = POOL) -> list[str]:
         """Return all RADOS objects of a pool, of every namespace, and the images in its trash."""
-        return sorted([*self.admin("rados", "-p", pool, "ls", "--all").splitlines(), *self._trash(pool)])
+        return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
         """Return what of runs is left in Ceph, in Rook's namespace, in the operator's, and in none."""
@@ -180,9 +185,6 @@ class Ceph:
     def forget_profiles(self) -> None:
         """Remove the erasure-code profiles that Rook leaves behind, and so its stand-in."""
         self.admin("sh", "-c", _PROFILES)
-
-    def _trash(self, pool: str) -> list[str]:
-        return [each["name"] for each in self.json("rbd", "trash", "ls", pool)]
 
     def _named(self, kinds: str, namespace: str | None = None) -> list[str]:
         return self._ours([each["metadata"]["name"] for each in self._cluster.api.objects(kinds, namespace)])

@@ -62,32 +62,34 @@ def until_gone(cluster: Cluster, namespace: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def ceph(cluster: Cluster) -> Ceph:
-    """Return a Ceph, with the stand-in for Rook; both stay, as the cluster does."""
+def ceph(cluster: Cluster) -> Iterator[Ceph]:
+    """Return a Ceph without anything of a run, with the stand-in for Rook; both stay, as the cluster does."""
     ceph = Ceph(cluster)
     ceph.up()
-    return ceph
-
-
-@pytest.fixture
-def clean(ceph: Ceph) -> Iterator[Ceph]:
-    """Return that Ceph, healthy and without anything of a run; and see that nothing of a run is left afterwards."""
-    ceph.until_healthy()
     assert ceph.leftovers() == []
     yield ceph
-    assert ceph.leftovers() == []
     ceph.forget_profiles()
 
 
 @pytest.fixture
-def existing(clean: Ceph) -> Iterator[Ceph]:
-    """Return that Ceph with a pool that is not a run's, and what others keep in it."""
-    clean.make_pool()
-    clean.until_healthy()
-    before = clean.contents()
+def clean(ceph: Ceph) -> Iterator[Ceph]:
+    """Return that Ceph, healthy; and see that nothing of a run is left afterwards."""
+    ceph.until_healthy()
+    yield ceph
+    assert ceph.leftovers() == []
+
+
+@pytest.fixture(scope="session")
+def foreign_pool(ceph: Ceph) -> Iterator[list[str]]:
+    """Make a pool that is not a run's; return what others keep in it."""
+    ceph.make_pool()
+    yield ceph.contents()
+    ceph.remove_pool()
+
+
+@pytest.fixture
+def existing(foreign_pool: list[str], clean: Ceph) -> Iterator[Ceph]:
+    """Return that Ceph with a pool that is not a run's, and see that it stays as it was."""
     yield clean
-    left = [each for each in clean.contents() if each not in before]
-    flags = clean.flags()
-    clean.remove_pool()
-    assert left == []
-    assert flags == {"noscrub"}
+    assert [each for each in clean.contents() if each not in foreign_pool] == []
+    assert clean.flags() == {"noscrub"}
