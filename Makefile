@@ -53,11 +53,11 @@ type: setup ## Check types
 
 .PHONY: check
 check: ## The inner loop: style, types, and the tests that need nothing but Python
-	@python3 hack/stages.py lint types pure
+	@$(or $(PYTHON),python3) hack/stages.py lint types pure
 
 .PHONY: test
 test: ## Everything that a change must pass, side by side; brings what it needs, skips nothing; the cluster stays
-	@python3 hack/stages.py $(if $(KEEP_GOING),--keep-going)
+	@$(or $(PYTHON),python3) hack/stages.py $(if $(KEEP_GOING),--keep-going)
 
 .PHONY: test-fast
 test-fast: setup ## The tests that need nothing but Python

@@ -31,4 +31,4 @@ report() {
 
 printf 'resolving and downloading the modules of %s\n' "$*"
 stale=$(go list -deps -trimpath -f '{{if .Stale}}{{.ImportPath}}{{end}}' "$@")
-go build -v -p 2 -trimpath -ldflags "$ldflags" -o "$output" "$@" 2> >(report "$(grep -c . <<< "$stale")")
+go build -v -p 2 -trimpath -ldflags "$ldflags" -o "$output" "$@" 2>&1 | report "$(grep -c . <<< "$stale")"

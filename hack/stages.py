@@ -9,6 +9,9 @@ Each stage is a shell command run from the root of the tree; its output goes to 
 ends, to standard output: the last lines of it, or all of it when it failed. The first failure stops everything else,
 unless asked to keep going.
 
+A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. What is stopped
+gets SIGTERM and two minutes to clean up.
+
 The closing table compares each stage with its budget and names the slowest tests of a stage that is over it. A machine
 may be slow, so being over budget is not a failure. Budgets are for a machine with two cores; `cold` holds where the
 cache was empty when the run began.
@@ -23,6 +26,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -33,9 +37,14 @@ DEFINITIONS = ROOT / "hack" / "stages.toml"
 LOGS = ROOT / "build" / "stages"
 TOTAL = "total"
 KEEP_GOING = "--keep-going"
+TIMED_OUT = 124
 PROGRESS_SECONDS = 30
 POLL_SECONDS = 0.2
 SHOWN_LINES = 12
+DEADLINE_FACTOR = 4
+LEAST_DEADLINE_SECONDS = 900.0
+STOP_SECONDS = 120.0
+KILLED_SECONDS = 10.0
 SLOWEST = 5
 DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
@@ -83,7 +92,7 @@ class Progress:
     done: dict[str, Execution] = field(default_factory=dict)
 
     def startable(self) -> list[Stage]:
-        """Return the stages that wait for nothing but to be started."""
+        """Return the stages whose needs have passed."""
         return [stage for stage in self.waiting if all(self._passed(name) for name in stage.after)]
 
     def _passed(self, name: str) -> bool:
@@ -164,7 +173,8 @@ class Runner:
             while (code == 0 or self._keep_going) and (progress.running or progress.startable()):
                 for stage in progress.startable():
                     self._start(stage)
-                code = self._collect() or code
+                failure = self._collect()
+                code = code or failure
                 self._report_progress()
                 time.sleep(POLL_SECONDS)
         finally:
@@ -192,6 +202,12 @@ class Runner:
         failure = 0
         for name, execution in list(self._progress.running.items()):
             code = execution.process.poll()
+            if code is None and execution.seconds > self._deadline(execution.stage):
+                self._say(
+                    f"{self._now()} {name}: not done within {clock(self._deadline(execution.stage))}, stopping it"
+                )
+                _end_group(execution.process)
+                code = TIMED_OUT
             if code is None:
                 continue
             execution.ended, execution.code = time.monotonic(), code
@@ -216,15 +232,11 @@ class Runner:
             self._say(f"{self._now()} {execution.stage.name}, {clock(execution.seconds)}: {last[-100:]}")
 
     def _stop(self) -> None:
-        """End what still runs, with everything that it started, and wait for that."""
+        """End what still runs, and wait until it is gone."""
         for execution in self._progress.running.values():
-            os.killpg(execution.process.pid, signal.SIGTERM)
+            _signal_group(execution.process, signal.SIGTERM)
         for execution in self._progress.running.values():
-            try:
-                execution.process.wait(30)
-            except subprocess.TimeoutExpired:
-                os.killpg(execution.process.pid, signal.SIGKILL)
-                execution.process.wait()
+            _end_group(execution.process)
             self._say(f"{self._now()} {execution.stage.name}: stopped after {clock(execution.seconds)}")
 
     def _table(self) -> str:
@@ -233,11 +245,17 @@ class Runner:
         if not self._progress.waiting and not self._progress.running:
             stages = {each.stage.name: each.stage for each in done}
             rows.append((TOTAL, time.monotonic() - self._began, longest_path(stages, cold=self._cold)))
+        left_out = [stage.name for stage in self._progress.waiting]
+        details = {each.stage.name: slowest(_lines(each.log)) for each in done}
         kind = "an empty cache" if self._cold else "a filled cache"
-        return f"\nFrom {kind}:\n" + table(rows, {each.stage.name: slowest(_lines(each.log)) for each in done})
+        closing = f"\nFrom {kind}:\n{table(rows, details)}"
+        return f"{closing}\nnot run: {', '.join(left_out)}" if left_out else closing
 
     def _budget(self, stage: Stage) -> float:
         return stage.cold if self._cold else stage.warm
+
+    def _deadline(self, stage: Stage) -> float:
+        return max(LEAST_DEADLINE_SECONDS, DEADLINE_FACTOR * self._budget(stage))
 
     def _now(self) -> str:
         return f"[{clock(time.monotonic() - self._began):>6}]"
@@ -256,6 +274,33 @@ def longest_path(stages: Mapping[str, Stage], *, cold: bool) -> float:
     return max(ends.values(), default=0)
 
 
+def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:
+    """Send a signal to all processes of a stage."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def _has_members(group: int) -> bool:
+    """Return whether a process group has a process that runs; init may be slow to collect those that have ended."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, number = path.read_text().rpartition(")")[2].split()[:3]
+            if int(number) == group and state != "Z":
+                return True
+    return False
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End all processes of a stage; those that take too long to clean up are killed."""
+    for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILLED_SECONDS)):
+        deadline = time.monotonic() + seconds
+        _signal_group(process, number)
+        while process.poll() is None or _has_members(process.pid):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(POLL_SECONDS)
+
+
 def _lines(log: Path) -> list[str]:
     return log.read_text(errors="replace").splitlines()
 
@@ -268,8 +313,8 @@ def main(arguments: Sequence[str]) -> int:
     """Return the exit code."""
     keep_going = KEEP_GOING in arguments
     names = [argument for argument in arguments if argument != KEEP_GOING]
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     try:
         stages = select(read_stages(DEFINITIONS.read_text()), names)
     except ValueError as error:

@@ -101,13 +101,18 @@ if [[ ! -x $program ]]; then
     work=$(mktemp -d "$cache/work.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     mkdir "$work/out" "$work/build"
+    set +e # `( ... ) || ...` would have every command of the build go on after a failure
     (
+        set -e
         cd "$work/build"
         case $name in
             prometheus-operator | prometheus-config-reloader) make_prometheus ;;
             *) "make_$name" ;;
         esac
-    ) 2>&1 | tee "$work/log" | progress || { tail -n 20 "$work/log" >&2; die "$name cannot be built"; }
+    ) 2>&1 | tee "$work/log" | progress
+    code=${PIPESTATUS[0]}
+    set -e
+    ((code == 0)) || { tail -n 20 "$work/log" >&2; die "$name cannot be built"; }
     mv -T "$work/out" "$(dirname "$program")"
 fi
 echo "$program"

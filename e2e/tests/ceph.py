@@ -178,8 +178,8 @@ class Ceph:
         ]
 
     def _listed(self, *commands: str) -> list[Any]:
-        """Return what commands of `ceph` answer; each is started anew, which takes less time inside one shell."""
-        script = "; ".join(f"ceph {command} --format json-pretty && printf '\\036'" for command in commands)
+        """Return the answers to several commands of `ceph`, run by one shell."""
+        script = "\n".join(f"ceph {command} --format json-pretty\nprintf '\\036'" for command in commands)
         return [json.loads(answer) for answer in self.admin("sh", "-ec", script).split("\036")[:-1]]
 
     def forget_profiles(self) -> None:

@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: the cluster that e2e/cluster made, with the operator installed, and no other."""
 
+import signal
 import uuid
 from collections.abc import Iterator
 
@@ -9,12 +10,24 @@ from ceph import Ceph
 from support import WORKER, Cluster
 
 OURS = "kind-plimsoll"
+
+
+def pytest_configure() -> None:
+    """Clean up when terminated too: a test may have cordoned nodes, or changed the release."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 LONGEST = ("test_trust", "test_faults", "test_measuring")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the modules whose tests take longest, so that in the end no process waits for one of them."""
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    """Run first what takes longest, so that no process waits for it in the end, and last what delays others."""
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        kills = item.get_closest_marker("kills") is not None
+        return kills, LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

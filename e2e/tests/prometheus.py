@@ -63,6 +63,7 @@ class Prometheus:
     def _get(self, path: str, **parameters: str) -> Any:
         address = f"{self._root}/api/v1/{path}" + (f"?{urlencode(parameters)}" if parameters else "")
         answer = self._cluster.api.read(address)
+        assert answer is not None, f"{path} {parameters}: Prometheus does not answer"
         assert answer["status"] == "success", answer
         assert not answer.get("warnings"), f"{path} {parameters}: {answer['warnings']}"
         return answer["data"]

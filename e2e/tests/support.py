@@ -56,9 +56,18 @@ def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
     }
 
 
-def counting(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the attempts that count: a busy machine may have made an earlier one Invalid, which is then repeated."""
-    return [trial for trial in trials if trial["outcome"] == "Measured" and trial["verdict"] != "Invalid"]
+def assert_measured_once(trials: list[dict[str, Any]], passes: int) -> None:
+    """See that of one point's trials each pass has one attempt that counts, its last, and that no attempt is lost.
+
+    Attempts before it were aborted, or made Invalid by a busy machine.
+    """
+    attempts: dict[int, list[dict[str, Any]]] = {number: [] for number in range(passes)}
+    for trial in sorted(trials, key=lambda trial: int(trial["attempt"])):
+        attempts[trial["passNumber"]].append(trial)
+    for number, found in attempts.items():
+        assert [trial["attempt"] for trial in found] == list(range(len(found))), f"pass {number}: {found}"
+        counts = [trial["outcome"] == "Measured" and trial["verdict"] != "Invalid" for trial in found]
+        assert counts == [False] * (len(found) - 1) + [True], f"pass {number}: {found}"
 
 
 class Cluster:

@@ -55,6 +55,7 @@ def test_a_trial_during_which_an_osd_stops_is_invalid_and_repeated(
     assert last["verdict"] != "Invalid"
 
 
+@pytest.mark.kills
 def test_flags_are_restored_though_all_that_knew_of_them_were_killed(
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:

@@ -74,7 +74,7 @@ def test_a_late_client_is_found(cluster: Cluster, namespace: str, faults: ExitSt
 
 
 def test_a_client_that_its_cpu_limit_holds_back_is_found(cluster: Cluster, namespace: str) -> None:
-    clients = {"count": 2, "resources": {"limits": {"cpu": "60m", "memory": "512Mi"}}}
+    clients = {"count": 2, "resources": {"limits": {"cpu": "100m", "memory": "512Mi"}}}
     fast = workload(fio={"pattern": "randread", "ioDepth": [16]}, runtimeSeconds=8)
     cluster.apply(run("bad", namespace, repetitions=1, clients=clients, workloads=[fast]))
     said = assert_invalid(cluster, namespace, "ClientThrottled")

@@ -16,7 +16,7 @@ os.environ.pop("COLUMNS", None)
 
 
 REAL_THINGS = ("system", "browser", "crd", "chart", "fio")
-"""Markers of the tests that take longest, longest first."""
+"""Markers of slow tests, the slowest first."""
 
 SERVED_TOGETHER = ("crd", "browser")
 """Markers of the tests whose API server or browser is started once per directory and process."""

@@ -175,3 +175,12 @@ def test_a_log_that_is_no_text_is_shown_all_the_same(logs: Path) -> None:
     assert code == 0
     assert "1 passed" in output
     assert [path.name for path in logs.iterdir()] == ["odd.log"]
+
+
+def test_a_stage_that_hangs_is_stopped_and_fails(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "LEAST_DEADLINE_SECONDS", 0.5)
+    code, output = run("[hung]\ncommand = 'sleep 600 & wait'\nwarm = 0.1\n")
+    assert code == stages.TIMED_OUT
+    assert "hung: not done within 0:00, stopping it" in output
+    assert "FAILED" in output
+    assert [path.name for path in logs.iterdir()] == ["hung.log"]

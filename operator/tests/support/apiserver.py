@@ -109,7 +109,7 @@ class ApiServer:
     ) -> Answer:
         """Send a document and return the answer, whatever it is."""
         if time.monotonic() - self._used > _IDLE_SECONDS:
-            self._connection.close()  # the server may have closed it already; the request connects anew
+            self._connection.close()  # the server may have closed it already; the request reconnects
         self._used = time.monotonic()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": accept, "Content-Type": content}
         try:
