@@ -1,6 +1,7 @@
 """The rendezvous over real TLS: who is let in, and how agents live through a conductor's absence."""
 
 import asyncio
+import ssl
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -106,6 +107,20 @@ async def test_another_protocol_version_is_refused_with_a_remedy(setting: Settin
         with pytest.raises(RefusedError, match="one image for both") as caught:
             await connection.register(registration)
         assert caught.value.code == "BadProtocol"
+
+
+async def test_a_token_that_is_not_utf_8_is_refused(setting: Setting) -> None:
+    context = ssl.create_default_context(cafile=str(setting.secret / CERTIFICATE_FILE))
+    async with running(setting):
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", setting.port, ssl=context, server_hostname=SERVER_NAME
+        )
+        writer.write(
+            b"GET /v1/clock HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer \xff\xfe\r\nConnection: close\r\n\r\n"
+        )
+        async with asyncio.timeout(5):
+            assert b" 401 " in await reader.readline()
+        writer.close()
 
 
 async def test_a_malformed_request_is_refused_and_the_conductor_lives_on(setting: Setting) -> None:

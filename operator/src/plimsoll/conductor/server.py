@@ -100,7 +100,7 @@ class Rendezvous:
 
     def _check_token(self, request: web.Request) -> None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme != "Bearer" or not hmac.compare_digest(token.encode(), self._token):
+        if scheme != "Bearer" or not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             raise RefusedError("BadToken", "this is not the token of this run's session secret")
 
     async def _clock(self, _: web.Request) -> web.Response:
