@@ -53,7 +53,8 @@ class PodFact:
         ended: when its container ended; None before.
         gone_by: when it has to be gone, which is its deletion and the grace period; None if it may stay.
         problem: why its containers do not run: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they do.
-        last_words: termination message or exit of its container; empty while it runs.
+        last_words: termination message or exit code of its container if it failed, else empty. A container that
+            succeeded has ended a moment before its pod's phase says so.
 
     """
 
@@ -185,7 +186,7 @@ def _problem(status: Object) -> str:
 def _last_words(status: Object) -> str:
     for container in status.get("containerStatuses", []):
         ended = container.get("state", {}).get("terminated")
-        if ended:
+        if ended and ended.get("exitCode") != 0:
             words = (ended.get("message") or ended.get("reason") or "").strip()
             return f"exit code {ended.get('exitCode')}: {words}"
     return str(status.get("reason", ""))
