@@ -84,16 +84,23 @@ def assert_provenance(ceph: Ceph, result: dict[str, Any], pool: str) -> None:
     assert environment["pool"].items() >= layout.items()
 
 
-def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go_before_the_next_run_has_its_turn(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
     cluster.apply(rook_run("coded", namespace, erasure_coded(), workloads=[WRITES]))
+    cluster.until_condition("coded", namespace, "Admitted", status="True")
+    cluster.apply(rook_run("second", namespace))
+    waiting = cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
+    assert f"{namespace}/coded" in waiting["message"]
     cluster.until_measuring("coded", namespace)
-    assert len(clean.pools()) == 2
+    assert len(clean.pools()) == 2, "those of the first run, and none of the second"
     (data,) = (name for name in clean.pools() if name.endswith("-data"))
     stored = clean.json("ceph", "df")["pools"]
     assert any(pool["name"] == data and pool["stats"]["stored"] > 0 for pool in stored)
     cluster.until_succeeded("coded", namespace)
     (result,) = cluster.results("coded", namespace)
     assert 0 < rate(result)[0] <= 110
+    cluster.until_measured_in_turn("coded", "second", namespace)
 
 
 @pytest.mark.parametrize("phase", ["Provisioning", "Measuring"])
@@ -132,14 +139,3 @@ def test_a_cluster_that_nobody_allowed_is_refused(cluster: Cluster, clean: Ceph,
     assert (ended["status"], ended["reason"]) == ("False", "RookClusterNotAllowed")
     assert namespace in ended["message"]
     assert clean.pools() == []
-
-
-def test_two_runs_on_one_ceph_take_turns(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    cluster.apply(rook_run("first", namespace))
-    cluster.until_condition("first", namespace, "Admitted", status="True")
-    cluster.apply(rook_run("second", namespace))
-    waiting = cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
-    assert f"{namespace}/first" in waiting["message"]
-    cluster.until(clean.pools, seconds=60, what="the first has a pool")
-    assert len(clean.pools()) == 1
-    cluster.until_measured_in_turn("first", "second", namespace)
