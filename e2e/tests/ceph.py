@@ -77,7 +77,10 @@ class Ceph:
         self._script("ceph/ceph", "wait")
 
     def admin(self, *command: str, text: str | None = None) -> str:
-        """Return what a command prints, run with the administrator's key."""
+        """Return what a command prints, run with the administrator's key.
+
+        As `e2e/ceph/ceph admin` does it, which would first find the cluster again each time.
+        """
         return self._cluster.kubectl(
             "exec",
             "--stdin",
@@ -204,9 +207,9 @@ class Ceph:
     def _scale(self, osd: int, replicas: int) -> None:
         self._cluster.kubectl("scale", f"deployment/rook-ceph-osd-{osd}", "-n", NAMESPACE, f"--replicas={replicas}")
 
-    def _script(self, script: str, *arguments: str, text: str | None = None) -> str:
+    def _script(self, script: str, *arguments: str) -> str:
         done = subprocess.run(
-            [ROOT / "e2e" / script, *arguments], capture_output=True, text=True, input=text or "", check=False
+            [ROOT / "e2e" / script, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -3,6 +3,7 @@
 import signal
 import uuid
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
@@ -14,7 +15,13 @@ OURS = "kind-plimsoll"
 
 def pytest_configure() -> None:
     """Clean up when terminated too: a test may have cordoned nodes, or changed the release."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # make hands the signal on that all of its group had already: a second one would cut the cleaning up short.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 LONGEST = ("test_trust", "test_faults", "test_measuring")
