@@ -18,6 +18,10 @@ SELECT :=
 WORKERS := 0
 
 export PLIMSOLL_VENV := $(VENV)
+# What was checked once is not checked again in the next checkout.
+MYPY = $(BIN)/mypy --cache-dir $(or $(PLIMSOLL_CACHE),$(HOME)/.cache/plimsoll)/mypy
+# Each test process would compile all tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 ##@ General
 
@@ -47,9 +51,9 @@ lint: setup ## Check style and architecture
 
 .PHONY: type
 type: setup ## Check types
-	cd operator && $(BIN)/mypy
-	cd e2e/tests && $(BIN)/mypy --strict --python-version 3.11 .
-	cd e2e/rook/controller && $(BIN)/mypy --strict --python-version 3.11 .
+	cd operator && $(MYPY)/operator
+	cd e2e/tests && $(MYPY)/e2e --strict --python-version 3.11 .
+	cd e2e/rook/controller && $(MYPY)/rook --strict --python-version 3.11 .
 
 .PHONY: check
 check: ## The inner loop: style, types, and the tests that need nothing but Python

@@ -14,13 +14,11 @@ from worker import Worker, say
 
 from kube import Api
 
-_DEFAULT_PAUSE_SECONDS = 1.0
-
 
 def main() -> None:
     """Run the three controllers, each in a thread of its own, until one fails: then Kubernetes starts all anew."""
     api = Api(os.environ["NAMESPACE"])
-    pause_seconds = float(os.environ.get("PAUSE_SECONDS", _DEFAULT_PAUSE_SECONDS))
+    pause_seconds = float(os.environ["PAUSE_SECONDS"])
     failures: SimpleQueue[BaseException] = SimpleQueue()
     parts: list[Callable[[], Never]] = [
         Clusters(api, os.environ["IMAGE"]).run,

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 import yaml
 
+from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.state import RunState
 from plimsoll.conductor.sink import read_results, read_state
@@ -125,8 +126,17 @@ class LocalRun:
         """Return every recorded attempt of every point."""
         return [trial for result in self.found() for trial in result.status.trials]
 
+    def counted(self) -> list[Trial]:
+        """Return the attempts that count: on a busy machine one may be Invalid, and is repeated."""
+        return [trial for trial in self.trials() if counts(trial)]
+
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
+
+
+def counts(trial: Trial) -> bool:
+    """Tell whether an attempt is the measured one of its pass."""
+    return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
 def descendants(pid: int) -> list[int]:

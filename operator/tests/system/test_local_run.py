@@ -6,19 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED
-from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
 from plimsoll.protocol.secret import TOKEN_FILE
-from support.local_run import LocalRun, command_line, make_spec, processes_naming
+from support.local_run import LocalRun, command_line, counts, make_spec, processes_naming
 
 pytestmark = [pytest.mark.system, pytest.mark.fio]
 
@@ -28,9 +27,12 @@ def aborts(trials: list[Trial]) -> list[AbortReason]:
 
 
 def assert_every_planned_trial_is_measured_once(run: LocalRun, passes: int = 2) -> None:
+    """See that each pass has one attempt that counts, its last; those before it were aborted, or Invalid."""
     for result in run.found():
-        measured = [trial for trial in result.status.trials if trial.outcome is Outcome.MEASURED]
-        assert Counter(trial.pass_number for trial in measured) == dict.fromkeys(range(passes), 1)
+        for number in range(passes):
+            attempts = [trial for trial in result.status.trials if trial.pass_number == number]
+            assert [trial.attempt for trial in attempts] == list(range(len(attempts)))
+            assert [counts(trial) for trial in attempts] == [False] * (len(attempts) - 1) + [True]
         assert result.status.final
 
 
@@ -50,7 +52,7 @@ def test_a_run_measures_what_it_was_asked_to(tmp_path: Path, fio: str) -> None:
     assert_every_planned_trial_is_measured_once(run, passes=1)
     assert len(run.found()) == 4
     for result in run.found():
-        (trial,) = result.status.trials
+        trial = result.status.trials[-1]
         assert len(trial.clients) == result.spec.clients
         assert {operation.operation for operation in trial.operations} == {"read", "write"}
         total = sum(operation.rates.iops for operation in trial.operations)
@@ -89,7 +91,7 @@ def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path
 
 def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
-        run.wait_for(lambda: len(run.trials()) == 1)
+        run.wait_for(lambda: len(run.counted()) == 1)
         run.wait_for_trial(seconds_in=1)
         os.kill(run.conductor(), signal.SIGKILL)
         code, _, err = run.finish()
@@ -133,7 +135,7 @@ def test_an_agent_that_is_not_there_in_time_to_arm_stops_all_before_any_io(tmp_p
 
 def test_ctrl_c_leaves_a_truthful_state_and_resume_goes_on_from_it(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(repetitions=3)) as run:
-        run.wait_for(lambda: len(run.trials()) == 1)
+        run.wait_for(lambda: len(run.counted()) == 1)
         run.wait_for_trial(seconds_in=1)
         run.interrupt()
         code, _, err = run.finish()

@@ -25,8 +25,10 @@ _LOOK_AGAIN_SECONDS = 15.0
 """A missed event delays a run by this much at most."""
 
 _SOON_SECONDS = 1.0
-_STORAGE_SECONDS = 3.0
-"""Nobody wakes a run when Rook has done something: its kinds may be absent, and are therefore not watched."""
+"""Also where Rook makes or removes something: its kinds may be absent, are not watched, and so nobody wakes a run."""
+
+_CLUSTER_SECONDS = 3.0
+"""A cluster that has to recover first takes longer."""
 
 _NOT_SUSPENDED = Fact(holds=False, reason="NotSuspended")
 
@@ -166,7 +168,7 @@ def _wait_for_cluster(fact: Fact) -> Situation:
         reason=fact.reason,
         message=fact.message,
         facts={"Suspended": _NOT_SUSPENDED, "StorageReady": fact},
-        requeue_seconds=_STORAGE_SECONDS,
+        requeue_seconds=_CLUSTER_SECONDS,
     )
 
 
@@ -249,7 +251,7 @@ def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situatio
             "StorageReady": storage,
             "ClientsReady": clients,
         },
-        requeue_seconds=_LOOK_AGAIN_SECONDS if storage.holds or plan.ceph is None else _STORAGE_SECONDS,
+        requeue_seconds=_LOOK_AGAIN_SECONDS if storage.holds or plan.ceph is None else _SOON_SECONDS,
     )
     return situation if measuring else _refused(situation, seen)
 
@@ -297,7 +299,7 @@ def _finish(
         ending=ending,
         actions=actions,
         facts=facts,
-        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact, seen),
+        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact),
     )
 
 
@@ -333,11 +335,9 @@ def _until(expiry: datetime | None, now: datetime) -> float | None:
     return None if expiry is None else max(_SOON_SECONDS, (expiry - now).total_seconds())
 
 
-def _until_clean(cleaned_up: Fact, seen: Observed) -> float:
+def _until_clean(cleaned_up: Fact) -> float:
     """Return when to look again at what goes; a node that is gone may take days."""
-    if cleaned_up.reason != "InProgress":
-        return _LOOK_AGAIN_SECONDS
-    return _SOON_SECONDS if seen.elsewhere is None else _STORAGE_SECONDS
+    return _SOON_SECONDS if cleaned_up.reason == "InProgress" else _LOOK_AGAIN_SECONDS
 
 
 def _delete_run(run: Run) -> Delete:
