@@ -1,13 +1,17 @@
 """The Ceph of e2e/ceph and the stand-in for Rook of e2e/rook, as a test sees them; and runs on them."""
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
 
-NAMESPACE = "rook-ceph"
+NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
+HAS_ROOK = NAMESPACE == "rook-ceph"
+"""Elsewhere only tests of Ceph without Rook are run."""
+
 OURS = "plimsoll-"
 POOL = "e2e-existing"
 USER = "e2e-bench"
@@ -69,9 +73,10 @@ class Ceph:
         self._cluster = cluster
 
     def up(self) -> None:
-        """Bring up Ceph and the stand-in for Rook, and forget what earlier tests left."""
+        """Bring up Ceph, and the stand-in for Rook where it belongs."""
         self._script("ceph/ceph", "up")
-        self._script("rook/rook", "up")
+        if HAS_ROOK:
+            self._script("rook/rook", "up")
 
     def until_healthy(self) -> None:
         self._script("ceph/ceph", "wait")
@@ -168,17 +173,21 @@ class Ceph:
         return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
-        """Return what of runs is left in Ceph, in Rook's namespace, in the operator's, and in none."""
+        """Return what of these tests' runs is left in Ceph, in Rook's namespace, in the operator's, and in none."""
         pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
-        kept = self._cluster.api.objects("configmaps,secrets,jobs,pods", OPERATOR_NAMESPACE, "plimsoll.dev/run-uid")
+        kinds = "secrets,configmaps,jobs,pods"
+        kept = self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace")
         return [
             *self._ours(pools),
             *self._ours([each["entity"].removeprefix("client.") for each in users["auth_dump"]]),
             *self._ours(rules),
-            *self._named("cephblockpools,cephclients,secrets,configmaps,jobs,pods", NAMESPACE),
-            *self._named("storageclasses"),
-            *(each["metadata"]["name"] for each in kept),
+            *self._named(f"cephblockpools,cephclients,{kinds}" if HAS_ROOK else kinds, NAMESPACE),
+            *(self._named("storageclasses") if HAS_ROOK else []),
+            *(each["metadata"]["name"] for each in kept if self._is_of_these_tests(each)),
         ]
+
+    def _is_of_these_tests(self, found: dict[str, Any]) -> bool:
+        return found["metadata"]["labels"]["plimsoll.dev/run-namespace"] in self._cluster.namespaces
 
     def _listed(self, *commands: str) -> list[Any]:
         """Return the answers to several commands of `ceph`, run by one shell."""

@@ -68,6 +68,7 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    cluster.namespaces.append(name)
     yield name
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
     if "clean" in request.fixturenames:

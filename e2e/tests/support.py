@@ -71,9 +71,15 @@ def assert_measured_once(trials: list[dict[str, Any]], passes: int) -> None:
 
 
 class Cluster:
-    """One cluster: read over one connection, changed through kubectl."""
+    """One cluster: read over one connection, changed through kubectl.
+
+    Attributes:
+        namespaces: those that these tests have made so far, also those that are gone.
+
+    """
 
     def __init__(self) -> None:
+        self.namespaces: list[str] = []
         self.environment = dict(os.environ)
         for line in self._script("env").splitlines():
             name, _, value = line.removeprefix("export ").partition("=")

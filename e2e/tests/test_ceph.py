@@ -7,7 +7,7 @@ import pytest
 from ceph import Ceph
 from support import Cluster, workload
 
-pytestmark = pytest.mark.ceph
+pytestmark = [pytest.mark.ceph, pytest.mark.pools]
 
 
 def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]]:
