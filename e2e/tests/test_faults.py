@@ -61,7 +61,7 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
         cluster.until_condition("orphan", namespace, "Succeeded", status="True")
     cluster.kill_operator()
     cluster.until_succeeded("orphan", namespace)
-    assert aborts(cluster, "orphan", namespace) == []
+    assert causes(cluster, "orphan", namespace) == []
     assert_every_trial_is_measured_once(cluster, "orphan", namespace, 2)
     assert cluster.leftovers(namespace) == []
 
