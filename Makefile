@@ -18,9 +18,9 @@ SELECT :=
 WORKERS := 0
 
 export PLIMSOLL_VENV := $(VENV)
-# What was checked once is not checked again in the next checkout.
-MYPY = $(BIN)/mypy --cache-dir $(or $(PLIMSOLL_CACHE),$(HOME)/.cache/plimsoll)/mypy
-# Each test process would compile all tests anew.
+# Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
+MYPY_CACHE := $(or $(PLIMSOLL_CACHE),$(HOME)/.cache/plimsoll)/mypy
+# Without bytecode, every test process recompiles all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
 ##@ General
@@ -51,9 +51,9 @@ lint: setup ## Check style and architecture
 
 .PHONY: type
 type: setup ## Check types
-	cd operator && $(MYPY)/operator
-	cd e2e/tests && $(MYPY)/e2e --strict --python-version 3.11 .
-	cd e2e/rook/controller && $(MYPY)/rook --strict --python-version 3.11 .
+	cd operator && $(BIN)/mypy --cache-dir $(MYPY_CACHE)/operator
+	cd e2e/tests && $(BIN)/mypy --cache-dir $(MYPY_CACHE)/e2e --strict --python-version 3.11 .
+	cd e2e/rook/controller && $(BIN)/mypy --cache-dir $(MYPY_CACHE)/rook --strict --python-version 3.11 .
 
 .PHONY: check
 check: ## The inner loop: style, types, and the tests that need nothing but Python

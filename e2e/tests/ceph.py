@@ -10,7 +10,7 @@ from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
 
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
 HAS_ROOK = NAMESPACE == "rook-ceph"
-"""Elsewhere only tests of Ceph without Rook are run."""
+"""In any other namespace only the tests that do not need Rook can run."""
 
 OURS = "plimsoll-"
 POOL = "e2e-existing"
@@ -73,7 +73,7 @@ class Ceph:
         self._cluster = cluster
 
     def up(self) -> None:
-        """Bring up Ceph, and the stand-in for Rook where it belongs."""
+        """Start Ceph and, in Rook's namespace, the stand-in for Rook."""
         self._script("ceph/ceph", "up")
         if HAS_ROOK:
             self._script("rook/rook", "up")
@@ -84,7 +84,7 @@ class Ceph:
     def admin(self, *command: str, text: str | None = None) -> str:
         """Return what a command prints, run with the administrator's key.
 
-        As `e2e/ceph/ceph admin` does it, which would first find the cluster again each time.
+        Like `e2e/ceph/ceph admin`, without looking up the cluster on every call.
         """
         return self._cluster.kubectl(
             "exec",
@@ -173,7 +173,7 @@ class Ceph:
         return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
-        """Return what of these tests' runs is left in Ceph, in Rook's namespace, in the operator's, and in none."""
+        """Return what this session's runs leaked in Ceph, Rook's namespace, the operator's and at cluster scope."""
         pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
         kinds = "secrets,configmaps,jobs,pods"
         kept = self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace")
@@ -183,10 +183,10 @@ class Ceph:
             *self._ours(rules),
             *self._named(f"cephblockpools,cephclients,{kinds}" if HAS_ROOK else kinds, NAMESPACE),
             *(self._named("storageclasses") if HAS_ROOK else []),
-            *(each["metadata"]["name"] for each in kept if self._is_of_these_tests(each)),
+            *(each["metadata"]["name"] for each in kept if self._is_of_this_session(each)),
         ]
 
-    def _is_of_these_tests(self, found: dict[str, Any]) -> bool:
+    def _is_of_this_session(self, found: dict[str, Any]) -> bool:
         return found["metadata"]["labels"]["plimsoll.dev/run-namespace"] in self._cluster.namespaces
 
     def _listed(self, *commands: str) -> list[Any]:

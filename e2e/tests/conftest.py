@@ -19,7 +19,7 @@ def pytest_configure() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    # make hands the signal on that all of its group had already: a second one would cut the cleaning up short.
+    # make forwards the signal that the whole group already received; a second one would interrupt the cleanup.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 

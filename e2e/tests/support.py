@@ -74,7 +74,7 @@ class Cluster:
     """One cluster: read over one connection, changed through kubectl.
 
     Attributes:
-        namespaces: those that these tests have made so far, also those that are gone.
+        namespaces: all that this session has created, including deleted ones.
 
     """
 

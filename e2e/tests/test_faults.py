@@ -4,6 +4,9 @@ import pytest
 
 from support import Cluster, assert_measured_once, run, workload
 
+LATE = ("ClientNotArmed", "LateClient")
+"""Abort reasons of a client that a busy machine armed or started too late."""
+
 
 def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: str, passes: int) -> None:
     for result in cluster.results(name, namespace):
@@ -14,11 +17,8 @@ def aborts(cluster: Cluster, name: str, namespace: str) -> list[str]:
     return [trial["abort"]["reason"] for trial in cluster.trials(name, namespace) if "abort" in trial]
 
 
-LATE = ("ClientNotArmed", "LateClient")
-
-
 def causes(cluster: Cluster, name: str, namespace: str) -> list[str]:
-    """Return why trials were aborted; a busy machine may have armed or started a client too late, twice at most."""
+    """Return the abort reasons without those of late clients, of which at most two are tolerated."""
     found = aborts(cluster, name, namespace)
     late = [reason for reason in found if reason in LATE]
     assert len(late) <= 2, found

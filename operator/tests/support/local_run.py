@@ -12,10 +12,10 @@ from typing import Any, Self, TypeVar
 
 import yaml
 
-from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.state import RunState
 from plimsoll.conductor.sink import read_results, read_state
+from plimsoll.measure.summary import counted
 
 T = TypeVar("T")
 
@@ -127,16 +127,11 @@ class LocalRun:
         return [trial for result in self.found() for trial in result.status.trials]
 
     def counted(self) -> list[Trial]:
-        """Return the attempts that count: on a busy machine one may be Invalid, and is repeated."""
-        return [trial for trial in self.trials() if counts(trial)]
+        """Return the attempts that count; on a busy machine an attempt may be Invalid and is retried."""
+        return [trial for result in self.found() for trial in counted(result.status.trials)]
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
-
-
-def counts(trial: Trial) -> bool:
-    """Tell whether an attempt is the measured one of its pass."""
-    return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
 def descendants(pid: int) -> list[int]:

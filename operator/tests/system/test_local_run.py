@@ -16,8 +16,9 @@ from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
+from plimsoll.measure.summary import counted
 from plimsoll.protocol.secret import TOKEN_FILE
-from support.local_run import LocalRun, command_line, counts, make_spec, processes_naming
+from support.local_run import LocalRun, command_line, make_spec, processes_naming
 
 pytestmark = [pytest.mark.system, pytest.mark.fio]
 
@@ -27,12 +28,12 @@ def aborts(trials: list[Trial]) -> list[AbortReason]:
 
 
 def assert_every_planned_trial_is_measured_once(run: LocalRun, passes: int = 2) -> None:
-    """See that each pass has one attempt that counts, its last; those before it were aborted, or Invalid."""
+    """Check that only the last attempt of each pass counts; earlier ones were aborted or Invalid."""
     for result in run.found():
         for number in range(passes):
             attempts = [trial for trial in result.status.trials if trial.pass_number == number]
             assert [trial.attempt for trial in attempts] == list(range(len(attempts)))
-            assert [counts(trial) for trial in attempts] == [False] * (len(attempts) - 1) + [True]
+            assert [bool(counted([trial])) for trial in attempts] == [False] * (len(attempts) - 1) + [True]
         assert result.status.final
 
 

@@ -53,8 +53,8 @@ class PodFact:
         ended: when its container ended; None before.
         gone_by: when it has to be gone, which is its deletion and the grace period; None if it may stay.
         problem: why its containers do not run: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they do.
-        last_words: termination message or exit code of its container if it failed, else empty. A container that
-            succeeded has ended a moment before its pod's phase says so.
+        last_words: termination message or exit code of its container if it failed, else empty. The pod's phase can lag
+            behind a container that succeeded.
 
     """
 

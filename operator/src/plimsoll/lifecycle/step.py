@@ -25,10 +25,10 @@ _LOOK_AGAIN_SECONDS = 15.0
 """A missed event delays a run by this much at most."""
 
 _SOON_SECONDS = 1.0
-"""Also where Rook makes or removes something: its kinds may be absent, are not watched, and so nobody wakes a run."""
+"""Also used while Rook reconciles: its CRDs may not be installed, so the operator polls them instead of watching."""
 
 _CLUSTER_SECONDS = 3.0
-"""A cluster that has to recover first takes longer."""
+"""Polling interval while the Ceph cluster is unhealthy; recovery is slow."""
 
 _NOT_SUSPENDED = Fact(holds=False, reason="NotSuspended")
 
