@@ -127,7 +127,8 @@ class CpuUse(Model):
         limit: processors that the client may use at most: its cgroup's quota, or those that it is pinned to if they are
             fewer; absent without either.
         used: processors that the client used, on average; absent if its cgroup is not its own or cannot be read.
-        throttled_periods: scheduler periods in which the quota stopped the client; absent if unknown.
+        throttled_periods: scheduler periods in which a quota stopped the client, its cgroup's or that of one around it,
+            whoever else is in there; absent if unknown.
         throttled_seconds: how long it was stopped, added up over processors; absent if unknown.
         node_busy: part of the node's processors that was not idle, 0 to 1; time stolen by a hypervisor counts.
         node_processors: of the node.

@@ -49,14 +49,14 @@ def test_a_tool_and_its_children_belong_to_the_agent(pod: HostTree) -> None:
 
 
 @pytest.mark.parametrize("stranger", [0, 9])
-def test_a_group_that_holds_others_tells_its_limits_and_nothing_of_the_client(pod: HostTree, stranger: int) -> None:
+def test_a_group_that_holds_others_tells_its_limits_and_not_what_the_client_used(pod: HostTree, stranger: int) -> None:
     pod.process(9, parent=1)
     for procs in (pod.directory / "sys").rglob("cgroup.procs"):
         procs.write_text(f"1\n{AGENT}\n{stranger}\n")
     cgroup = pod.host.cgroup()
     assert cgroup is not None
     own = cgroup.own(pod.host.proc)
-    assert own.read() == CgroupCounters()
+    assert own.read() == CgroupCounters(throttled_periods=4, throttled=70_000_000), "a quota stops everybody in it"
     assert cgroup.processors() == 1.5
 
 
@@ -65,7 +65,7 @@ def test_a_group_without_a_list_of_its_processes_is_nobody_s_own(pod: HostTree) 
         procs.unlink()
     cgroup = pod.host.cgroup()
     assert cgroup is not None
-    assert cgroup.own(pod.host.proc).read() == CgroupCounters()
+    assert cgroup.own(pod.host.proc).read() == CgroupCounters(throttled_periods=4, throttled=70_000_000)
 
 
 def test_the_groups_around_it_limit_it_too(tree: HostTree) -> None:
@@ -78,6 +78,17 @@ def test_the_groups_around_it_limit_it_too(tree: HostTree) -> None:
     cgroup = tree.host.cgroup()
     assert cgroup is not None
     assert (cgroup.processors(), cgroup.memory_limit()) == (0.5, 4096)
+
+
+def test_the_quota_of_a_group_around_it_stops_it_too(tree: HostTree) -> None:
+    tree.write("proc/self/cgroup", "0::/user.slice/session-1.scope\n")
+    tree.write("proc/self/mountinfo", UNIFIED)
+    tree.write("sys/fs/cgroup/cpu.stat", "usage_usec 9\n")
+    tree.write("sys/fs/cgroup/user.slice/cpu.stat", "usage_usec 9\nnr_throttled 7\nthrottled_usec 30\n")
+    tree.write("sys/fs/cgroup/user.slice/session-1.scope/cpu.stat", "nr_throttled 2\nthrottled_usec 5\n")
+    cgroup = tree.host.cgroup()
+    assert cgroup is not None
+    assert cgroup.own(tree.host.proc).read() == CgroupCounters(throttled_periods=9, throttled=35_000)
 
 
 def test_a_group_outside_of_what_is_mounted_is_what_is_mounted(tree: HostTree) -> None:

@@ -1,8 +1,9 @@
 """The control group that this process is in: what it may use, and what it has used.
 
 Version 2 and version 1 of the interface, as the kernel's `admin-guide/cgroup-v2` and `admin-guide/cgroup-v1` describe
-them. In a pod the group is the container's. Elsewhere it often holds much more than one client, and then its counters
-say nothing about the client: see `Group.is_own`.
+them. In a pod the group is the container's. Elsewhere it often holds much more than one client, and then what it used
+says nothing about the client: see `Group.is_own`. How often its quota stopped it does: a quota stops everybody in the
+group, and in all groups within it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -50,7 +51,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupCounters:
-    """What a group had used when it was read; nanoseconds of processor time, bytes; absent if unreadable."""
+    """What a group had used when it was read; nanoseconds of processor time, bytes; absent if unreadable.
+
+    Attributes:
+        throttled_periods: in which its quota, or that of a group around it, stopped it; added up over these groups.
+        throttled: for how long, likewise.
+
+    """
 
     cpu: int | None = None
     throttled_periods: int | None = None
@@ -64,6 +71,8 @@ class Cgroup:
 
     Attributes:
         unified: the files are those of version 2, and all three groups are one.
+        cpu: whose quota, and those around it, limit this process.
+        accounting: that counts its processor time.
 
     """
 
@@ -73,12 +82,12 @@ class Cgroup:
     memory: Group | None = None
 
     def own(self, proc: Path) -> "Cgroup":
-        """Return it without the groups that hold others too."""
+        """Return it without what groups used that hold others too; their quotas stop this process all the same."""
 
         def own(group: Group | None) -> Group | None:
             return group if group is not None and group.is_own(proc) else None
 
-        return Cgroup(unified=self.unified, cpu=own(self.cpu), accounting=own(self.accounting), memory=own(self.memory))
+        return Cgroup(unified=self.unified, cpu=self.cpu, accounting=own(self.accounting), memory=own(self.memory))
 
     def processors(self) -> float | None:
         """Return how many processors it may use; None without a quota."""
@@ -93,21 +102,24 @@ class Cgroup:
 
     def read(self) -> CgroupCounters:
         """Return its counters now."""
-        stat = _table(self.cpu.directory / "cpu.stat") if self.cpu else {}
+        seconds = "throttled_usec" if self.unified else "throttled_time"
+        stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
+        throttled = _sum(stat.get(seconds) for stat in stats)
         memory = self.memory.directory if self.memory else None
-        if self.unified:
-            return CgroupCounters(
-                cpu=_scaled(stat.get("usage_usec")),
-                throttled_periods=stat.get("nr_throttled"),
-                throttled=_scaled(stat.get("throttled_usec")),
-                memory=_number(memory / "memory.current") if memory else None,
-            )
+        name = "memory.current" if self.unified else "memory.usage_in_bytes"
         return CgroupCounters(
-            cpu=_number(self.accounting.directory / "cpuacct.usage") if self.accounting else None,
-            throttled_periods=stat.get("nr_throttled"),
-            throttled=stat.get("throttled_time"),
-            memory=_number(memory / "memory.usage_in_bytes") if memory else None,
+            cpu=self._used(),
+            throttled_periods=_sum(stat.get("nr_throttled") for stat in stats),
+            throttled=_scaled(throttled) if self.unified else throttled,
+            memory=_number(memory / name) if memory else None,
         )
+
+    def _used(self) -> int | None:
+        if self.accounting is None:
+            return None
+        if self.unified:
+            return _scaled(_table(self.accounting.directory / "cpu.stat").get("usage_usec"))
+        return _number(self.accounting.directory / "cpuacct.usage")
 
 
 def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
@@ -173,6 +185,12 @@ def _number(path: Path) -> int | None:
     with suppress(OSError, ValueError):
         return int(path.read_text())
     return None
+
+
+def _sum(counters: Iterable[int | None]) -> int | None:
+    """Return the sum of what is known; None if nothing is."""
+    known = [counter for counter in counters if counter is not None]
+    return sum(known) if known else None
 
 
 def _scaled(microseconds: int | None) -> int | None:

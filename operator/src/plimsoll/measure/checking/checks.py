@@ -196,7 +196,9 @@ CLIENT_THROTTLED = Check(
     unit="%",
     suspect=0,
     invalid=10,
-    remedy="raise or remove the CPU limit in spec.clients.resources",
+    remedy=(
+        "raise or remove the CPU limit in spec.clients.resources; of a local run that of the control group it runs in"
+    ),
 )
 CLIENT_CPU_SATURATED = Check(
     reason="ClientCpuSaturated",
