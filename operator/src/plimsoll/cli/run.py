@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import uuid
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.names import Verdict
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
+from plimsoll.cli.claim import claimed_devices, claimed_directory
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
@@ -75,12 +77,17 @@ def command(
         raise click.UsageError(message)
     run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
     try:
-        if devices:
-            check_devices(devices, destroy=destroy_data)
-        plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
-        sys.exit(_run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio))
+        with _claimed(run, directory, devices):
+            if devices:
+                check_devices(devices, destroy=destroy_data)
+            plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
+            sys.exit(_run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio))
     except (PlaceError, LaunchError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _claimed(run: BenchmarkRun, directory: Path | None, devices: tuple[Path, ...]) -> AbstractContextManager[None]:
+    return claimed_devices(devices) if directory is None else claimed_directory(directory, run.metadata.name)
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:

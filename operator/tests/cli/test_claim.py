@@ -1,0 +1,136 @@
+"""A directory or a device is measured by one run at a time, and free again however that run ends."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.cli import claim
+from plimsoll.cli.claim import LOCK_FILE, claimed_devices, claimed_directory
+from plimsoll.cli.place import PlaceError
+from plimsoll.cli.run import command as run_command
+
+QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+HOLD = """
+import signal, sys
+from pathlib import Path
+from plimsoll.cli.claim import claimed_directory
+
+with claimed_directory(Path(sys.argv[1]), "first"):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Yield another process that has claimed the directory."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_second_run_in_a_directory_is_refused_and_told_of_the_first(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(PlaceError) as caught, claimed_directory(tmp_path, "second"):
+        pass
+    assert str(caught.value) == (
+        f"--directory {tmp_path} is being measured by another run (run first, process {holder.pid}); "
+        "wait for its end: each would measure what the other leaves over"
+    )
+
+
+def test_refused_run_leaves_no_plan_that_would_have_to_be_resumed(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    results = tmp_path / "results"
+    options = [str(QUICKSTART), "--directory", str(tmp_path), "--output", str(results)]
+    refused = CliRunner().invoke(run_command, options)
+    assert refused.exit_code == 1
+    assert f"process {holder.pid}" in refused.output
+    assert not results.exists()
+
+
+def test_killed_run_holds_nothing(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with claimed_directory(tmp_path, "second"):
+        assert (tmp_path / LOCK_FILE).read_text() == f"run second, process {os.getpid()}\n"
+
+
+def test_directory_is_left_as_it_was(tmp_path: Path) -> None:
+    with claimed_directory(tmp_path, "first"):
+        pass
+    with pytest.raises(ZeroDivisionError), claimed_directory(tmp_path, "second"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_of_a_file_that_is_no_longer_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends removes its file; who had opened that before must not take it for the present one."""
+    path = tmp_path / LOCK_FILE
+    locking = fcntl.flock
+    calls = []
+
+    def flock(descriptor: int, operation: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            path.unlink()
+        locking(descriptor, operation)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with claimed_directory(tmp_path, "first"):
+        assert len(calls) == 2
+        with pytest.raises(PlaceError, match="run first"), claimed_directory(tmp_path, "second"):
+            pass
+
+
+def test_lock_that_is_a_link_to_something_else_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("precious")
+    (tmp_path / LOCK_FILE).symlink_to(other)
+    with pytest.raises(PlaceError, match="cannot be locked"), claimed_directory(tmp_path, "first"):
+        pass
+    assert other.read_text() == "precious"
+
+
+def test_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlaceError, match="No such file or directory"), claimed_directory(tmp_path / "no", "first"):
+        pass
+
+
+def test_device_has_one_run_and_is_free_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is locked is the file, whatever it is of."""
+    monkeypatch.setattr(claim, "_PROBE_SECONDS", 0)
+    device, other = tmp_path / "device", tmp_path / "other"
+    device.touch()
+    other.touch()
+    with (
+        claimed_devices([device]),
+        pytest.raises(PlaceError, match=f"--device {device} is locked by another program"),
+        claimed_devices([other, device]),
+    ):
+        pass
+    with claimed_devices([other, device]):
+        pass
+    with pytest.raises(PlaceError, match="No such file or directory"), claimed_devices([tmp_path / "no"]):
+        pass
+
+
+def test_device_that_udev_looks_at_just_now_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = tmp_path / "device"
+    device.touch()
+    with device.open() as probing:
+        fcntl.flock(probing, fcntl.LOCK_SH)
+        monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(probing, fcntl.LOCK_UN))
+        with claimed_devices([device]):
+            pass
