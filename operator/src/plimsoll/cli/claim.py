@@ -63,7 +63,7 @@ def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
                 _lock_in_time(descriptor)
             except BlockingIOError as error:
                 message = (
-                    f"--device {device} is locked by another program, as a run does while it measures; wait for it"
+                    f"--device {device} is locked by another program, perhaps by a run that measures it; wait for it"
                 )
                 raise PlaceError(message) from error
             except OSError as error:
@@ -103,10 +103,12 @@ def _lock_in_time(descriptor: int) -> None:
     deadline = time.monotonic() + _PROBE_SECONDS
     while True:
         try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise
+        else:
+            return
         time.sleep(_POLL_SECONDS)
 
 

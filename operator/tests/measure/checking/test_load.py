@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.measure.sample import LatencySample
@@ -69,7 +71,7 @@ def test_a_queue_that_was_not_kept_full_says_so() -> None:
     finding = only(measure(document(0), document(1, queued(6, 16))), "LittlesLaw")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
     assert finding.message.startswith(
-        "client 1: rate and latency give 12 operations in flight, not 16: 25 % beyond what is exact (limit 5 %); give"
+        "client 1: rate and latency give 12 operations in flight, not 16: 24.9 % beyond what is exact (limit 5 %); give"
     )
 
 
@@ -81,3 +83,35 @@ def test_nothing_is_known_of_the_queue_of_a_limited_rate_or_without_latency() ->
     assert measure(document(0, queued(1, None))).verdict is Verdict.VALID
     untimed = measurement(operation(latency=LatencySample(kind=LatencyKind.NONE)), in_flight=16)
     assert measure(document(0, untimed)).verdict is Verdict.VALID
+
+
+def alone(latency_microseconds: float, thinking_microseconds: float, jobs: int = 1) -> Any:
+    """Make a measurement of threads that wait for each operation, and think before the next."""
+    nanoseconds = round(1000 * latency_microseconds)
+    ios = int(jobs * RUNTIME * 10**6 / (latency_microseconds + thinking_microseconds))
+    timed = operation(ios=ios, bytes=ios * 4096, cells=None, latency=latency(ios, nanoseconds))
+    return measurement(timed, in_flight=jobs, submitters=jobs)
+
+
+def law(measured: Any) -> list[Verdict]:
+    return [item.verdict for item in measure(document(0, measured)).findings if item.reason == "LittlesLaw"]
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("latency_microseconds", [20, 40, 60, 80, 200, 5000])
+def test_fast_storage_is_not_blamed_for_what_the_tool_needs_between_operations(
+    latency_microseconds: float, jobs: int
+) -> None:
+    for thinking in (0, 2, 4):
+        assert law(alone(latency_microseconds, thinking, jobs)) == []
+
+
+def test_a_tool_that_thinks_longer_than_it_waits_limits_the_rate_itself() -> None:
+    assert law(alone(5, 8)) == [Verdict.SUSPECT]
+    assert law(alone(100, 30)) == [Verdict.SUSPECT], "no tool needs that long, so its processor was taken from it"
+
+
+@given(st.floats(1, 10_000), st.lists(st.floats(0, 1000), min_size=2, max_size=2))
+def test_longer_thinking_is_never_judged_milder(latency_microseconds: float, thinking: list[float]) -> None:
+    shorter, longer = (law(alone(latency_microseconds, pause)) for pause in sorted(thinking))
+    assert len(shorter) <= len(longer)

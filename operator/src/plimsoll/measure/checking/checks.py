@@ -52,9 +52,12 @@ SHORT_RUN = Check(
     invalid=10,
     remedy="find out why the tool ended early or overran: an error, a signal, a stall at the end",
 )
+MISSING_SECONDS = 0.25
+"""Of a short runtime a few hundredths are what starting a process takes: no more than this is no reason for Suspect."""
+
 LOW_OVERLAP = Check(
     reason="LowOverlap",
-    what="part of the mean runtime in which all clients measured",
+    what=f"part of the mean runtime in which all clients measured; Suspect if more than {MISSING_SECONDS} s are missing",
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,
@@ -174,9 +177,17 @@ SUBMISSION_BOUND = Check(
     suspect=90,
     remedy="use direct I/O or more jobs; a submission that blocks keeps the queue from being as deep as asked",
 )
+THINKING_SECONDS = 10e-6
+"""What a tool needs from a completion to the next submission, at most; fio was seen to take 2 to 8 microseconds."""
+THINKING_SHARE = 0.25
+"""Of the operations asked for: a tool that leaves out more than this is itself what limits the rate."""
+
 LITTLES_LAW = Check(
     reason="LittlesLaw",
-    what="difference between the operations in flight, as rate and latency give them, and those asked for",
+    what=(
+        "difference between the operations in flight, as rate and latency give them, and those asked for, without what "
+        "the tool's 10 µs between two operations explain, which is a quarter at most"
+    ),
     unit="%",
     suspect=5,
     remedy="give the client more processor time or the tool more jobs; the load was not the one that was asked for",

@@ -144,9 +144,21 @@ def _judge_window(window: Window | None, measured: tuple[Measured, ...]) -> tupl
     first = min(measured, key=lambda item: item.interval.start).client
     last = max(measured, key=lambda item: item.interval.start).client
     done = min(measured, key=lambda item: item.interval.end).client
-    overlap = Observation(clients=tuple(sorted({last, done})), value=window.overlap)
+    overlap = _overlap(window, tuple(sorted({last, done})))
     spread = Observation(clients=tuple(sorted({first, last})), value=window.spread_seconds)
     return (*evaluate(checks.LOW_OVERLAP, [overlap]), *evaluate(checks.WIDE_SPREAD, [spread]))
+
+
+def _overlap(window: Window, clients: tuple[int, ...]) -> Observation:
+    """Leave out what is little in seconds, unless it is so large a part that the numbers would be Invalid."""
+    mean = window.seconds / window.overlap if window.overlap else 0.0
+    missing = mean - window.seconds
+    detail = (
+        f"all measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} s: "
+        f"{number_text(window.overlap)}"
+    )
+    little = missing <= checks.MISSING_SECONDS and window.overlap >= checks.LOW_OVERLAP.limit(Verdict.INVALID)
+    return Observation(clients=clients, value=1.0 if little else window.overlap, detail=detail if mean else "")
 
 
 def _estimated_starts(measured: Iterable[Measured]) -> Iterator[Observation]:

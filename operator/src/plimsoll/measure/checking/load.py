@@ -10,7 +10,8 @@ blocks, and the queue exists only on paper. The second is Little's law (J. D. C.
 Formula L = lambda W", 1961): it holds for any system, so a sum that differs from what the tool was to keep in flight
 says that it did not. What completes counts with its whole latency, also with the part before the measured time, and
 what is begun at its end does not count: either shifts the sum by at most the longest latency / runtime, so only what
-exceeds this is held against a client.
+exceeds this is held against a client. A thread that has one operation in flight has none while it handles the last one
+and makes the next: operations/s * that time are missing from the sum, and no storage could change that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,9 +25,11 @@ from plimsoll.measure.intake import Measured
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.measure.stalls import Standstill
 from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUGHLY, rough_steadiness_of
+from plimsoll.measure.window import NANOSECONDS
 from plimsoll.measure.wording import number_text
 
 _PERCENT = 100
+_THINKING = checks.THINKING_SECONDS * NANOSECONDS
 
 
 def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
@@ -119,8 +122,9 @@ def _queue_depths(measured: Iterable[Measured]) -> Iterator[Observation]:
         runtime = item.measurement.runtime
         found = sum(sample.ios * sample.latency.mean_nanoseconds for sample in timed) / runtime
         explained = max(sample.latency.max_nanoseconds for sample in timed) / runtime
+        thinking = min(sum(sample.ios for sample in timed) * _THINKING / runtime, checks.THINKING_SHARE * asked)
         detail = f"rate and latency give {number_text(found)} operations in flight, not {asked}"
-        beyond = _PERCENT * max(0.0, abs(found - asked) / asked - explained)
+        beyond = _PERCENT * max(0.0, max(found - asked, asked - thinking - found) / asked - explained)
         yield Observation(clients=(item.client,), value=beyond, detail=f"{detail}: {beyond:.3g} % beyond what is exact")
 
 
