@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.sample import ClientDocument, HostUse, Measurement, OperationSample, OsdRate
+from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse, Measurement, OperationSample, OsdRate
 
 _LIMIT = 2**63
 # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
@@ -97,8 +97,17 @@ def _traffic(host: HostUse) -> Iterator[_Number]:
     yield _Number(name="network.received", value=host.network.received)
     yield _Number(name="network.sent", value=host.network.sent)
     yield _Number(name="network.link", value=host.network.link, least=1)
-    if host.device is not None:
-        yield _Number(name="device.read", value=host.device.read)
-        yield _Number(name="device.written", value=host.device.written)
-        yield _Number(name="device.busy", value=host.device.busy, greatest=_ROUNDED_SHARE)
-        yield _Number(name="device.queue", value=host.device.queue)
+    yield from _device("device", host.device)
+    yield from _device("disk", host.disk)
+    if host.tool is not None:
+        yield _Number(name="tool.read", value=host.tool.read)
+        yield _Number(name="tool.written", value=host.tool.written)
+
+
+def _device(name: str, device: DeviceUse | None) -> Iterator[_Number]:
+    if device is not None:
+        yield _Number(name=f"{name}.read", value=device.read)
+        yield _Number(name=f"{name}.written", value=device.written)
+        yield _Number(name=f"{name}.operations", value=device.operations)
+        yield _Number(name=f"{name}.busy", value=device.busy, greatest=_ROUNDED_SHARE)
+        yield _Number(name=f"{name}.queue", value=device.queue)

@@ -180,12 +180,13 @@ class NetworkUse(Model):
 
 
 class DeviceUse(Model):
-    """The block device below the data set, whoever used it; absent numbers are unknown.
+    """A block device, whoever used it; absent numbers are unknown.
 
     Attributes:
         number: `major:minor`.
         read: bytes per second that it delivered.
         written: bytes per second that it took.
+        operations: reads and writes per second that it completed.
         busy: part of the time in which it had something to do, 0 to 1.
         queue: operations that were with it, on average.
 
@@ -194,8 +195,19 @@ class DeviceUse(Model):
     number: str
     read: float
     written: float
+    operations: float | None = None
     busy: float
     queue: float
+
+
+class ToolUse(Model):
+    """What the kernel counted as the tool's own I/O on storage, in bytes per second (`proc_pid_io(5)`).
+
+    What a cache or a hole answered is not in there, and neither is what a file system writes beside the data.
+    """
+
+    read: float
+    written: float
 
 
 class HostUse(Model):
@@ -203,7 +215,10 @@ class HostUse(Model):
 
     Attributes:
         seconds: length of the observed time: from the last reading before to the first after the measured part.
-        device: absent if the data set is on no block device of this host: a network file system, an overlay, tmpfs.
+        device: below the data set; absent if none can be seen: below a network file system, an overlay, btrfs, tmpfs.
+        disk: what that device is a part of, as a partition or a logical volume is; absent if it is a whole one.
+        tool: absent if the kernel does not count a process's I/O, or does not show it.
+        unseen: what a data set of this host lies on whose device cannot be seen, as `tmpfs` or `block device 8:1`.
 
     """
 
@@ -212,6 +227,9 @@ class HostUse(Model):
     memory: MemoryUse
     network: NetworkUse
     device: DeviceUse | None = None
+    disk: DeviceUse | None = None
+    tool: ToolUse | None = None
+    unseen: str = Field(default="", max_length=128)
 
 
 class ClientDocument(Model):

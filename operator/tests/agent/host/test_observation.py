@@ -1,6 +1,7 @@
 """What is kept of a trial's host, whose clock the test holds in its hands."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -147,3 +148,44 @@ def test_the_tool_s_files_are_looked_at(running: Running, tmp_path: Path) -> Non
     identity = identify(VolumeTarget(kind=VolumeKind.FILE, path=str(target), size=4))
     running.tree.opened(100, 4, other)
     assert str(other) in observe(running, 2, data_set=identity).foreign_target
+
+
+def test_the_tool_s_own_io_is_that_of_the_measured_part(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it did in its ramp is not in there, and what it did after the last look is."""
+    ended = [0]
+    monkeypatch.setattr(
+        "resource.getrusage", lambda _: SimpleNamespace(ru_inblock=ended[0] // 512, ru_oublock=7 + 2 * ended[0] // 512)
+    )
+    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    for second in range(1, 21):
+        running.pass_time(1)
+        running.tree.write("proc/100/io", f"read_bytes: {51_200 * second}\nwrite_bytes: {102_400 * second}\n")
+        observation.look(100)
+    ended[0] = 51_200 * 21
+    running.pass_time(1)
+    observation.end()
+    host = observation.host_use(measured(5.5, 15))
+    assert host is not None
+    assert host.tool is not None
+    assert (host.seconds, host.tool.read, host.tool.written) == (16, 51_200, 102_400)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("9 1 0:99 / / rw - overlay overlay rw\n10 9 0:40 / /mnt rw - tmpfs shm rw\n", "tmpfs"),
+        ("", "an unknown file system"),
+    ],
+)
+def test_a_file_without_a_block_device_names_its_file_system(running: Running, lines: str, words: str) -> None:
+    running.tree.write("proc/self/mountinfo", lines)
+    identity = DataSetIdentity(path="/mnt/data", file=(40, 2), device=40)
+    host = observe(running, 5, data_set=identity).host_use(measured(1, 2))
+    assert host is not None
+    assert (host.device, host.unseen) == (None, words)
+
+
+def test_where_no_data_set_is_there_is_nothing_to_see_below_it(running: Running) -> None:
+    host = observe(running, 5, data_set=None).host_use(measured(1, 2))
+    assert host is not None
+    assert host.unseen == ""

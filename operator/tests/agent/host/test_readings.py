@@ -1,10 +1,12 @@
 import time
+from pathlib import Path
 
 import pytest
 
 from plimsoll.agent.host.cgroup import CgroupCounters
+from plimsoll.agent.host.processes import ToolCounters
 from plimsoll.agent.host.readings import DeviceCounters, Host, Traffic
-from support.host_tree import NET_DEV, STAT, HostTree
+from support.host_tree import DEVICE_STAT, NET_DEV, STAT, HostTree
 
 MEBIBYTE = 2**20
 
@@ -20,7 +22,10 @@ def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
     assert snapshot.busy == 1000 + 10 + 200 + 5 + 15 + 40, "stolen time is not; guests' time is in user time"
     assert (snapshot.memory_total, snapshot.memory_available) == (8000 * 1024, 6000 * 1024)
     assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}, "without the loopback"
-    assert snapshot.device == DeviceCounters(read_sectors=4096, written_sectors=8192, busy=1500, waiting=2500)
+    assert snapshot.device == DeviceCounters(
+        read_sectors=4096, written_sectors=8192, operations=300, busy=1500, waiting=2500
+    )
+    assert (snapshot.disk, snapshot.tool) == (None, None)
     assert snapshot.cgroup.cpu == 2_500_000_000
 
 
@@ -109,3 +114,38 @@ def test_names_may_stand_close_to_their_counters(tree: HostTree) -> None:
     snapshot = tree.host.snapshot(cgroup=None, device=None)
     assert snapshot is not None
     assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}
+
+
+def block_device(tree: HostTree, place: str, number: str, *, below: tuple[str, ...] = ()) -> Path:
+    """Have a device as /sys shows it, on others if they are named."""
+    directory = tree.directory / "sys/devices" / place
+    (directory / "slaves").mkdir(parents=True)
+    (directory / "dev").write_text(f"{number}\n")
+    for name in below:
+        (directory / "slaves" / Path(name).name).symlink_to(tree.directory / "sys/devices" / name)
+    link = tree.directory / "sys/dev/block" / number
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(directory)
+    return directory
+
+
+def test_a_partition_and_a_logical_volume_are_parts_of_a_disk(tree: HostTree) -> None:
+    block_device(tree, "sda", "8:0")
+    for name, number in (("sda/sda1", "8:1"), ("sda/sda2", "8:2")):
+        (block_device(tree, name, number) / "partition").write_text("1\n")
+    block_device(tree, "dm-0", "253:0", below=("sda/sda2",))
+    block_device(tree, "dm-1", "253:1", below=("dm-0",))
+    assert [tree.host.disk_of(number) for number in ("8:0", "8:1", "253:0", "253:1")] == [None, "8:0", "8:0", "8:0"]
+    tree.write("sys/devices/sda/stat", DEVICE_STAT)
+    snapshot = tree.host.snapshot(cgroup=None, device="253:1", disk="8:0", tool=ToolCounters(read=1, written=2))
+    assert snapshot is not None
+    assert snapshot.disk is not None
+    assert (snapshot.device, snapshot.disk.operations, snapshot.tool) == (None, 300, ToolCounters(read=1, written=2))
+
+
+def test_what_lies_on_several_devices_is_a_whole_one(tree: HostTree) -> None:
+    for name, number in (("sda", "8:0"), ("sdb", "8:16")):
+        block_device(tree, name, number)
+    block_device(tree, "md0", "9:0", below=("sda", "sdb"))
+    block_device(tree, "dm-0", "253:0", below=("md0",))
+    assert [tree.host.disk_of(number) for number in ("9:0", "253:0", "7:7")] == [None, "9:0", None]

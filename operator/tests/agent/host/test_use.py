@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent.host.cgroup import CgroupCounters
+from plimsoll.agent.host.processes import ToolCounters
 from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot, Traffic
-from plimsoll.agent.host.use import host_use
+from plimsoll.agent.host.use import Storage, host_use
 from plimsoll.measure.sample import HostUse, NetworkUse
 
 SECOND = 10**9
+STORAGE = Storage(device="252:16", disk="252:0", file_system="ext4")
 BOUNDS = Bounds(processors=4, usable=1.5, memory=2**30, physical=frozenset(), speeds={})
 BEFORE = Snapshot(
     at=100 * SECOND,
@@ -22,7 +24,7 @@ BEFORE = Snapshot(
     memory_available=6 * 2**30,
     interfaces={"eth0": Traffic(received=1000, sent=2000)},
     cgroup=CgroupCounters(cpu=SECOND, throttled_periods=4, throttled=SECOND // 2, memory=100),
-    device=DeviceCounters(read_sectors=10, written_sectors=20, busy=1000, waiting=5000),
+    device=DeviceCounters(read_sectors=10, written_sectors=20, operations=7, busy=1000, waiting=5000),
 )
 AFTER = Snapshot(
     at=110 * SECOND,
@@ -33,12 +35,12 @@ AFTER = Snapshot(
     memory_available=5 * 2**30,
     interfaces={"eth0": Traffic(received=11_000, sent=2500)},
     cgroup=CgroupCounters(cpu=6 * SECOND, throttled_periods=9, throttled=3 * SECOND, memory=200),
-    device=DeviceCounters(read_sectors=30, written_sectors=220, busy=6000, waiting=45_000),
+    device=DeviceCounters(read_sectors=30, written_sectors=220, operations=107, busy=6000, waiting=45_000),
 )
 
 
 def use_of(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
-    return host_use(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, device="252:16")
+    return host_use(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, storage=STORAGE)
 
 
 def known(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse:
@@ -56,7 +58,42 @@ def test_rates_are_differences_by_time() -> None:
     assert (use.network.received, use.network.sent, use.network.link) == (1000, 50, None)
     assert use.device is not None
     assert (use.device.number, use.device.read, use.device.written) == ("252:16", 20 * 51.2, 200 * 51.2)
-    assert (use.device.busy, use.device.queue) == (0.5, 4)
+    assert (use.device.busy, use.device.queue, use.device.operations) == (0.5, 4, 10)
+    assert (use.disk, use.tool, use.unseen) == (None, None, "")
+
+
+def test_the_disk_below_a_partition_and_the_tool_itself_have_rates_of_their_own() -> None:
+    disk = DeviceCounters(read_sectors=10, written_sectors=20, operations=7, busy=1000, waiting=5000)
+    busier = replace(disk, read_sectors=1010, operations=57, busy=11_000)
+    use = known(
+        replace(BEFORE, disk=disk, tool=ToolCounters(read=4096, written=0)),
+        replace(AFTER, disk=busier, tool=ToolCounters(read=45_056, written=10)),
+    )
+    assert use.disk is not None
+    assert (use.disk.number, use.disk.read, use.disk.operations, use.disk.busy) == ("252:0", 51_200, 5, 1)
+    assert use.tool is not None
+    assert (use.tool.read, use.tool.written) == (4096, 1)
+
+
+@pytest.mark.parametrize(
+    ("storage", "words"),
+    [
+        (Storage(file_system="tmpfs"), "tmpfs"),
+        (Storage(device="8:1", file_system="ext4"), "block device 8:1"),
+        (Storage(), ""),
+    ],
+)
+def test_what_cannot_be_seen_below_a_data_set_is_named(storage: Storage, words: str) -> None:
+    blind = [replace(snapshot, device=None) for snapshot in (BEFORE, AFTER)]
+    use = host_use(BOUNDS, blind, start=101 * SECOND, runtime=8 * SECOND, storage=storage)
+    assert use is not None
+    assert (use.device, use.unseen) == (None, words)
+
+
+def test_a_tool_whose_counters_went_back_or_were_not_shown_is_absent() -> None:
+    after = replace(AFTER, tool=ToolCounters(read=1, written=0))
+    assert known(replace(BEFORE, tool=ToolCounters(read=2, written=0)), after).tool is None
+    assert known(BEFORE, after).tool is None
 
 
 def test_memory_is_at_its_tightest() -> None:
@@ -92,7 +129,7 @@ def test_what_was_not_seen_from_before_the_start_to_after_the_end_is_unknown(sna
 
 def test_a_moment_has_no_rates() -> None:
     at = BEFORE.at
-    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, device=None) is None
+    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, storage=Storage()) is None
 
 
 @given(st.lists(st.integers(0, 200), unique=True, max_size=30))
@@ -119,7 +156,12 @@ groups = st.builds(
     memory=st.none() | counters,
 )
 devices = st.none() | st.builds(
-    DeviceCounters, read_sectors=counters, written_sectors=counters, busy=counters, waiting=counters
+    DeviceCounters,
+    read_sectors=counters,
+    written_sectors=counters,
+    operations=counters,
+    busy=counters,
+    waiting=counters,
 )
 traffic = st.builds(Traffic, received=counters, sent=counters)
 snapshots_at_100_and_110 = st.tuples(
@@ -135,6 +177,8 @@ snapshots_at_100_and_110 = st.tuples(
             interfaces=st.dictionaries(st.sampled_from(["eth0", "eth1", "veth1"]), traffic),
             cgroup=groups,
             device=devices,
+            disk=devices,
+            tool=st.none() | st.builds(ToolCounters, read=counters, written=counters),
         )
         for second in (100, 110)
     )
@@ -153,17 +197,21 @@ def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot,
         use.network.received,
         use.network.sent,
     ]
-    if use.device:
-        numbers += [use.device.read, use.device.written, use.device.queue]
-        assert 0 <= use.device.busy <= 1
+    for device in (use.device, use.disk):
+        if device:
+            numbers += [device.read, device.written, device.operations, device.queue]
+            assert 0 <= device.busy <= 1
+    if use.tool:
+        numbers += [use.tool.read, use.tool.written]
     assert all(number >= 0 for number in numbers if number is not None)
     assert 0 <= use.cpu.node_busy <= 1
 
 
-@pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "busy", "waiting"])
+@pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "operations", "busy", "waiting"])
 def test_a_device_whose_counter_fell_is_absent(name: str) -> None:
     assert AFTER.device is not None
-    assert known(BEFORE, replace(AFTER, device=replace(AFTER.device, **{name: 0}))).device is None
+    use = known(BEFORE, replace(AFTER, device=replace(AFTER.device, **{name: 0})))
+    assert (use.device, use.unseen) == (None, "block device 252:16")
 
 
 def test_a_device_that_was_not_there_all_the_time_is_absent() -> None:

@@ -1,12 +1,19 @@
 """Watching the host and the tool while one trial runs."""
 
+from contextlib import suppress
+from pathlib import PurePosixPath
+
+from plimsoll.agent.host.mounts import mount_of, read_mounts
 from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles
+from plimsoll.agent.host.processes import ToolAccount, ToolCounters
 from plimsoll.agent.host.readings import Host, Snapshot
-from plimsoll.agent.host.use import host_use
+from plimsoll.agent.host.use import Storage, host_use
 from plimsoll.measure.sample import HostUse, Measurement
 
 MAX_SNAPSHOTS = 1024
 """Of a longer trial every other snapshot goes: its ends are then known to a thousandth of its length."""
+
+_MAX_CHARACTERS = 100
 
 
 class Observation:
@@ -18,27 +25,28 @@ class Observation:
     def __init__(self, host: Host, data_set: DataSetIdentity | None, *, work_directory: str) -> None:
         """Watch this host, and the tool's files if it has a data set."""
         self._host = host
-        self._device = data_set.block_device if data_set else None
+        self._storage = _storage(host, data_set) if data_set else Storage()
         self._files = OpenFiles(data_set, work_directory=work_directory, proc=host.proc) if data_set else None
         cgroup = host.cgroup()
         self._bounds = host.bounds(cgroup)
         self._own_cgroup = cgroup.own(host.proc) if cgroup else None
+        self._account = ToolAccount(host.proc)
         self._snapshots: list[Snapshot] = []
         self._stride = 1
         self._looks = 0
-        self._take_snapshot()
+        self._take_snapshot(ToolCounters())
 
     def look(self, pid: int) -> None:
         """Look at the host and at the tool, which runs as process `pid`. To be called about every second."""
         self._looks += 1
         if self._looks % self._stride == 0:
-            self._take_snapshot()
+            self._take_snapshot(self._account.look(pid))
         if self._files is not None:
             self._files.look(pid)
 
     def end(self) -> None:
         """Look at the host for the last time. To be called when the tool has ended."""
-        self._take_snapshot()
+        self._take_snapshot(self._account.end())
 
     def host_use(self, measurement: Measurement | None) -> HostUse | None:
         """Return what the host did in the measured part; None if there was none, or it was not seen as a whole."""
@@ -49,7 +57,7 @@ class Observation:
             self._snapshots,
             start=measurement.started_at,
             runtime=measurement.runtime,
-            device=self._device,
+            storage=self._storage,
         )
 
     @property
@@ -57,11 +65,24 @@ class Observation:
         """What the tool had open instead of the data set; empty if it had that, or nobody could look."""
         return self._files.foreign_target if self._files else ""
 
-    def _take_snapshot(self) -> None:
-        snapshot = self._host.snapshot(cgroup=self._own_cgroup, device=self._device)
+    def _take_snapshot(self, tool: ToolCounters | None) -> None:
+        snapshot = self._host.snapshot(
+            cgroup=self._own_cgroup, device=self._storage.device, disk=self._storage.disk, tool=tool
+        )
         if snapshot is None:
             return
         if len(self._snapshots) >= MAX_SNAPSHOTS:
             del self._snapshots[1::2]
             self._stride *= 2
         self._snapshots.append(snapshot)
+
+
+def _storage(host: Host, data_set: DataSetIdentity) -> Storage:
+    device = data_set.block_device
+    if device is not None:
+        return Storage(device=device, disk=host.disk_of(device))
+    with suppress(OSError):
+        mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
+        if mount is not None:
+            return Storage(file_system=mount.file_system[:_MAX_CHARACTERS])
+    return Storage(file_system="an unknown file system")

@@ -2,11 +2,11 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from plimsoll.agent.host.processes import with_descendants
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 
 _NEVER_DATA = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev/shm"))  # noqa: S108 - nothing is written there
@@ -81,7 +81,7 @@ class OpenFiles:
         """Look at a process and all below it, unless the data set has been seen."""
         if self._found:
             return
-        processes = _with_descendants(self._proc, pid)
+        processes = with_descendants(self._proc, pid)
         names = {name for process in processes for link in self._links(process) if (name := self._data_behind(link))}
         self._found = self._identity.path in names
         # What is open for a moment, as a library is while it is loaded, is not what the tool works on.
@@ -106,16 +106,3 @@ class OpenFiles:
             if stat.S_ISBLK(status.st_mode) or stat.S_ISREG(status.st_mode):
                 return self._identity.path if self._identity.is_of(status) else name
         return ""
-
-
-def _with_descendants(proc: Path, pid: int) -> Iterator[int]:
-    yield pid
-    for child in _children(proc, pid):
-        yield from _with_descendants(proc, child)
-
-
-def _children(proc: Path, pid: int) -> list[int]:
-    with suppress(OSError, ValueError):
-        lists = (proc / str(pid) / "task").glob("*/children")
-        return [int(child) for path in lists for child in path.read_text().split()]
-    return []

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.agent.host.cgroup import Cgroup, CgroupCounters, find_cgroup
+from plimsoll.agent.host.processes import ToolCounters
 
 _IDLE = (3, 4)
 """Columns of a line of /proc/stat in which a processor did nothing: idle, and idle while I/O was under way."""
@@ -35,6 +36,7 @@ class DeviceCounters:
 
     Attributes:
         read_sectors: of 512 bytes.
+        operations: reads and writes that it has completed.
         busy: milliseconds in which it had something to do.
         waiting: milliseconds that its operations took, added up.
 
@@ -42,6 +44,7 @@ class DeviceCounters:
 
     read_sectors: int
     written_sectors: int
+    operations: int
     busy: int
     waiting: int
 
@@ -57,6 +60,8 @@ class Snapshot:
         idle: clock ticks that they have not; of a processor that waits for I/O it may go back a little.
         interfaces: by name, without the loopback.
         cgroup: of the client's own group; all absent if it has none.
+        disk: what the device is a part of; None if it is a whole one.
+        tool: None if its I/O is not shown.
 
     """
 
@@ -69,6 +74,8 @@ class Snapshot:
     interfaces: Mapping[str, Traffic]
     cgroup: CgroupCounters
     device: DeviceCounters | None
+    disk: DeviceCounters | None = None
+    tool: ToolCounters | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +128,34 @@ class Host:
             )
         return None
 
-    def snapshot(self, *, cgroup: Cgroup | None, device: str | None) -> Snapshot | None:
+    def disk_of(self, device: str) -> str | None:
+        """Return `major:minor` of what a block device is a part of; None if it is a whole one.
+
+        A device on several others, as a RAID, is taken for a whole one: how much each of them does is its own affair.
+        """
+        with suppress(OSError):
+            place = (self.sys / "dev/block" / device).resolve(strict=True)
+            while below := _below(place):
+                place = below
+            number = (place / "dev").read_text().strip()
+            return number if number != device else None
+        return None
+
+    def snapshot(
+        self,
+        *,
+        cgroup: Cgroup | None,
+        device: str | None,
+        disk: str | None = None,
+        tool: ToolCounters | None = None,
+    ) -> Snapshot | None:
         """Return all counters now; None if one that every Linux has cannot be read.
 
         Args:
             cgroup: the client's own groups.
             device: `major:minor` of the block device below the data set.
+            disk: `major:minor` of what that is a part of.
+            tool: what it has done until now.
 
         """
         with suppress(OSError, ValueError, LookupError):
@@ -142,6 +171,8 @@ class Host:
                 interfaces=self._interfaces(),
                 cgroup=cgroup.read() if cgroup else CgroupCounters(),
                 device=self._device(device) if device else None,
+                disk=self._device(disk) if disk else None,
+                tool=tool,
             )
         return None
 
@@ -176,7 +207,11 @@ class Host:
         with suppress(OSError, ValueError, IndexError):
             counters = [int(text) for text in (self.sys / "dev/block" / number / "stat").read_text().split()]
             return DeviceCounters(
-                read_sectors=counters[2], written_sectors=counters[6], busy=counters[9], waiting=counters[10]
+                read_sectors=counters[2],
+                written_sectors=counters[6],
+                operations=counters[0] + counters[4],
+                busy=counters[9],
+                waiting=counters[10],
             )
         return None
 
@@ -190,3 +225,11 @@ class Host:
             speed = int((self.sys / "class/net" / interface / "speed").read_text())
             return speed if speed > 0 else None
         return None
+
+
+def _below(place: Path) -> Path | None:
+    """Return the one device that another is a part of, or lies on; None if it is a whole one or lies on several."""
+    if (place / "partition").exists():
+        return place.parent
+    carriers = [*(place / "slaves").glob("*")]
+    return carriers[0].resolve(strict=True) if len(carriers) == 1 else None

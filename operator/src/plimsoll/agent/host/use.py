@@ -1,18 +1,36 @@
 """From counters to what the host did while a client measured. Pure: no clock, no files."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
+from plimsoll.agent.host.processes import ToolCounters
 from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot
-from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse
+from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse, ToolUse
 
 _SECOND = 10**9
 _MILLISECONDS = 1000
 _SECTOR_BYTES = 512
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """What a client's data set lies on, as far as the host shows it.
+
+    Attributes:
+        device: `major:minor` of the block device below; None if there is none, or no data set on this host.
+        disk: `major:minor` of what that is a part of; None if it is a whole one.
+        file_system: its type, of a data set that is a file.
+
+    """
+
+    device: str | None = None
+    disk: str | None = None
+    file_system: str = ""
+
+
 def host_use(
-    bounds: Bounds, snapshots: Sequence[Snapshot], *, start: int, runtime: int, device: str | None
+    bounds: Bounds, snapshots: Sequence[Snapshot], *, start: int, runtime: int, storage: Storage
 ) -> HostUse | None:
     """Return what happened from the last snapshot before a time to the first after the tool has run from then on.
 
@@ -23,7 +41,7 @@ def host_use(
         snapshots: in the order in which they were taken.
         start: Unix nanoseconds.
         runtime: nanoseconds.
-        device: `major:minor` of the device in the snapshots.
+        storage: that the snapshots are of.
 
     """
     seen = _window(snapshots, start, runtime)
@@ -34,13 +52,21 @@ def host_use(
     cpu, network = _cpu(bounds, before, after, seconds), _network(bounds, before, after, seconds)
     if cpu is None or network is None:
         return None
+    device = _device(storage.device, before.device, after.device, seconds)
     return HostUse(
         seconds=seconds,
         cpu=cpu,
         memory=_memory(bounds, seen),
         network=network,
-        device=_device(device, before.device, after.device, seconds),
+        device=device,
+        disk=_device(storage.disk, before.disk, after.disk, seconds),
+        tool=_tool(before.tool, after.tool, seconds),
+        unseen="" if device else _unseen(storage),
     )
+
+
+def _unseen(storage: Storage) -> str:
+    return f"block device {storage.device}" if storage.device else storage.file_system
 
 
 def _window(snapshots: Sequence[Snapshot], start: int, runtime: int) -> Sequence[Snapshot]:
@@ -116,16 +142,25 @@ def _device(
     read = _grown(before.read_sectors, after.read_sectors)
     written = _grown(before.written_sectors, after.written_sectors)
     busy, waiting = _grown(before.busy, after.busy), _grown(before.waiting, after.waiting)
-    if read is None or written is None or busy is None or waiting is None:
+    operations = _grown(before.operations, after.operations)
+    if read is None or written is None or operations is None or busy is None or waiting is None:
         return None
     return DeviceUse(
         number=number,
         read=read * _SECTOR_BYTES / seconds,
         written=written * _SECTOR_BYTES / seconds,
+        operations=operations / seconds,
         # The kernel counts in clock ticks: of a device that never rests there may be one too many.
         busy=min(1.0, busy / _MILLISECONDS / seconds),
         queue=waiting / _MILLISECONDS / seconds,
     )
+
+
+def _tool(before: ToolCounters | None, after: ToolCounters | None, seconds: float) -> ToolUse | None:
+    if before is None or after is None:
+        return None
+    read, written = _grown(before.read, after.read), _grown(before.written, after.written)
+    return None if read is None or written is None else ToolUse(read=read / seconds, written=written / seconds)
 
 
 def _grown(before: int | None, after: int | None) -> int | None:

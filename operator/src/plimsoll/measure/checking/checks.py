@@ -57,7 +57,7 @@ MISSING_SECONDS = 0.25
 
 LOW_OVERLAP = Check(
     reason="LowOverlap",
-    what=f"part of the mean runtime in which all clients measured; Suspect if more than {MISSING_SECONDS} s are missing",
+    what=f"part of the mean runtime in which all clients measured; Suspect if over {MISSING_SECONDS} s are missing",
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,
@@ -279,6 +279,36 @@ DEVICE_BYPASSED = Check(
     direction=Direction.BELOW,
     remedy="look for a cache, a hole in the file or another device between the tool and the volume",
 )
+CACHE_NOT_EXCLUDED = Check(
+    reason="CacheNotExcluded",
+    what=(
+        "part of the direct reads, or of the direct writes, that the kernel counted as I/O on storage, where no block "
+        "device can be seen below the data set"
+    ),
+    unit="%",
+    suspect=90,
+    direction=Direction.BELOW,
+    remedy="use storage with a block device; nobody can tell whether memory or a hole in the file answered instead",
+)
+LEAST_DEVICE_BUSY = 0.3
+LEAST_FOREIGN_BYTES = 256 * 2**10
+LEAST_FOREIGN_OPERATIONS = 25
+"""Per second; a file system that nobody uses writes less."""
+
+FOREIGN_DEVICE_LOAD = Check(
+    reason="ForeignDeviceLoad",
+    what=(
+        "bytes, or operations, of the disk below the data set that the tools do not explain, as a part of all; if they "
+        f"are {LEAST_FOREIGN_BYTES // 2**10} KiB or {LEAST_FOREIGN_OPERATIONS} operations per second or more, and the "
+        f"disk was busy for {100 * LEAST_DEVICE_BUSY:.0f} % of the time or more"
+    ),
+    unit="%",
+    suspect=10,
+    remedy=(
+        "keep other users of the disk away while measuring, or look for a layer that writes more than it is given, as "
+        "a journal of data or a new file system that is still being laid out"
+    ),
+)
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",
     what="repetitions that count",
@@ -342,6 +372,8 @@ CHECKS = (
     CACHE_SIZED,
     WRONG_DEVICE,
     DEVICE_BYPASSED,
+    CACHE_NOT_EXCLUDED,
+    FOREIGN_DEVICE_LOAD,
     *CLUSTER_CHECKS,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,

@@ -1,23 +1,22 @@
 """Whether the clients' hosts were the limit, and whether the I/O went where it was meant to go.
 
 What an agent could not observe is absent: a local process, for one, has no cgroup of its own. Such a check is not made;
-what an agent always can observe, and did not, is a finding itself.
-
-Bytes that a block device moved are those of the whole observed time, which contains the measured part, and of all its
-users. So they can only be more than those of the tool, unless something answered in the device's place.
+what an agent always can observe, and did not, is a finding itself. `caches` looks at the memory that may hold the data,
+`devices` at the storage below it.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Finding, HostSummary
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.caches import Observed, by_node, cached, numbers_of
 from plimsoll.measure.checking.check import Observation, evaluate
+from plimsoll.measure.checking.devices import bypassed, direct_bytes, foreign_load, is_silent, unwitnessed
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.intake import Measured
-from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse
+from plimsoll.measure.sample import CpuUse, HostUse
 from plimsoll.measure.series import add
 from plimsoll.measure.window import Interval
 from plimsoll.measure.wording import number_text, quote
@@ -46,7 +45,9 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.WRITES_FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.WRITE)),
         *evaluate(checks.CACHE_SIZED, cached(known)),
         *evaluate(checks.WRONG_DEVICE, _foreign(measured)),
-        *evaluate(checks.DEVICE_BYPASSED, _seen_by_devices(known)),
+        *evaluate(checks.DEVICE_BYPASSED, bypassed(known)),
+        *evaluate(checks.CACHE_NOT_EXCLUDED, unwitnessed(known)),
+        *evaluate(checks.FOREIGN_DEVICE_LOAD, foreign_load(known)),
     )
 
 
@@ -77,14 +78,9 @@ def _unknown(measured: Iterable[Measured]) -> Iterator[Observation]:
         host = item.answer.host
         if host is None:
             yield Observation(clients=(item.client,), value=1, detail="its host was not observed")
-        elif host.device is not None and _is_silent(host.device) and _direct_bytes(item):
+        elif host.device is not None and is_silent(host.device) and direct_bytes(item):
             detail = f"the kernel keeps no statistics of its block device {quote(host.device.number, 20)}"
             yield Observation(clients=(item.client,), value=1, detail=detail)
-
-
-def _is_silent(device: DeviceUse) -> bool:
-    """Return whether a device counts nothing: its statistics can be off, as those of multipath devices often are."""
-    return not (device.read or device.written or device.busy or device.queue)
 
 
 def _throttled(known: Iterable[Observed]) -> Iterator[Observation]:
@@ -173,35 +169,3 @@ def _foreign(measured: Iterable[Measured]) -> Iterator[Observation]:
     for item in measured:
         if words := item.answer.document.foreign_target:
             yield Observation(clients=(item.client,), value=1, detail=quote(words, _WORDS_CHARACTERS))
-
-
-def _seen_by_devices(known: Iterable[Observed]) -> Iterator[Observation]:
-    """Look at each device of each node, with all clients that have their data sets on it."""
-    devices = defaultdict[Hashable, list[Observed]](list)
-    for item, host in known:
-        if host.device is not None and not _is_silent(host.device) and _direct_bytes(item):
-            devices[item.node, host.device.number].append((item, host))
-    for clients in devices.values():
-        for operation in _DATA:
-            yield from _seen_by_device(clients, operation)
-
-
-def _seen_by_device(clients: Collection[Observed], operation: Operation) -> Iterator[Observation]:
-    asked = sum(_direct_bytes(item, (operation,)) for item, _ in clients)
-    if asked:
-        part = _PERCENT * max(_moved(host, operation) for _, host in clients) / asked
-        detail = f"the block device below the data set saw {part:.3g} % of the direct {operation} bytes"
-        yield Observation(clients=numbers_of(clients), value=part, detail=detail)
-
-
-def _moved(host: HostUse, operation: Operation) -> float:
-    if host.device is None:
-        return 0.0
-    return host.seconds * (host.device.read if operation is Operation.READ else host.device.written)
-
-
-def _direct_bytes(item: Measured, operations: Collection[Operation] = _DATA) -> int:
-    """Return how much data of the client's data set the tool moved past the page cache."""
-    if not item.measurement.bypasses_cache or not item.answer.document.data_set_bytes:
-        return 0
-    return sum(sample.bytes for sample in item.measurement.operations if sample.operation in operations)

@@ -1,0 +1,209 @@
+"""What the disk below a data set did beside the tool's work, and what shows that direct I/O reached storage at all."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.sample import ClientDocument, DeviceUse, Measurement, ToolUse
+from plimsoll.measure.trial import TrialNumbers
+from support.documents import BLOCK, RUNTIME, document, measure, measurement, only, operation
+from support.hosts import quiet_host
+
+SECONDS = 22.0
+RATE = 1000
+"""Operations per second of a client."""
+MOVED = RATE * BLOCK
+"""Bytes per second that a disk shows which did what the client did, and went on before and after it."""
+MEBIBYTE = 2**20
+
+
+def disk(number: str = "8:0", **changes: Any) -> DeviceUse:
+    return DeviceUse(number=number, read=0, written=MOVED, operations=RATE, busy=1.0, queue=8).model_copy(
+        update=changes
+    )
+
+
+def writing(**changes: Any) -> Measurement:
+    return measurement(operation(RATE), **changes)
+
+
+def client(number: int = 0, *, measured: Measurement | None = None, **host: Any) -> ClientDocument:
+    observed = quiet_host(SECONDS).model_copy(update={"device": disk(), **host})
+    return document(number, measured or writing(), node="node", host=observed)
+
+
+def reasons(*documents: ClientDocument) -> list[str]:
+    return [finding.reason for finding in measure(*documents).findings]
+
+
+def foreign(**host: Any) -> TrialNumbers:
+    return measure(client(**host))
+
+
+# Foreign load
+
+
+def test_a_disk_that_did_what_the_tool_did_was_the_run_s_alone() -> None:
+    assert reasons(client()) == []
+    assert reasons(client(disk=disk("8:16"))) == []
+
+
+def test_two_runs_on_one_disk_are_seen() -> None:
+    finding = only(foreign(device=disk(written=2 * MOVED, operations=2 * RATE)), "ForeignDeviceLoad")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
+    assert (
+        "the disk below the data set moved 8.192e+06 bytes/s in 2000 operations/s and was busy for 100 % of the time; "
+        "the tools do not explain 50 % of the bytes, and 46.9 % of the operations (limit 10 %); keep other users"
+    ) in finding.message.replace("8192000", "8.192e+06")
+
+
+def test_reads_beside_writes_are_foreign_however_few_writes_there_were() -> None:
+    only(foreign(device=disk(read=10 * MEBIBYTE)), "ForeignDeviceLoad")
+
+
+def test_what_is_little_in_itself_is_no_matter() -> None:
+    few = measurement(operation(10))
+    little = {"written": 10 * BLOCK + 200_000, "operations": 34}
+    assert reasons(client(measured=few, device=disk(**little))) == ["TooFewSamples"]
+    assert reasons(client(measured=few, device=disk(**(little | {"operations": 50})))) == [
+        "TooFewSamples",
+        "ForeignDeviceLoad",
+    ]
+
+
+def test_a_disk_with_time_to_spare_has_room_for_others() -> None:
+    assert reasons(client(device=disk(written=50 * MOVED, busy=0.29))) == []
+    assert reasons(client(device=disk(written=50 * MOVED, busy=0.31))) == ["ForeignDeviceLoad"]
+    silent = disk(written=50 * MOVED, busy=0, queue=0)
+    assert reasons(client(device=silent)) == ["ForeignDeviceLoad"], "nobody knows whether it had time"
+
+
+def test_clients_of_one_disk_explain_it_together() -> None:
+    """Also those on different partitions of it, of which each counts its own."""
+    whole = disk(written=3 * MOVED, operations=3 * RATE)
+    parts = [client(number, device=disk(f"8:{number + 1}"), disk=whole) for number in range(3)]
+    assert reasons(*parts) == []
+    assert reasons(*parts[:2]) == ["ForeignDeviceLoad"]
+
+
+def test_a_sync_writes_a_journal() -> None:
+    syncs = operation(RATE, operation=Operation.SYNC, bytes=0, cells=None)
+    synced = writing()
+    synced = synced.model_copy(update={"operations": (*synced.operations, syncs)})
+    journalled = disk(written=MOVED + RATE * 20 * 2**10, operations=5 * RATE)
+    assert reasons(client(measured=synced, device=journalled)) == []
+    assert reasons(client(device=journalled)) == ["ForeignDeviceLoad"]
+
+
+def test_a_ramp_that_did_more_is_the_tool_s_own_if_the_kernel_says_so() -> None:
+    faster = disk(written=2 * MOVED)
+    assert reasons(client(device=faster, tool=ToolUse(read=0, written=2 * MOVED))) == []
+    assert reasons(client(device=faster, tool=ToolUse(read=0, written=MOVED))) == ["ForeignDeviceLoad"]
+
+
+def test_large_operations_are_cut_by_the_device() -> None:
+    large = measurement(operation(10, bytes=10 * RUNTIME * 4 * MEBIBYTE, cells=None))
+    numbers = measure(client(measured=large, device=disk(written=40 * MEBIBYTE, operations=640)))
+    assert "ForeignDeviceLoad" not in [finding.reason for finding in numbers.findings]
+
+
+def test_what_was_written_through_the_page_cache_comes_when_it_likes() -> None:
+    buffered = writing(bypasses_cache=False)
+    assert "ForeignDeviceLoad" not in reasons(client(measured=buffered, device=disk(written=9 * MOVED)))
+    read = client(measured=buffered, device=disk(written=9 * MOVED, read=9 * MOVED), tool=ToolUse(read=0, written=0))
+    assert "ForeignDeviceLoad" in reasons(read), "but not what was read"
+
+
+volumes = st.floats(0, 1e10)
+counts = st.floats(0, 1e6)
+
+
+@given(
+    st.tuples(volumes, volumes, counts, st.floats(0, 1)),
+    st.tuples(volumes, volumes, counts, st.floats(0, 1)),
+    st.booleans(),
+)
+def test_more_foreign_load_is_never_judged_milder(
+    load: tuple[float, ...],
+    more: tuple[float, ...],
+    below: bool,  # noqa: FBT001 - Hypothesis gives it
+) -> None:
+    def judged(read: float, written: float, operations: float, busy: float) -> int:
+        used = disk(read=read, written=MOVED + written, operations=RATE + operations, busy=min(1.0, 0.05 + busy))
+        return len(reasons(client(disk=used) if below else client(device=used)))
+
+    heavier = tuple(one + other for one, other in zip(load, more, strict=True))
+    assert judged(*load) <= judged(*heavier)
+
+
+@given(st.integers(1, 5000), st.sampled_from([512, 4096, 2**16, 2**20]), st.integers(1, 4), st.floats(0.3, 1))
+def test_a_disk_that_nobody_else_uses_is_never_blamed(rate: int, block: int, clients: int, busy: float) -> None:
+    wrote = operation(rate, bytes=rate * RUNTIME * block, cells=None)
+    pieces = max(1, block // 2**16)
+    whole = disk(
+        written=clients * rate * block * RUNTIME / SECONDS,
+        operations=clients * rate * pieces * RUNTIME / SECONDS,
+        busy=busy,
+    )
+    documents = [client(number, measured=measurement(wrote), device=whole) for number in range(clients)]
+    assert "ForeignDeviceLoad" not in reasons(*documents)
+
+
+# Storage without a device that can be seen
+
+
+@pytest.mark.parametrize(("part", "is_enough"), [(1.05, True), (0.91, True), (0.89, False), (0, False), (None, False)])
+def test_direct_io_that_no_device_shows_needs_the_kernel_s_word(part: float | None, *, is_enough: bool) -> None:
+    tool = None if part is None else ToolUse(read=0, written=part * MOVED * RUNTIME / SECONDS)
+    numbers = foreign(device=None, unseen="btrfs", tool=tool)
+    if is_enough:
+        assert numbers.verdict is Verdict.VALID
+        return
+    finding = only(numbers, "CacheNotExcluded")
+    assert finding.verdict is Verdict.SUSPECT
+    words = (
+        "does not show what it counts of the tool" if part is None else f"counted {100 * part:.3g} % as I/O on storage"
+    )
+    assert (
+        "client 0: no block device can be seen below its data set on btrfs; "
+        f"of its direct write bytes the kernel {words} (limit 90 %)"
+    ) in finding.message
+
+
+def test_each_direction_needs_its_own() -> None:
+    mixed = measurement(operation(RATE), operation(RATE, operation=Operation.READ))
+    written = ToolUse(read=0, written=2 * MOVED)
+    finding = only(measure(client(measured=mixed, device=None, unseen="nfs4", tool=written)), "CacheNotExcluded")
+    assert "direct read bytes" in finding.message
+
+
+def test_images_pools_and_buffered_io_have_no_device_by_nature() -> None:
+    assert reasons(client(device=None)) == [], "what librbd does is not seen by the kernel at all"
+    buffered = writing(bypasses_cache=False)
+    assert "CacheNotExcluded" not in reasons(client(measured=buffered, device=None, unseen="tmpfs"))
+
+
+@given(st.lists(st.floats(0, 2), min_size=2, max_size=2))
+def test_fewer_counted_bytes_are_never_judged_milder(parts: list[float]) -> None:
+    fewer, more = (
+        len(reasons(client(device=None, unseen="zfs", tool=ToolUse(read=0, written=part * MOVED))))
+        for part in sorted(parts)
+    )
+    assert fewer >= more
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"tool": ToolUse(read=-1, written=0)},
+        {"tool": ToolUse(read=0, written=float("nan"))},
+        {"disk": disk(busy=1.2)},
+        {"disk": disk(operations=-1)},
+        {"device": disk(operations=float("inf"))},
+    ],
+)
+def test_an_impossible_number_costs_the_observation(host: dict[str, Any]) -> None:
+    assert reasons(client(**host)) == ["HostUnknown"]
