@@ -152,6 +152,20 @@ def test_a_disk_that_nobody_else_uses_is_never_blamed(rate: int, block: int, cli
     assert "ForeignDeviceLoad" not in reasons(*documents)
 
 
+def test_somebody_else_does_not_hide_what_never_reached_the_disk() -> None:
+    busy = disk(written=5 * MOVED)
+    numbers = measure(client(device=busy, tool=ToolUse(read=0, written=MOVED / 10)))
+    assert [finding.reason for finding in numbers.findings] == ["DeviceBypassed", "ForeignDeviceLoad"]
+    assert "DeviceBypassed" not in reasons(client(device=busy))
+
+
+def test_tools_on_one_disk_are_witnessed_together_or_not_at_all() -> None:
+    one = client(0, device=disk(written=2 * MOVED, operations=2 * RATE), tool=ToolUse(read=0, written=0))
+    assert reasons(one, client(1, device=disk(written=2 * MOVED, operations=2 * RATE))) == []
+    other = client(1, device=disk(written=2 * MOVED, operations=2 * RATE), tool=ToolUse(read=0, written=MOVED))
+    assert only(measure(one, other), "DeviceBypassed").clients == (0, 1)
+
+
 # Storage without a device that can be seen
 
 

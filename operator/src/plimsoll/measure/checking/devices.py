@@ -1,7 +1,8 @@
 """Whether direct I/O reached the block device below the data set, and whether others used that device as well.
 
 Bytes that a device moved are those of the whole observed time, which contains the measured part, and of all its users.
-So they can only be more than those of the tool, unless something answered in the device's place.
+So they can only be more than those of the tool, unless something answered in the device's place. What others moved may
+hide that; the kernel's count of what each tool did on storage, where it shows that, is the second witness.
 
 How much more is held against the tools of all clients on the same disk, as if they had gone on all the time as they did
 while they measured, or as the kernel counted them if that is more. What is beyond was somebody else's, or of a layer in
@@ -94,7 +95,11 @@ def direct_bytes(item: Measured, operations: Collection[Operation] = _DATA) -> i
 def _seen_by_device(clients: Collection[Observed], operation: Operation) -> Iterator[Observation]:
     asked = sum(direct_bytes(item, (operation,)) for item, _ in clients)
     if asked:
-        part = _PERCENT * max(_moved(host, host.device, operation) for _, host in clients) / asked
+        seen = max(_moved(host, host.device, operation) for _, host in clients)
+        counted = [_counted(host, operation) for _, host in clients]
+        # Somebody else's I/O on the device hides what did not reach it; the kernel's count of the tools' own does not.
+        seen = min(seen, sum(one for one in counted if one is not None)) if None not in counted else seen
+        part = _PERCENT * seen / asked
         detail = f"the block device below the data set saw {part:.3g} % of the direct {operation} bytes"
         yield Observation(clients=numbers_of(clients), value=part, detail=detail)
 
