@@ -88,15 +88,24 @@ def counted(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Counted 
     if not telling or telling[-1].at - telling[0].at < _LEAST_COUNTED:
         return None
     first, last = telling[0], telling[-1]
-    foreign = [name for name in last.pools if name not in watch.pools and name != _BOOKKEEPING and name in first.pools]
     return Counted(
         between=Interval(start=first.at, end=last.at),
         ours=_sum(_difference(first.pools[name], last.pools[name]) for name in dict.fromkeys(watch.pools)),
-        foreign=sum(
-            difference.reads + difference.writes
-            for difference in (_difference(first.pools[name], last.pools[name]) for name in foreign)
-        ),
+        foreign=_foreign(watch, first, last),
     )
+
+
+def foreign_between(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[tuple[Interval, int]]:
+    """Yield how many operations pools had that are not the run's, without the manager's, between each two looks."""
+    telling = [sample for sample in samples if all(pool in sample.pools for pool in watch.pools) and sample.pools]
+    for first, last in pairwise(telling):
+        yield Interval(start=first.at, end=last.at), _foreign(watch, first, last)
+
+
+def _foreign(watch: ClusterWatch, first: ClusterSample, last: ClusterSample) -> int:
+    names = [name for name in last.pools if name not in watch.pools and name != _BOOKKEEPING and name in first.pools]
+    differences = (_difference(first.pools[name], last.pools[name]) for name in names)
+    return sum(difference.reads + difference.writes for difference in differences)
 
 
 def counted_within(watch: ClusterWatch, span: Interval) -> Counted | None:

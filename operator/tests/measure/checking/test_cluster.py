@@ -105,7 +105,7 @@ def test_check_that_may_stand_is_not_held_against_the_numbers() -> None:
 
 def test_a_few_foreign_operations_are_what_clusters_do_by_themselves() -> None:
     assert reasons(trial(watch(*looks(foreign=0.9)))) == []
-    assert only(trial(watch(*looks(foreign=8))), "ForeignLoad").verdict is Verdict.SUSPECT
+    assert only(trial(watch(*looks(foreign=12))), "ForeignLoad").verdict is Verdict.SUSPECT
     assert only(trial(watch(*looks(foreign=80))), "ForeignLoad").verdict is Verdict.INVALID
 
 

@@ -1,7 +1,9 @@
 """Whether the Ceph cluster was itself, and the run's alone, while a trial was measured.
 
 What Ceph does beside the benchmark takes time of the same disks and networks. The looks at the cluster that count are
-those within the measured time, the last one before it and the first one after it.
+those within the measured time, the last one before it and the first one after it. Scrubs and a little foreign load are
+part of any cluster that is shared, so they are judged by what they changed, where there was time without them (see
+`effect`).
 
 **Foreign load** is the number of operations on all pools but the run's, as a part of those on the run's own, both as
 the pools' counters tell between the first and the last such look. Counters lag (`measure.cluster`), but all pools' do
@@ -16,18 +18,28 @@ what is beyond counts, as a part of that bound. Ceph counts whole KiB per operat
 its journal as well, so nothing is said then of more writes than the tool's.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from plimsoll.api.names import Operation
+from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
-from plimsoll.ceph.watch import ClusterStatus, ClusterWatch
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch
 from plimsoll.measure.checking import cluster_checks as checks
 from plimsoll.measure.checking.check import Check, Observation, evaluate
+from plimsoll.measure.checking.effect import Effect, effect_of
 from plimsoll.measure.checking.evidence import Evidence
-from plimsoll.measure.cluster import LAG, Counted, around, counted, counted_within, statuses, unwatched
+from plimsoll.measure.cluster import (
+    LAG,
+    Counted,
+    around,
+    counted,
+    counted_within,
+    foreign_between,
+    statuses,
+    unwatched,
+)
 from plimsoll.measure.series import Amount, Share, add
 from plimsoll.measure.window import NANOSECONDS, Interval
 from plimsoll.measure.wording import number_text, quote
@@ -52,10 +64,10 @@ def judge_cluster(evidence: Evidence) -> tuple[Finding, ...]:
         (checks.OSDS_CHANGED, [*_osds(seen)]),
         (checks.GROUPS_NOT_CLEAN, [_states(unclean_states(status), "not active+clean") for status in seen]),
         (checks.RECOVERY_TRAFFIC, [Observation(value=status.recovering_bytes_per_second) for status in seen]),
-        (checks.SCRUBBING, [_states(upkeep_states(status), "scrubbed or trimmed") for status in seen]),
+        (checks.SCRUBBING, [*_upkeep(evidence, samples)]),
         (checks.SLOW_OPS, [*_slow_operations(seen, watch)]),
         (checks.CLUSTER_UNHEALTHY, [_health(status, watch) for status in seen]),
-        (checks.FOREIGN_LOAD, [*_foreign(evidence, counted(watch, samples) if watch.pools else None)]),
+        (checks.FOREIGN_LOAD, [*_foreign(evidence, watch, samples)]),
         (checks.POOL_COUNTERS_DISAGREE, [*_disagreements(evidence, watch)]),
     )
     return tuple(finding for check, seen_by in found for finding in evaluate(_as_demanded(check, watch), seen_by))
@@ -95,6 +107,24 @@ def _states(states: dict[str, int], words: str) -> Observation:
     return Observation(value=total, detail=f"{total} placement groups were {words}: {states_text(states)}")
 
 
+def _upkeep(evidence: Evidence, samples: Iterable[ClusterSample]) -> Iterator[Observation]:
+    """Look at scrubs by what they changed, if that can be told: on a large cluster there always are some."""
+    telling = [(sample.at, upkeep_states(sample.status)) for sample in samples if sample.status is not None]
+    last = len(telling) - 1
+    # They may have begun just after the look before, and ended just before the next.
+    disturbed = [
+        Interval(start=telling[max(0, index - 1)][0], end=telling[min(last, index + 1)][0])
+        for index, (_, states) in enumerate(telling)
+        if states
+    ]
+    effect = effect_of(evidence, disturbed) if disturbed else None
+    harmless = effect is not None and not effect.is_noticeable
+    for _, states in telling:
+        found = _states(states, "scrubbed or trimmed")
+        detail = f"{found.detail}; {_words_of(effect)}"
+        yield Observation(value=0.0 if harmless else found.value, detail=detail)
+
+
 def _slow_operations(seen: list[ClusterStatus], watch: ClusterWatch) -> Iterator[Observation]:
     slow = sum(_SLOW_OPS in status.checks for status in seen) if _SLOW_OPS not in watch.accepted_checks else 0
     yield Observation(value=slow, detail=f"{slow} of {len(seen)} looks at the cluster showed slow operations")
@@ -105,18 +135,33 @@ def _health(status: ClusterStatus, watch: ClusterWatch) -> Observation:
     return Observation(value=len(bad), detail=f"the cluster was {quote(status.health, 40)}: {checks_text(bad)}")
 
 
-def _foreign(evidence: Evidence, found: Counted | None) -> Iterator[Observation]:
+def _foreign(evidence: Evidence, watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[Observation]:
+    found = counted(watch, samples) if watch.pools else None
     if found is None or found.per_second(found.foreign) < _LEAST_FOREIGN:
         return
     clients = sum(sample.ios for item in evidence.measured for sample in item.measurement.operations)
     ours = max(found.operations, clients)
     if ours:
         part = _PERCENT * found.foreign / ours
+        much = checks.FOREIGN_LOAD.limit(Verdict.SUSPECT) / _PERCENT * ours / found.between.length
+        disturbed = [
+            # What counters tell may have been so long ago.
+            Interval(start=between.start - LAG, end=between.end)
+            for between, foreign in foreign_between(watch, samples)
+            if between.length and foreign / between.length > much
+        ]
+        effect = effect_of(evidence, disturbed)
         detail = (
             f"{number_text(found.per_second(found.foreign))} operations/s went to other pools, {part:.3g} % of the "
-            f"{number_text(found.per_second(ours))} of this run"
+            f"{number_text(found.per_second(ours))} of this run; {_words_of(effect)}"
         )
-        yield Observation(value=part, detail=detail)
+        harmless = effect is not None and not effect.is_noticeable
+        tolerable = checks.FOREIGN_LOAD.verdict(part) is not Verdict.INVALID
+        yield Observation(value=0.0 if harmless and tolerable else part, detail=detail)
+
+
+def _words_of(effect: Effect | None) -> str:
+    return effect.text if effect else "what that changed cannot be told: there was no time without it to compare with"
 
 
 def _disagreements(evidence: Evidence, watch: ClusterWatch) -> Iterator[Observation]:

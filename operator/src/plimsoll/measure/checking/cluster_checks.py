@@ -30,7 +30,10 @@ RECOVERY_TRAFFIC = Check(
 )
 SCRUBBING = Check(
     reason="Scrubbing",
-    what="placement groups that were scrubbed, or trimmed of snapshots",
+    what=(
+        "placement groups that were scrubbed, or trimmed of snapshots; unless rate and tail of the latency were no "
+        "worse then than in the rest of the window"
+    ),
     suspect=0,
     remedy="set gates.pauseScrub: true; other pools' scrubs share the disks: `ceph osd set noscrub` keeps them away",
 )
@@ -48,9 +51,12 @@ CLUSTER_UNHEALTHY = Check(
 )
 FOREIGN_LOAD = Check(
     reason="ForeignLoad",
-    what="operations on pools that are not the run's, as a part of those on its own",
+    what=(
+        "operations on pools that are not the run's, as a part of those on its own; Suspect unless rate and tail of "
+        "the latency were no worse when there were many than in the rest of the window"
+    ),
     unit="%",
-    suspect=2,
+    suspect=5,
     invalid=20,
     remedy="keep other users of the cluster away while measuring",
 )

@@ -1,0 +1,167 @@
+"""Whether a disturbance changed the clients' numbers: by rate, by the tail of the latency, or not as far as one can tell."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.api.names import LatencyKind, Verdict
+from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.measure.histogram import Histogram, bin_index
+from plimsoll.measure.sample import Cells, LatencySample, LatencySlices, Measurement
+from plimsoll.measure.trial import TrialNumbers
+from support.documents import BLOCK, RAMP, SECOND, T0, document, measure, measurement, operation
+
+LENGTH = 60
+START = T0 + RAMP * SECOND
+RATE = 1000
+FAST, SLOW = 1_000_000, 8_000_000
+"""Nanoseconds."""
+QUIET = ClusterStatus(
+    health="HEALTH_OK",
+    checks={},
+    pg_states={"active+clean": 8},
+    osds=3,
+    osds_up=3,
+    osds_in=3,
+    osds_up_since="1",
+    osds_in_since="1",
+    remapped_pgs=0,
+    recovering_bytes_per_second=0,
+    used_bytes=0,
+    total_bytes=0,
+)
+SCRUBBED = {"active+clean": 7, "active+clean+scrubbing": 1}
+
+
+def run(rates: Sequence[float], late: Sequence[float], *, slices: bool = True) -> Measurement:
+    """Make a client's minute: operations of each second, and the part of them that took long."""
+    ios = [round(rate) for rate in rates]
+    histograms = [
+        Histogram(counts={bin_index(FAST): count - round(count * part), bin_index(SLOW): round(count * part)})
+        for count, part in zip(ios, late, strict=True)
+    ]
+    cells = Cells(width_nanoseconds=SECOND, ios=tuple(map(float, ios)), bytes=tuple(float(BLOCK * n) for n in ios))
+    whole = Histogram.merge(histograms)
+    timed = LatencySample(
+        kind=LatencyKind.FULL,
+        count=whole.total,
+        mean_nanoseconds=1e6,
+        min_nanoseconds=FAST,
+        max_nanoseconds=SLOW + SLOW // 32,
+        histogram=whole.encode(),
+    )
+    logged = LatencySlices(width_nanoseconds=SECOND, histograms=tuple(one.encode() for one in histograms))
+    wrote = operation(
+        ios=sum(ios), bytes=BLOCK * sum(ios), cells=cells, latency=timed, slices=logged if slices else None
+    )
+    return measurement(wrote, runtime=LENGTH * SECOND)
+
+
+def looks(scrubbed: range, *, foreign: float = 0.0) -> ClusterWatch:
+    """Look every five seconds; scrubs, and foreign operations per second, are those of some seconds alone."""
+    samples = []
+    for second in range(-10, LENGTH + 10, 5):
+        status = dataclasses.replace(QUIET, pg_states=SCRUBBED) if second in scrubbed and not foreign else QUIET
+        done = min(max(0, second + RAMP), RAMP + LENGTH) * RATE
+        others = round(foreign * min(max(0, second - scrubbed.start), len(scrubbed)))
+        pools = {
+            "ours": PoolCounters(reads=0, writes=done, read_bytes=0, written_bytes=done * BLOCK),
+            "other": PoolCounters(reads=others, writes=0, read_bytes=0, written_bytes=0),
+        }
+        samples.append(ClusterSample(at=START + second * SECOND, status=status, pools=pools))
+    return ClusterWatch(samples=tuple(samples), pools=("ours",))
+
+
+def trial(
+    watch: ClusterWatch, seconds: range, *, rate: float = RATE, late: float = 0.005, slices: bool = True
+) -> TrialNumbers:
+    """Judge a minute in which the client had that rate and that tail for some seconds, and the usual ones otherwise."""
+    rates = [rate if second in seconds else RATE for second in range(LENGTH)]
+    tails = [late if second in seconds else 0.005 for second in range(LENGTH)]
+    measured = run(rates, tails, slices=slices)
+    return measure(document(0, measured), runtime_seconds=LENGTH, cluster=watch)
+
+
+def words(numbers: TrialNumbers, reason: str) -> str:
+    return next((item.message for item in numbers.findings if item.reason == reason), "")
+
+
+MEANWHILE = range(20, 36)
+
+
+def test_scrubs_that_changed_nothing_are_no_finding() -> None:
+    assert trial(looks(MEANWHILE), MEANWHILE).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"rate": 0.85 * RATE}, "the rate was"),
+        ({"late": 0.06}, "times as many operations were late"),
+        ({"rate": 0.6 * RATE, "late": 0.2}, "lower meanwhile"),
+    ],
+)
+def test_scrubs_that_made_the_clients_slower_or_their_tail_longer_are(change: dict[str, float], says: str) -> None:
+    assert says in words(trial(looks(MEANWHILE), MEANWHILE, **change), "Scrubbing")
+
+
+def test_a_client_that_was_faster_meanwhile_was_not_slowed_down() -> None:
+    assert words(trial(looks(MEANWHILE), MEANWHILE, rate=1.1 * RATE), "Scrubbing") == ""
+
+
+@pytest.mark.parametrize("scrubbed", [range(-10, 70), range(55), range(10, 70)])
+def test_without_time_to_compare_with_nothing_can_be_told(scrubbed: range) -> None:
+    assert "what that changed cannot be told" in words(trial(looks(scrubbed), range(0)), "Scrubbing")
+
+
+def test_without_latencies_over_time_nothing_can_be_told() -> None:
+    assert "cannot be told" in words(trial(looks(MEANWHILE), MEANWHILE, slices=False), "Scrubbing")
+
+
+def test_neighbours_that_come_and_go_are_judged_by_what_they_changed_up_to_a_fifth() -> None:
+    burst = range(20, 30)
+    felt = {"rate": 0.8 * RATE}
+    seconds = range(10, 30)
+    assert words(trial(looks(burst, foreign=0.5 * RATE), seconds), "ForeignLoad") == ""
+    assert "lower meanwhile" in words(trial(looks(burst, foreign=0.5 * RATE), seconds, **felt), "ForeignLoad")
+    finding = next(
+        item for item in trial(looks(burst, foreign=1.8 * RATE), seconds).findings if item.reason == "ForeignLoad"
+    )
+    assert finding.verdict is Verdict.INVALID, "so much is never only looked at by what it changed"
+
+
+def test_neighbours_that_are_always_there_are_judged_by_their_number() -> None:
+    always = range(-10, 70)
+    assert "cannot be told" in words(trial(looks(always, foreign=0.06 * RATE), range(0)), "ForeignLoad")
+    assert words(trial(looks(always, foreign=0.03 * RATE), range(0)), "ForeignLoad") == ""
+
+
+SEVERITY = [Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID]
+parts = st.floats(0, 1)
+
+
+@settings(max_examples=40)
+@given(parts, parts, parts, parts)
+def test_more_harm_is_never_judged_milder(slower: float, more_slower: float, late: float, more_late: float) -> None:
+    def found(slower: float, late: float) -> bool:
+        numbers = trial(looks(MEANWHILE), MEANWHILE, rate=RATE * (1 - 0.9 * slower), late=0.005 + 0.9 * late)
+        return bool(words(numbers, "Scrubbing"))
+
+    assert found(slower, late) <= found(max(slower, more_slower), late)
+    assert found(slower, late) <= found(slower, max(late, more_late))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 11), st.integers(1, 12), st.integers(0, 12), st.sampled_from([0.7, 0.9, 1.0]))
+def test_longer_scrubs_of_the_same_harm_are_never_judged_milder(
+    first: int, length: int, more: int, rate: float
+) -> None:
+    def found(looks_long: int) -> bool:
+        scrubbed = range(5 * first, 5 * (first + looks_long))
+        slow = range(5 * first - 5, 5 * (first + looks_long))
+        return bool(words(trial(looks(scrubbed), slow, rate=rate * RATE), "Scrubbing"))
+
+    assert found(length) <= found(length + more)
