@@ -1,4 +1,4 @@
-"""Whether a disturbance changed the clients' numbers: by rate, by the tail of the latency, or not as far as one can tell."""
+"""Whether a disturbance changed the rate or the tail of the latency, or whether nobody can tell."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -139,22 +139,22 @@ def test_neighbours_that_are_always_there_are_judged_by_their_number() -> None:
     assert words(trial(looks(always, foreign=0.03 * RATE), range(0)), "ForeignLoad") == ""
 
 
-SEVERITY = [Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID]
 parts = st.floats(0, 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(parts, parts, parts, parts)
 def test_more_harm_is_never_judged_milder(slower: float, more_slower: float, late: float, more_late: float) -> None:
     def found(slower: float, late: float) -> bool:
         numbers = trial(looks(MEANWHILE), MEANWHILE, rate=RATE * (1 - 0.9 * slower), late=0.005 + 0.9 * late)
         return bool(words(numbers, "Scrubbing"))
 
-    assert found(slower, late) <= found(max(slower, more_slower), late)
-    assert found(slower, late) <= found(slower, max(late, more_late))
+    before = found(slower, late)
+    assert before <= found(max(slower, more_slower), late)
+    assert before <= found(slower, max(late, more_late))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(0, 11), st.integers(1, 12), st.integers(0, 12), st.sampled_from([0.7, 0.9, 1.0]))
 def test_longer_scrubs_of_the_same_harm_are_never_judged_milder(
     first: int, length: int, more: int, rate: float
