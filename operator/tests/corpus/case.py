@@ -1,7 +1,8 @@
 """What a case file says: what happened in the field, to which trial, and the verdict that it must get."""
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -66,10 +67,28 @@ class Setting(Model):
 
 
 class Pace(Model):
-    """From one second of the measured part to another a client did `factor` times its usual rate; 0 is a stall."""
+    """From one second of the measured part to another a client did `factor` times its usual rate; 0 is a stall.
+
+    Attributes:
+        every: it did so again and again, from one beginning to the next that many seconds.
+        lasts: so long each time.
+
+    """
 
     seconds: tuple[float, float]
     factor: Annotated[float, Field(ge=0)]
+    every: Annotated[float, Field(gt=0)] | None = None
+    lasts: float = 0.0
+
+    def stretches(self) -> Iterator[tuple[float, float]]:
+        """Yield each beginning and end."""
+        start, end = self.seconds
+        if self.every is None:
+            yield start, end
+            return
+        for number in range(math.ceil((end - start) / self.every)):
+            begin = start + number * self.every
+            yield begin, min(end, begin + self.lasts)
 
 
 class Trouble(Model):

@@ -53,6 +53,7 @@ class FioRun:
         started_at: when measuring began, Unix milliseconds.
         stretches: one after the other, without gaps.
         slice_seconds: width of a slice in the histogram log.
+        gap_milliseconds: width of an interval in the log of latency.
         latency_factor: latency by how much longer than queue depth and rate say.
         submission: mean seconds that submitting one operation took.
 
@@ -63,6 +64,7 @@ class FioRun:
     started_at: int
     stretches: tuple[Stretch, ...]
     slice_seconds: int
+    gap_milliseconds: int
     latency_factor: float = 1.0
     submission: float = _SUBMISSION
 
@@ -86,6 +88,7 @@ class FioRun:
             "fio_bw.1.log": self._log(kibibytes),
             "fio_iops.1.log": self._log(cells),
             "fio_clat_hist.1.log": "".join(self._histogram_lines()),
+            "fio_lat.1.log": "".join(self._latency_lines()),
         }
 
     def cells(self) -> dict[int, int]:
@@ -135,6 +138,27 @@ class FioRun:
         direction, whole = _DIRECTIONS[self.operation], self.milliseconds // MILLISECONDS
         lines = (f"{MILLISECONDS * (n + 1)}, {rate}, {direction}, 0, 0\n" for n, rate in cells.items() if n < whole)
         return "".join(lines)
+
+    def _latency_lines(self) -> Iterator[str]:
+        """Yield fio's log of latency: a line for the first operation that completes after an interval is over."""
+        due = self.gap_milliseconds
+        for moment in self._first_completions():
+            if moment >= due:
+                yield f"{moment}, 1000000, {_DIRECTIONS[self.operation]}, 0, 0\n"
+                due = (moment // self.gap_milliseconds + 1) * self.gap_milliseconds
+
+    def _first_completions(self) -> Iterator[int]:
+        """Yield when the first operation of each interval of that log completed, and some more; milliseconds."""
+        for stretch in self.stretches:
+            if not stretch.iops:
+                if stretch.end * MILLISECONDS < self.milliseconds:
+                    yield round(stretch.end * MILLISECONDS)
+                continue
+            moment = math.ceil(stretch.start * stretch.iops) / stretch.iops
+            while moment < stretch.end:
+                yield int(moment * MILLISECONDS)
+                edge = (int(moment * MILLISECONDS) // self.gap_milliseconds + 1) * self.gap_milliseconds / MILLISECONDS
+                moment = math.ceil(max(edge * stretch.iops, moment * stretch.iops + 0.5)) / stretch.iops
 
     def _histogram_lines(self) -> Iterator[str]:
         """Yield fio's histogram log: each line comes with, and counts, the first operation after its slice."""

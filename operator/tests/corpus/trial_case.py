@@ -20,7 +20,7 @@ from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
 from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.command import slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
 from plimsoll.tools.registry import TOOLS
 
 SECOND = 10**9
@@ -165,6 +165,7 @@ def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:
         # fio's own runtime is a millisecond longer than what it was asked for.
         stretches=tuple(_stretches(setting, [pace for f in faults for pace in f.paces], length + 0.001)),
         slice_seconds=slice_seconds(_timing(setting)),
+        gap_milliseconds=gap_milliseconds(setting.fio, _timing(setting)),
     )
     for fault in faults:
         run = replace(run, latency_factor=run.latency_factor * fault.latency_factor)
@@ -174,9 +175,13 @@ def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:
 
 
 def _stretches(setting: Setting, paces: Sequence[Pace], length: float) -> Iterator[Stretch]:
-    edges = sorted({0.0, length, *(edge for pace in paces for edge in pace.seconds if edge < length)})
+    paced = sorted((start, end, pace.factor) for pace in paces for start, end in pace.stretches())
+    edges = sorted({0.0, length, *(edge for start, end, _ in paced for edge in (start, end) if edge < length)})
+    index = 0
     for start, end in pairwise(edges):
-        factor = next((pace.factor for pace in paces if pace.seconds[0] <= start < pace.seconds[1]), 1.0)
+        while index < len(paced) and paced[index][1] <= start:
+            index += 1
+        factor = paced[index][2] if index < len(paced) and paced[index][0] <= start else 1.0
         yield Stretch(start=start, end=end, iops=setting.iops * factor)
 
 

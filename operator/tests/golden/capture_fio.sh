@@ -99,6 +99,31 @@ capture status-interval "${size[@]}" --time_based=1 --runtime=4 --status-interva
 capture noise "${size[@]}" "${timed[@]}" --ioengine=psync --rw=randread --bs=4k --iodepth=4 --rate_iops=500
 capture missing-file --filename="$work/absent/data" --size=64M "${timed[@]}" --rw=randread --bs=4k --iodepth=1
 
+# Gaps between completions: as measurements log them since, of two jobs, and of a process that is stopped.
+gaps=(--log_avg_msec=10 --bwavgtime=1000 --iopsavgtime=1000 --ramp_time=2)
+with_gaps() {
+    local case=$1
+    shift
+    start "$case" "${size[@]}" "${gaps[@]}" --time_based=1 --write_lat_log="$version-$case" "$@"
+}
+with_gaps gaps-randrw-jobs2 --runtime=4 --rw=randrw --rwmixread=70 --bs=8k --iodepth=4 --numjobs=2 --rate_iops=350,150
+finish
+with_gaps freezes --runtime=8 --rw=randread --bs=4k --iodepth=8 --rate_iops=2000
+sleep 3
+for _ in 1 2 3 4 5 6; do
+    sleep 0.7
+    kill -STOP "$fio_pid"
+    sleep 0.3
+    kill -CONT "$fio_pid"
+done
+finish
+with_gaps stopped --runtime=10 --rw=randread --bs=4k --iodepth=8 --rate_iops=2000
+sleep 6.2
+kill -STOP "$fio_pid"
+sleep 2
+kill -CONT "$fio_pid"
+finish
+
 live mixed-jobs2-ramp "${size[@]}" --time_based=1 --ramp_time=4 --runtime=9 --rw=randrw --rwmixread=70 --bs=8k --iodepth=4 \
     --numjobs=2 --rate_iops=350,150
 # Nothing completes for 5 s: lines without rates.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.command import measure_command, slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds
 from plimsoll.tools.fio.parameters import Engine, Pattern
 
 MEBIBYTE = 2**20
@@ -73,9 +73,9 @@ def test_what_makes_a_measurement_honest_is_always_set(
         "time_based": "1", "runtime": "60s", "ramp_time": "3s", "norandommap": "1", "random_generator": "tausworthe64",
         "thread": "1", "group_reporting": "0", "allow_file_create": "0", "continue_on_error": "none",
         "lat_percentiles": "1", "clat_percentiles": "1", "slat_percentiles": "1", "per_job_logs": "1",
-        "percentile_list": "50:90:95:99:99.9:99.99", "log_avg_msec": "1000", "output": "/work/fio.json",
+        "percentile_list": "50:90:95:99:99.9:99.99", "bwavgtime": "1000", "iopsavgtime": "1000", "output": "/work/fio.json",
         "output-format": "json+", "eta": "always", "eta-interval": "2s",
-        "write_iops_log": "/work/fio", "write_bw_log": "/work/fio",
+        "write_iops_log": "/work/fio", "write_bw_log": "/work/fio", "write_lat_log": "/work/fio",
         "randrepeat": "0", "write_hist_log": "/work/fio", "log_hist_msec": "3000",
     }  # fmt: skip
     assert always.items() <= given_options.items()
@@ -126,6 +126,19 @@ def test_latency_is_logged_in_slices_that_are_neither_short_nor_many(runtime: in
     assert runtime < 20 or runtime // seconds >= 20
     digits = 15
     assert 2 * 40 * 1856 * (digits + len(", ")) < 64 * MEBIBYTE
+
+
+@given(any_parameters(), st.integers(1, 24 * 3600))
+def test_gaps_are_logged_as_finely_as_keeps_the_log_small(parameters: FioParameters, runtime: int) -> None:
+    width = gap_milliseconds(parameters, Timing(ramp_seconds=0, runtime_seconds=runtime))
+    lines = 1000 * runtime * parameters.jobs * len(parameters.pattern.operations) / width
+    assert width in {10, 20, 25, 50, 100, 200, 250, 500, 1000}
+    assert lines <= 100_000 or width == 1000
+    assert width == 10 or 2.5 * lines >= 100_000
+
+
+def test_a_minute_of_one_job_is_logged_in_hundredths_of_a_second() -> None:
+    assert measured(FioParameters(), device())["log_avg_msec"] == "10"
 
 
 def test_mixed_pattern_names_share_and_rates() -> None:

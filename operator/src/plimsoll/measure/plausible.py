@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.sample import ClientDocument, DeviceUse, HostUse, Measurement, OperationSample, OsdRate
+from plimsoll.measure.sample import ClientDocument, DeviceUse, Gaps, HostUse, Measurement, OperationSample, OsdRate
 
 _LIMIT = 2**63
 # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
@@ -30,6 +30,7 @@ def implausible_number(document: ClientDocument, measurement: Measurement) -> st
     """Name the first number of a measurement that cannot be; empty if there is none."""
     found = _first([*_whole(document, measurement), *_parts(measurement.operations), *_osds(measurement.osds)])
     operations = Counter(sample.operation for sample in measurement.operations)
+    found = found or _wrong_gaps(measurement.gaps)
     return found or next((f"{operation} stands there {n} times" for operation, n in operations.items() if n > 1), "")
 
 
@@ -49,6 +50,7 @@ def _whole(document: ClientDocument, measurement: Measurement) -> Iterator[_Numb
     yield _Number(name="runtime", value=measurement.runtime)
     yield _Number(name="submitters", value=measurement.submitters, least=1)
     yield _Number(name="inFlight", value=measurement.in_flight, least=1)
+    yield _Number(name="gaps.widthNanoseconds", value=measurement.gaps.width_nanoseconds if measurement.gaps else None)
 
 
 def _parts(samples: Sequence[OperationSample]) -> Iterator[_Number]:
@@ -69,6 +71,19 @@ def _parts(samples: Sequence[OperationSample]) -> Iterator[_Number]:
             ("latency.maxNanoseconds", latency.max_nanoseconds),
         ):
             yield _Number(name=f"{sample.operation}.{name}", value=value)
+
+
+def _wrong_gaps(gaps: Gaps | None) -> str:
+    if gaps is None:
+        return ""
+    if len(gaps.starts) != len(gaps.lengths):
+        return f"gaps has {len(gaps.starts)} starts and {len(gaps.lengths)} lengths"
+    end = 0
+    for start, length in zip(gaps.starts, gaps.lengths, strict=True):
+        if not end <= start <= start + length < _LIMIT:
+            return f"a gap of {str(length)[:40]} ms begins {str(start)[:40]} ms after the start"
+        end = start + length
+    return ""
 
 
 def _osds(rates: Sequence[OsdRate]) -> Iterator[_Number]:

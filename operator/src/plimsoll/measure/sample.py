@@ -72,6 +72,24 @@ class OperationSample(Model):
     submission_nanoseconds: float | None = None
 
 
+class Gaps(Model):
+    """Stretches of time in which the client certainly completed nothing, syncs aside.
+
+    They are in ascending order and do not touch. Each may have begun up to `width` before its `starts`. Shorter ones
+    than a tool can tell are left out, and so are the shortest of very many.
+
+    Attributes:
+        width_nanoseconds: how finely the tool tells when its operations completed.
+        starts: milliseconds after the start of measuring.
+        lengths: milliseconds of each.
+
+    """
+
+    width_nanoseconds: int
+    starts: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+
+
 class OsdRate(Model):
     """What one OSD did when it was measured alone."""
 
@@ -93,6 +111,7 @@ class Measurement(Model):
             not to do that: with a limited rate, where it waits for something besides (fsync), or where it does one
             after the other whatever it is asked (trims).
         bypasses_cache: the I/O went past the client's page cache.
+        gaps: absent if the tool does not tell, or what it tells cannot be used.
         osds: of a tool that measures OSDs one after the other; the operations are the sum of all.
         errors: the tool's own words on what went wrong, empty if nothing did.
         warnings: what the parser met and did not know, or what the tool said beside its document.
@@ -108,6 +127,7 @@ class Measurement(Model):
     submitters: int = 1
     in_flight: int | None = None
     bypasses_cache: bool = True
+    gaps: Gaps | None = None
     osds: tuple[OsdRate, ...] = ()
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

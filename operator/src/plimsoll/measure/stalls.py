@@ -1,15 +1,18 @@
 """Time in which nothing was completed.
 
-A client stood still in every whole cell of its series, one second long with fio, in which it completed no operation of
-any kind; syncs are not looked at, since no tool logs when they were done. Such cells lie on the client's own clock,
-which began with its measuring. All clients stood still where all of them did: the length of time that lies in an empty
-cell of each, whatever the fractions of a second by which their cells are shifted against each other.
+Two things tell of it, and neither counts syncs, since no tool logs when they were done. A series has cells, one second
+long with fio, which may be empty. Some tools also tell when their operations completed, much finer, and so the gaps
+between them. Either tells of time that was certainly idle, so what a client was idle is what lies in any of both.
 
-A client stood still alone in what is left of its own time. The same shift makes a stall of all begin and end up to a
-cell earlier or later on each client, so what lies within one cell of such a stretch is held against nobody alone.
+All clients stood still where all of them did. By the cells alone a stall of L seconds is reported with more than L - 2:
+the cells at either end of it may hold something. Every stall of two seconds and more is found by them, and by the gaps
+every one of a second, on each client and on all together.
 
-So what is reported was certainly idle, and a stall of L seconds is reported with more than L - 2: the cells at either
-end of it may hold something. Every stall of two seconds and more is found, on each client and on all together.
+Shorter ones are freezes: what is in flight waits all at once. One is found from 100 ms on, by gaps alone, and only
+where it cannot be chance (`freezes`).
+
+A client stood still alone in what is left of its own time. A stall of all may begin and end a little earlier or later
+on each client, by a cell if cells tell of it; what lies so near to such a stretch is held against nobody alone.
 
 A client that waits for a sync completes nothing meanwhile, and that is no stall: what is not longer than its longest
 sync is left out.
@@ -25,8 +28,11 @@ from functools import reduce
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Stalls
+from plimsoll.measure.freezes import LONG, Doer, Sharpness, Still, freezes_among
 from plimsoll.measure.intake import Measured
+from plimsoll.measure.sample import Gaps
 from plimsoll.measure.series import Share
+from plimsoll.measure.stretches import both, joined, length_of, without
 from plimsoll.measure.window import NANOSECONDS, Interval
 
 LEAST_PACE = 10
@@ -34,6 +40,9 @@ LEAST_PACE = 10
 fewer than one second in 20 000 would be empty."""
 _CHANCE = 100
 """One trial in so many may have a second that is empty by chance, however many clients and seconds it has."""
+_MILLISECOND = 10**6
+_BESIDE_SYNC = 100 * _MILLISECOND
+"""What lies between a sync and the completions before and after it belongs to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +52,8 @@ class Standstill:
     Attributes:
         window: seconds.
         clients: client -> seconds.
-        together: seconds in which all of them did.
-        alone: client -> seconds of its own that are no part of those, nor of the edges of such a stretch.
+        common: when all of them did.
+        own: client -> what is no part of that, nor of the edges of such a stretch.
         client_paces: client -> operations per second that it completes while it does not stand still; of a client that
             never does anything, what the others complete on average.
         pace: operations per second that all complete while not all stand still.
@@ -53,18 +62,29 @@ class Standstill:
 
     window: float
     clients: Mapping[int, float]
-    together: float
-    alone: Mapping[int, float]
+    common: Still
+    own: Mapping[int, Still]
     client_paces: Mapping[int, float]
     pace: float
 
-    def tells(self) -> bool:
-        """Whether seconds in which nobody completes anything cannot be chance."""
-        return self.pace >= least_pace(self.window)
+    @property
+    def together(self) -> float:
+        """Seconds in which all clients stood still."""
+        return self.common.seconds
 
-    def tells_of(self, client: int) -> bool:
-        """Whether those of one client cannot."""
-        return self.client_paces[client] >= least_pace(self.window * len(self.clients))
+    @property
+    def alone(self) -> Mapping[int, float]:
+        """Client -> seconds in which it did and not all."""
+        return {client: still.seconds for client, still in self.own.items()}
+
+    def held(self) -> float:
+        """Return the seconds that are held against all clients together: none that may be chance."""
+        return self.common.held(self.window, stalls_tell=self.pace >= least_pace(self.window))
+
+    def held_against(self, client: int) -> float:
+        """Return those that are held against one client alone."""
+        tells = self.client_paces[client] >= least_pace(self.window * len(self.clients))
+        return self.own[client].held(self.window, stalls_tell=tells)
 
     def published(self) -> Stalls:
         """Return what stands in the result."""
@@ -76,30 +96,60 @@ class Standstill:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Idle:
+    """When somebody completed nothing.
+
+    Attributes:
+        known: all that is known.
+        stalls: the part of it in stalls.
+        off: the part of those that is no time in which somebody works. Of a stall that no cell shows, a second does
+            count: else who does an operation now and then would work fast, in next to no time.
+
+    """
+
+    known: list[Interval]
+    stalls: list[Interval]
+    off: list[Interval]
+
+
 def least_pace(seconds: float) -> float:
     """Return the pace at which not one of so many seconds would be empty by chance: `e^-pace` of them are."""
     return max(LEAST_PACE, math.log(_CHANCE * max(1.0, seconds)))
 
 
 def standstill_of(measured: Collection[Measured], window: Interval) -> Standstill | None:
-    """Return how long the clients stood still; None without a window, or if a client has no usable series."""
-    if not measured or not window.length or any(share.lacks_series for share in _timed(measured)):
+    """Return how long the clients stood still; None without a window, or if a client keeps no usable record."""
+    if not measured or not window.length or not all(_has_series(item) or item.measurement.gaps for item in measured):
         return None
-    idle = {item.client: _clipped(_idle(item), window) for item in measured}
-    together = reduce(_both, idle.values())
-    shared = _widened(together, _greatest_width(measured))
-    ios = {item.client: sum(share.within(window).ios for share in _timed([item])) for item in measured}
-    lengths = {client: _length(stretches) for client, stretches in idle.items()}
+    sharpness = Sharpness.of(
+        max((gaps.width_nanoseconds for item in measured if (gaps := item.measurement.gaps)), default=0)
+    )
+    idle = {item.client: _idle(item, window) for item in measured}
+    doers = {item.client: _doer(item, window) for item in measured}
+    everybody = Doer.together(doers.values())
+    common = _common(idle.values())
+    freezes = freezes_among(common.known, common.stalls, everybody, window, sharpness)
+    together = joined([*common.stalls, *freezes])
+    # The same stall may begin and end a little differently on each client.
+    shared = joined(
+        [*joined(common.stalls, wider_by=_greatest_width(measured)), *joined(freezes, wider_by=sharpness.blur)]
+    )
+    clients, own = dict[int, int](), dict[int, Still]()
+    for client, part in idle.items():
+        frozen = freezes_among(part.known, part.stalls, doers[client], window, sharpness)
+        clients[client] = length_of(joined([*part.stalls, *frozen, *together]))
+        rest = [stretch for stretch in without(frozen, shared) if stretch.length >= sharpness.least]
+        own[client] = Still.within(without(part.stalls, shared), rest, sharpness)
+    ios = {client: doer.ios for client, doer in doers.items()}
+    active = {client: window.length - length_of(part.off) for client, part in idle.items()}
     return Standstill(
         window=window.length / NANOSECONDS,
-        clients={client: length / NANOSECONDS for client, length in lengths.items()},
-        together=_length(together) / NANOSECONDS,
-        alone={
-            client: (lengths[client] - _length(_both(stretches, shared))) / NANOSECONDS
-            for client, stretches in idle.items()
-        },
-        client_paces=_paces(ios, {client: window.length - length for client, length in lengths.items()}),
-        pace=_pace(sum(ios.values()), window.length - _length(together)),
+        clients={client: length / NANOSECONDS for client, length in clients.items()},
+        common=Still.within(common.stalls, freezes, sharpness),
+        own=own,
+        client_paces=_paces(ios, active),
+        pace=_pace(everybody.ios, window.length - length_of(common.off)),
     )
 
 
@@ -112,16 +162,61 @@ def _timed(measured: Iterable[Measured]) -> Iterable[Share]:
     return (share for item in measured for share in item.shares if share.sample.operation is not Operation.SYNC)
 
 
+def _has_series(item: Measured) -> bool:
+    return not any(share.lacks_series for share in _timed([item]))
+
+
 def _pace(ios: float, nanoseconds: int) -> float:
     return ios * NANOSECONDS / nanoseconds if nanoseconds else 0.0
 
 
-def _idle(item: Measured) -> list[Interval]:
-    """Return when a client completed nothing, in ascending order."""
+def _doer(item: Measured, window: Interval) -> Doer:
+    ios = sum(share.within(window).ios for share in _timed([item]))
+    # Where it is not known how many were in flight, there was one at least.
+    return Doer(ios=ios, in_flight=item.measurement.in_flight or 1)
+
+
+def _common(clients: Collection[_Idle]) -> _Idle:
+    known = reduce(both, (idle.known for idle in clients))
+    stalls = reduce(both, (idle.stalls for idle in clients))
+    off = reduce(both, (idle.off for idle in clients))
+    return _Idle(known=known, stalls=joined([*stalls, *_long(known)]), off=off)
+
+
+def _long(stretches: Iterable[Interval]) -> list[Interval]:
+    return [stretch for stretch in stretches if stretch.length >= LONG]
+
+
+def _narrowed(stretches: Iterable[Interval]) -> list[Interval]:
+    """Return the long stretches with half a second less at either end."""
+    half = LONG // 2
+    return [Interval(start=one.start + half, end=one.end - half) for one in stretches if one.length > LONG]
+
+
+def _idle(item: Measured, window: Interval) -> _Idle:
+    """Return when a client completed nothing inside the window."""
     syncs = (sample for sample in item.measurement.operations if sample.operation is Operation.SYNC)
     longest_sync = max((sample.latency.max_nanoseconds for sample in syncs), default=0)
-    stretches = reduce(_both, map(_empty, _timed([item])), [item.interval])
-    return [stretch for stretch in stretches if stretch.length > longest_sync]
+    empty = reduce(both, map(_empty, _timed([item])), [item.interval]) if _has_series(item) else []
+    stalls = [stretch for stretch in empty if stretch.length > longest_sync]
+    told = _told(item.measurement.gaps, item.interval)
+    gaps = [gap for gap in told if not longest_sync or gap.length > longest_sync + _BESIDE_SYNC]
+    return _Idle(
+        known=both(joined([*stalls, *gaps]), [window]),
+        stalls=both(joined([*stalls, *_long(gaps)]), [window]),
+        off=both(joined([*stalls, *_narrowed(gaps)]), [window]),
+    )
+
+
+def _told(gaps: Gaps | None, interval: Interval) -> list[Interval]:
+    if gaps is None:
+        return []
+    starts = (interval.start + start * _MILLISECOND for start in gaps.starts)
+    told = [
+        Interval(start=start, end=start + length * _MILLISECOND)
+        for start, length in zip(starts, gaps.lengths, strict=True)
+    ]
+    return both(told, [interval])
 
 
 def _empty(share: Share) -> list[Interval]:
@@ -129,48 +224,12 @@ def _empty(share: Share) -> list[Interval]:
     cells, interval = share.sample.cells, share.interval
     if cells is None or not share.sample.ios:
         return [interval]
-    width, found = cells.width_nanoseconds, list[Interval]()
-    for index, count in enumerate(cells.ios[: interval.length // width]):
-        if not count:
-            start = interval.start + index * width
-            joins = found and found[-1].end == start
-            first = found.pop().start if joins else start
-            found.append(Interval(start=first, end=start + width))
-    return found
-
-
-def _both(some: list[Interval], others: list[Interval]) -> list[Interval]:
-    """Return what lies in a stretch of either list; both are ascending and without overlap."""
-    found, rest = list[Interval](), list(reversed(others))
-    for stretch in some:
-        while rest and rest[-1].end <= stretch.start:
-            rest.pop()
-        while rest and rest[-1].start < stretch.end:
-            found.append(Interval(start=max(stretch.start, rest[-1].start), end=min(stretch.end, rest[-1].end)))
-            if rest[-1].end > stretch.end:
-                break
-            rest.pop()
-    return found
+    width = cells.width_nanoseconds
+    starts = (
+        interval.start + index * width for index, count in enumerate(cells.ios[: interval.length // width]) if not count
+    )
+    return joined(Interval(start=start, end=start + width) for start in starts)
 
 
 def _greatest_width(measured: Iterable[Measured]) -> int:
-    return max((share.curve.width for share in _timed(measured) if share.curve is not None), default=0)
-
-
-def _widened(stretches: Iterable[Interval], width: int) -> list[Interval]:
-    """Return the stretches with that much more at either end, those that touch as one; they are in ascending order."""
-    found = list[Interval]()
-    for stretch in stretches:
-        start = stretch.start - width
-        joins = found and found[-1].end >= start
-        first = found.pop().start if joins else start
-        found.append(Interval(start=first, end=stretch.end + width))
-    return found
-
-
-def _clipped(stretches: list[Interval], window: Interval) -> list[Interval]:
-    return _both(stretches, [window])
-
-
-def _length(stretches: Iterable[Interval]) -> int:
-    return sum(stretch.length for stretch in stretches)
+    return max((share.curve.width for share in _timed(measured) if share.curve is not None), default=LONG)

@@ -45,17 +45,17 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _stalls(standstill: Standstill | None) -> Iterator[Observation]:
-    if standstill is not None and standstill.tells():
-        part = _PERCENT * standstill.together / standstill.window
-        detail = f"no client completed anything in {_seconds_of(standstill.together, standstill.window, part)}"
+    if standstill is not None and (held := standstill.held()):
+        part = _PERCENT * held / standstill.window
+        detail = f"no client completed anything in {_seconds_of(held, standstill.window, part)}"
         yield Observation(value=part, detail=detail)
 
 
 def _client_stalls(standstill: Standstill | None) -> Iterator[Observation]:
-    for client, seconds in standstill.alone.items() if standstill else ():
-        if standstill and standstill.tells_of(client):
-            part = _PERCENT * seconds / standstill.window
-            detail = f"completed nothing while others did in {_seconds_of(seconds, standstill.window, part)}"
+    for client in standstill.own if standstill else ():
+        if standstill and (held := standstill.held_against(client)):
+            part = _PERCENT * held / standstill.window
+            detail = f"completed nothing while others did in {_seconds_of(held, standstill.window, part)}"
             yield Observation(clients=(client,), value=part, detail=detail)
 
 

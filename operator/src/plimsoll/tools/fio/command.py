@@ -17,12 +17,15 @@ JOB = "measure"
 DOCUMENT = "fio.json"
 LOG_MILLISECONDS = 1000
 """Width of an interval of the logs of rates."""
+GAP_MILLISECONDS = (10, 20, 25, 50, 100, 200, 250, 500, LOG_MILLISECONDS)
+"""Possible widths of an interval of the log of latency, from which gaps between completions are read."""
 
 STATUS_SECONDS = 2
 """How often fio tells its rates, which are then those of that time."""
 
 _LOG_PREFIX = "fio"
 _MAX_SEED = 2**63 - 1
+_MAX_GAP_LINES = 100_000
 _SLICES = 20
 _LARGE_BLOCK = 64 * 2**10
 """As large as what storage compresses at once: Ceph's blobs have at most so many bytes."""
@@ -49,7 +52,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *_load(parameters),
             *_timing(context),
             *seed_arguments(context.seed),
-            *_report(context),
+            *_report(parameters, context.timing, context.work_directory),
         ),
         environment=environment(target),
     )
@@ -88,6 +91,16 @@ def slice_seconds(timing: Timing) -> int:
     never more than 39 slices, and a job's log stays below 2 MiB however long it runs.
     """
     return max(1, timing.runtime_seconds // _SLICES)
+
+
+def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
+    """Return the width of an interval of the log of latency.
+
+    For each of them, direction and job fio writes a line of some 25 bytes, to three logs alike, and holds 48 bytes. So
+    each kind of log stays below 3 MB, but for runs of many hours and jobs, whose intervals are a second long.
+    """
+    logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
+    return next((width for width in GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), GAP_MILLISECONDS[-1])
 
 
 def log_name(kind: str, job: int) -> str:
@@ -141,14 +154,17 @@ def _timing(context: StepContext) -> Iterator[str]:
     yield f"--runtime={context.timing.runtime_seconds}s"
 
 
-def _report(context: StepContext) -> Iterator[str]:
+def _report(parameters: FioParameters, timing: Timing, work_directory: str) -> Iterator[str]:
     """Yield what the parser needs: latency histograms, and the logs of each job."""
     yield "--group_reporting=0"
     for kind in ("lat", "clat", "slat"):
         yield f"--{kind}_percentiles=1"
     yield f"--percentile_list={':'.join(map(str, PERCENTILES))}"
-    for kind in ("iops", "bw", "hist"):
-        yield f"--write_{kind}_log={context.work_directory}/{_LOG_PREFIX}"
-    yield f"--log_avg_msec={LOG_MILLISECONDS}"
-    yield f"--log_hist_msec={1000 * slice_seconds(context.timing)}"
+    for kind in ("iops", "bw", "hist", "lat"):
+        yield f"--write_{kind}_log={work_directory}/{_LOG_PREFIX}"
+    # The interval of all logs but that of histograms; those of rates get no more lines than they have samples.
+    yield f"--log_avg_msec={gap_milliseconds(parameters, timing)}"
+    for kind in ("bw", "iops"):
+        yield f"--{kind}avgtime={LOG_MILLISECONDS}"
+    yield f"--log_hist_msec={1000 * slice_seconds(timing)}"
     yield "--per_job_logs=1"

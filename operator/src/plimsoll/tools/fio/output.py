@@ -17,7 +17,7 @@ from plimsoll.tools.fio.command import DOCUMENT, JOB
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
 from plimsoll.tools.fio.fields import DIRECTION_FIELDS, JOB_FIELDS, LATENCY_FIELDS, ROOT_FIELDS, SYNC_FIELDS
 from plimsoll.tools.fio.latency import read_latency
-from plimsoll.tools.fio.logs import LogReader
+from plimsoll.tools.fio.logs import LogReader, Widths
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.target import bypasses_cache
 from plimsoll.tools.reading import Node, bounded, lines
@@ -39,21 +39,15 @@ class _Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Window:
-    """What the jobs' spans have in common.
-
-    Attributes:
-        spread: milliseconds from the first to the last start.
-
-    """
+    """What the jobs' spans have in common."""
 
     start: int
     milliseconds: int
-    spread: int
     is_estimated: bool
 
 
-def parse_measurement(parameters: FioParameters, target: DataSet, output: Output, slice_seconds: int) -> Measurement:
-    """Read the output of a measurement whose latency was logged in slices of that width.
+def parse_measurement(parameters: FioParameters, target: DataSet, output: Output, widths: Widths) -> Measurement:
+    """Read the output of a measurement whose logs had intervals of those widths.
 
     Raises:
         OutputError: there is no document, or a field is missing, not what it should be, or of an unknown layout.
@@ -61,17 +55,19 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
     """
     found = read_output(output)
     jobs = jobs_named(found.root, JOB, count=parameters.jobs)
-    window = _window([_span(job, found.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs])
+    spans = [_span(job, found.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs]
+    window = _window(spans)
     samples = [_sample(jobs, operation, parameters) for operation in _operations(parameters, jobs)]
     reader = LogReader(
         parameters=parameters,
         files=output.files,
         jobs=jobs,
         milliseconds=window.milliseconds,
-        spread=window.spread,
-        slice_seconds=slice_seconds,
+        offsets=[span.start - window.start for span in spans],
+        widths=widths,
     )
     logged = [reader.add(sample) for sample in samples]
+    gaps, gap_warnings = reader.gaps([sample for sample, _ in logged])
     has_series = any(sample.cells for sample, _ in logged)
     warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
@@ -84,8 +80,16 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
         bypasses_cache=bypasses_cache(parameters, target),
+        gaps=gaps,
         errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
-        warnings=bounded([*warnings, *_remarks(output, found.noise), *(text for _, texts in logged for text in texts)]),
+        warnings=bounded(
+            [
+                *warnings,
+                *_remarks(output, found.noise),
+                *(text for _, texts in logged for text in texts),
+                *gap_warnings,
+            ]
+        ),
     )
 
 
@@ -201,7 +205,6 @@ def _window(spans: Sequence[_Span]) -> _Window:
     return _Window(
         start=start,
         milliseconds=max(0, min(span.end for span in spans) - start),
-        spread=start - min(span.start for span in spans),
         is_estimated=any(span.is_estimated for span in spans),
     )
 

@@ -16,8 +16,9 @@ from plimsoll.tools.base import (
     Tool,
     ToolParameters,
 )
-from plimsoll.tools.fio.command import measure_command, slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds
 from plimsoll.tools.fio.live import live_rates
+from plimsoll.tools.fio.logs import Widths
 from plimsoll.tools.fio.output import parse_measurement
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.target import data_set
@@ -49,7 +50,9 @@ class Fio:
 
     def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(_own(parameters), data_set(context), output, slice_seconds(context.timing))
+        own, timing = _own(parameters), context.timing
+        widths = Widths(slice_seconds=slice_seconds(timing), gap_milliseconds=gap_milliseconds(own, timing))
+        return parse_measurement(own, data_set(context), output, widths)
 
 
 FIO: Tool = Fio()

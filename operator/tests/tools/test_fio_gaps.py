@@ -1,0 +1,137 @@
+"""Gaps between completions, from fio's log of latency."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Operation
+from plimsoll.measure.sample import Cells, Measurement, OperationSample
+from plimsoll.tools.base import StepContext, StepKind, Timing
+from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.fio.gaps import MAX_GAPS, JobCompletions, gaps_of
+from plimsoll.tools.fio.series import SeriesError
+from support.documents import SECOND, latency
+from tools.conftest import FILE, load
+
+WIDTH = 10
+
+
+def job(*times: int, offset: int = 0, writes: tuple[int, ...] = ()) -> JobCompletions:
+    lines = sorted([*((time, 0) for time in times), *((time, 1) for time in writes)])
+    text = "".join(f"{time}, 123456, {direction}, 0, 0\n" for time, direction in lines)
+    ios = {Operation.READ: len(times), Operation.WRITE: len(writes), Operation.TRIM: 0}
+    return JobCompletions(text=text, offset=offset, ios=ios)
+
+
+def found(*jobs: JobCompletions, milliseconds: int = 1000) -> dict[int, int]:
+    gaps = gaps_of(jobs, [], milliseconds, WIDTH)
+    return dict(zip(gaps.starts, gaps.lengths, strict=True))
+
+
+def steady(start: int, end: int) -> tuple[int, ...]:
+    return tuple(range(start, end, WIDTH))
+
+
+def measured(case: str) -> Measurement:
+    """Parse a golden file whose log has intervals of 10 ms."""
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=FILE,
+        timing=Timing(ramp_seconds=2, runtime_seconds=10),
+        seed=1,
+        work_directory="/work",
+    )
+    golden = load("3.39", case)
+    return FIO.parse(FioParameters(io_depth=8), context, golden.output)
+
+
+def test_nothing_completed_between_the_interval_of_a_line_and_the_next_line() -> None:
+    assert found(job(*steady(11, 305), *steady(523, 1000))) == {310: 213}
+
+
+def test_time_before_the_first_line_and_after_the_last_one_counts() -> None:
+    assert found(job(*steady(301, 500))) == {10: 291, 500: 500}
+
+
+def test_what_fio_still_writes_at_its_end_is_no_completion_then() -> None:
+    assert found(job(*steady(11, 505), 990)) == {510: 480}
+    assert found(job(*steady(11, 505), 1003)) == {510: 490}
+
+
+def test_a_client_is_idle_while_all_its_jobs_and_directions_are() -> None:
+    reads = (*steady(11, 305), *steady(705, 1000))
+    assert found(job(*reads, writes=(*steady(11, 405), *steady(605, 1000)))) == {410: 195}
+    assert found(job(*reads), job(*steady(11, 500), *steady(600, 1000))) == {500: 100}
+
+
+def test_a_job_that_began_earlier_is_on_the_same_clock() -> None:
+    assert found(job(*steady(11, 305), *steady(505, 1000)), job(*steady(61, 355), *steady(555, 1050), offset=-50)) == {
+        310: 195
+    }
+
+
+def test_of_very_many_the_longest_are_kept() -> None:
+    times = [time for second in range(5000) for time in (second * 100 + 1, second * 100 + (50 if second else 31))]
+    gaps = gaps_of([job(*times)], [], 500_000, WIDTH)
+    assert len(gaps.starts) == len(gaps.lengths) == MAX_GAPS
+    assert list(gaps.starts) == sorted(gaps.starts)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("11, 5, 0, 0, 0\n21, 5,", "line 2 of the log is damaged"),
+        ("11, 5, 9, 0, 0\n", "line 1 of the log is damaged"),
+        ("", "the log is empty, but 5 operations were done"),
+        ("21, 5, 0, 0, 0\n11, 5, 0, 0, 0\n", "goes back in time"),
+        ("11, 5, 0, 0, 0\n9000, 5, 0, 0, 0\n", "a line at 9000 ms, when measuring had ended"),
+    ],
+)
+def test_a_log_that_cannot_be_is_not_used(text: str, words: str) -> None:
+    damaged = JobCompletions(text=text, offset=0, ios={Operation.READ: 5, Operation.WRITE: 0, Operation.TRIM: 0})
+    with pytest.raises(SeriesError, match=words):
+        gaps_of([damaged], [], 1000, WIDTH)
+
+
+def test_a_log_that_breaks_off_between_two_lines_is_not_taken_for_a_stall() -> None:
+    sample = OperationSample(
+        operation=Operation.READ,
+        ios=400,
+        bytes=400 * 4096,
+        latency=latency(400),
+        cells=Cells(width_nanoseconds=SECOND, ios=(100.0,) * 4, bytes=(409600.0,) * 4),
+    )
+    with pytest.raises(SeriesError, match="nothing from 1000 to 4000 ms, but the series 100 read operations in second"):
+        gaps_of([job(*steady(11, 1000))], [sample], 4000, WIDTH)
+
+
+@given(st.lists(st.integers(0, 999), min_size=1, max_size=60))
+def test_a_gap_never_holds_a_completion_and_none_that_is_long_is_missed(completions: list[int]) -> None:
+    """Write the log as fio does, for completions at any moments."""
+    moments, due, lines = sorted(completions), WIDTH, list[int]()
+    for moment in moments:
+        if moment >= due:
+            lines.append(moment)
+            due = (moment // WIDTH + 1) * WIDTH
+    gaps = found(job(*lines, 1000))
+    assert not any(start <= moment < start + length for moment in moments for start, length in gaps.items())
+    edges = [0, *moments, 1000]
+    for before, after in zip(edges, edges[1:], strict=False):
+        if after - before >= 40 + 2 * WIDTH:
+            assert any(start <= before + 2 * WIDTH and start + length >= after for start, length in gaps.items())
+
+
+def test_recorded_stop_of_two_seconds() -> None:
+    gaps = measured("stopped").gaps
+    assert gaps is not None
+    assert [length for length in gaps.lengths if length > 500] == [2128]
+
+
+def test_recorded_freezes() -> None:
+    gaps = measured("freezes").gaps
+    assert gaps is not None
+    assert sum(length >= 290 for length in gaps.lengths) == 5
+
+
+def test_output_from_before_the_log_was_asked_for_has_none() -> None:
+    assert load("3.39", "randread-4k-qd16").parse().gaps is None
