@@ -1,5 +1,7 @@
 """Gaps between completions, from fio's log of latency."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,7 +118,7 @@ def test_a_gap_never_holds_a_completion_and_none_that_is_long_is_missed(completi
     gaps = found(job(*lines, 1000))
     assert not any(start <= moment < start + length for moment in moments for start, length in gaps.items())
     edges = [0, *moments, 1000]
-    for before, after in zip(edges, edges[1:], strict=False):
+    for before, after in pairwise(edges):
         if after - before >= 40 + 2 * WIDTH:
             assert any(start <= before + 2 * WIDTH and start + length >= after for start, length in gaps.items())
 
