@@ -75,6 +75,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         windowed=TOOLS[setting.tool].windowed,
         cluster=watch_of(setting, faults, T0) if setting.ceph else None,
         osd_classes=setting.osd_classes,
+        least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
     )
 
 
@@ -93,6 +94,7 @@ def _trial(
         verdict=Verdict.INVALID if numbers is None else numbers.verdict,
         findings=() if numbers is None else numbers.findings,
         operations=() if numbers is None else numbers.operations,
+        tool=None if numbers is None else numbers.tool,
     )
 
 

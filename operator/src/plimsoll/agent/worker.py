@@ -1,8 +1,8 @@
 """What an agent does when told to: prepare its volume, stage a trial, and run one command of a known tool."""
 
-import hashlib
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -22,6 +22,7 @@ from plimsoll.agent.programs import (
     last_words,
     output_of,
 )
+from plimsoll.agent.raw_output import Archive, raw_digest
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
@@ -72,7 +73,12 @@ class Armed:
 
 
 class Worker:
-    """Runs tools against what one client was given: a volume, a part of a RADOS pool, all OSDs, or nothing."""
+    """Runs tools against what one client was given: a volume, a part of a RADOS pool, all OSDs, or nothing.
+
+    Attributes:
+        archive: where everything that the tools write is kept; nothing is without.
+
+    """
 
     def __init__(
         self,
@@ -99,12 +105,14 @@ class Worker:
             targets: what tools work on that use no volume.
 
         """
+        self.archive: Archive | None = None
         self._client = client
         self._node = node
         self._volume = volume
         self._programs = Programs(directory, binaries)
         self._host = host
         self._tools = tools
+        self._versions: dict[str, str] = {}
         self._pool = next((target for target in targets if isinstance(target, PoolTarget)), None)
         self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
         self._data_set: DataSet | None = None
@@ -118,7 +126,8 @@ class Worker:
             PreparationError: the program of a tool that is to be used is missing.
 
         """
-        tools: dict[str, JsonValue] = {key: await self._programs.version(_tool(key).program) for key in self._tools}
+        self._versions = {key: await self._programs.version(_tool(key).program) for key in self._tools}
+        tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
 
     async def prepare(self, order: Prepare, progress: Progress) -> int:
@@ -188,6 +197,9 @@ class Worker:
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         """Run the command now and reduce its output, then clean up. A tool that fails gives a document that says so."""
         self._measuring = True
+        if armed.parameters.removes_data and self._data_set is not None:
+            # However it ends: what is trimmed is unwritten again.
+            self._data_set = replace(self._data_set, prefilled=False)
         try:
             finished = await process.run(
                 armed.argv,
@@ -198,13 +210,16 @@ class Worker:
         finally:
             self._measuring = False
         armed.observation.end()
+        document = await self._document(armed, clock, finished)
+        document = _warned(document, await self._clean_up(armed))
+        return _warned(document, await self._keep(armed, document))
+
+    async def _document(self, armed: Armed, clock: Clock, finished: process.Finished) -> ClientDocument:
         measurement, parse_error = _parse(armed, finished)
-        said = finished.stderr or finished.stdout
-        if warning := await self._clean_up(armed):
-            if measurement is None:
-                said = f"{said}\n{warning}"
-            else:
-                measurement = measurement.model_copy(update={"warnings": (*measurement.warnings, warning)})
+        if measurement is not None and not measurement.tool_version:
+            # The tools of Ceph do not say it beside what they measure.
+            version = self._versions.get(armed.order.tool, "")
+            measurement = measurement.model_copy(update={"tool_version": version})
         target = armed.context.target
         return ClientDocument(
             client=self._client,
@@ -215,8 +230,8 @@ class Worker:
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
-            stderr_tail=said[-STDERR_TAIL:],
-            raw_sha256=_digest(finished),
+            stderr_tail=(finished.stderr or finished.stdout)[-STDERR_TAIL:],
+            raw_sha256=await asyncio.to_thread(raw_digest, Path(armed.context.work_directory)),
             clock=clock,
             data_set_bytes=target.size if isinstance(target, VolumeTarget | ImageTarget) else 0,
             prefilled=armed.prefilled,
@@ -230,6 +245,17 @@ class Worker:
             return ()
         said = process.said_last(Path(armed.context.work_directory))
         return _tool(armed.order.tool).live(armed.parameters, said)
+
+    async def _keep(self, armed: Armed, document: ClientDocument) -> str:
+        """Keep the raw output if it is wanted; return what went wrong, if anything did: the numbers are as good."""
+        if self.archive is None:
+            return ""
+        source = Path(armed.context.work_directory)
+        try:
+            await asyncio.to_thread(self.archive.keep, armed.order.trial, document, source)
+        except OSError as error:
+            return f"the raw output was not kept: {error}"
+        return ""
 
     async def _clean_up(self, armed: Armed) -> str:
         """Run the step of the tool that comes after it, if it has one; return what went wrong, if anything did."""
@@ -328,11 +354,12 @@ def _parse(armed: Armed, finished: process.Finished) -> tuple[Measurement | None
         return None, str(error)
 
 
-def _digest(finished: process.Finished) -> str:
-    """Return the SHA-256 of everything the tool wrote, file by file in order of their names."""
-    # Some tools have no file of their own and say everything on their standard output.
-    files = {**finished.files, process.STDOUT_FILE: finished.stdout} if finished.stdout else finished.files
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        digest.update(f"{name}\0{files[name]}\0".encode())
-    return digest.hexdigest()
+def _warned(document: ClientDocument, warning: str) -> ClientDocument:
+    """Return a document that says what went wrong after the measurement, if anything did."""
+    if not warning:
+        return document
+    measurement = document.measurement
+    if measurement is None:
+        return document.model_copy(update={"stderr_tail": f"{document.stderr_tail}\n{warning}"[-STDERR_TAIL:]})
+    warnings = (*measurement.warnings, warning)
+    return document.model_copy(update={"measurement": measurement.model_copy(update={"warnings": warnings})})

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.numbers import ClientNumbers
+from plimsoll.api.provenance import ToolUse
 from plimsoll.api.surroundings import ClusterSummary, Osds, Spread
 
 
@@ -280,6 +281,7 @@ class Trial(Model):
         slowest: the clients with the lowest rates, at most 8.
         osds: absent unless the tool measures OSDs.
         cluster: absent if nobody was to look at one.
+        tool: absent if no client answered.
 
     """
 
@@ -300,6 +302,7 @@ class Trial(Model):
     slowest: tuple[ClientSummary, ...] = ()
     osds: Osds | None = None
     cluster: ClusterSummary | None = None
+    tool: ToolUse | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -14,6 +14,7 @@ from plimsoll.agent.host.mounts import OWN_TABLE
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.preparation import Volume
+from plimsoll.agent.raw_output import Archive
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.cli.termination import LastError, write_last_words
@@ -53,6 +54,7 @@ DATA_FILE = "plimsoll.data"
     help="A tool that will be used; its program must be there. May be repeated.",
 )
 @click.option("--fio", "fio_path", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.")
+@click.option("--raw-output", type=click.Path(path_type=Path), help="Directory to keep all that the tools write in.")
 @click.option("--silence", type=float, default=60.0, help="Seconds without a conductor after which to exit.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
@@ -78,6 +80,7 @@ def command(
     osd_keyring: str | None,
     tools: tuple[str, ...],
     fio_path: str,
+    raw_output: Path | None,
     silence: float,
     termination_log: Path | None,
 ) -> None:
@@ -108,6 +111,7 @@ def command(
         tools=tools,
         targets=(*_pool(rados_pool, rados_namespace, user=ceph_user), *_osds(osd_keyring)),
     )
+    worker.archive = None if raw_output is None else Archive(directory=raw_output)
     identity = Identity(client=client, attempt=attempt, node=node)
     try:
         code = asyncio.run(_serve(conductor, secret, identity, worker, silence))

@@ -36,6 +36,7 @@ class Launch:
         results: directory with the frozen plan.
         secret: directory with the session secret.
         scratch: directory for the tools' output.
+        raw_output: where that is kept; None if it is not.
         extra_conductor_options: passed on as they are.
 
     """
@@ -46,6 +47,7 @@ class Launch:
     place: Place
     clients: int
     fio: str
+    raw_output: Path | None = None
     extra_conductor_options: tuple[str, ...] = ()
     port: int
 
@@ -146,6 +148,7 @@ class Launcher:
             *("--conductor", f"https://127.0.0.1:{launch.port}", "--secret", str(launch.secret)),
             *("--client", str(client), "--attempt", str(attempt), "--fio", launch.fio),
             *("--work", str(launch.scratch / f"client-{client}-{attempt}")),
+            *(("--raw-output", str(launch.raw_output)) if launch.raw_output is not None else ()),
             *launch.place.agent_options(client),
         )
 

@@ -1,4 +1,4 @@
-"""Where `plimsoll run` may do its I/O: a directory, or block devices that nobody else uses."""
+"""Where `plimsoll run` may do its I/O, a directory or block devices that nobody else uses, and keep raw output."""
 
 import os
 import stat
@@ -68,6 +68,24 @@ def make_directory(parent: Path, plan: Plan) -> Path:
     except OSError as error:
         message = f"--directory {parent}: {error.strerror}"
         raise PlaceError(message) from error
+
+
+def make_raw_directory(path: Path, *, resume: bool) -> Path:
+    """Return where raw output is kept; a run that is resumed adds to its own.
+
+    Raises:
+        PlaceError: it cannot be made, or holds something already.
+
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not resume and any(path.iterdir()):
+            message = f"--raw-output {path} is not empty; name another directory, or add --resume to go on with its run"
+            raise PlaceError(message)
+    except OSError as error:
+        message = f"--raw-output {path}: {error.strerror}; name a directory that can be written"
+        raise PlaceError(message) from error
+    return path.absolute()
 
 
 def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:

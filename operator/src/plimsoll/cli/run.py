@@ -23,7 +23,15 @@ from plimsoll.cli.claim import claimed_devices, claimed_directory
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import Launch, Launcher, LaunchError, free_port
-from plimsoll.cli.place import DevicePlace, DirectoryPlace, Place, PlaceError, check_devices, make_directory
+from plimsoll.cli.place import (
+    DevicePlace,
+    DirectoryPlace,
+    Place,
+    PlaceError,
+    check_devices,
+    make_directory,
+    make_raw_directory,
+)
 from plimsoll.cli.progress import ProgressView
 from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
@@ -50,6 +58,11 @@ _EXIT_INVALID = 2
 )
 @click.option("--destroy-data", is_flag=True, help="Confirm that the content of the devices may be destroyed.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME].")
+@click.option(
+    "--raw-output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep all that the tools write in this directory, so that any number can be checked with other programs.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the first trial that the output directory does not have.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random if not given.")
 @click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
@@ -60,6 +73,7 @@ def command(
     devices: tuple[Path, ...],
     destroy_data: bool,
     output: Path | None,
+    raw_output: Path | None,
     resume: bool,
     seed: int | None,
     fio: str,
@@ -80,8 +94,11 @@ def command(
         with _claimed(run, directory, devices):
             if devices:
                 check_devices(devices, destroy=destroy_data)
+            raw = None if raw_output is None else make_raw_directory(raw_output, resume=resume)
             plan = _resumed_plan(file, run, results) if resume else _new_plan(file, run, results, seed)
-            sys.exit(_run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio))
+            sys.exit(
+                _run_in_place(run, plan, results=results, directory=directory, devices=devices, fio=fio, raw_output=raw)
+            )
     except (PlaceError, LaunchError) as error:
         raise click.ClickException(str(error)) from error
 
@@ -133,7 +150,14 @@ def _resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
 
 
 def _run_in_place(
-    run: BenchmarkRun, plan: Plan, *, results: Path, directory: Path | None, devices: tuple[Path, ...], fio: str
+    run: BenchmarkRun,
+    plan: Plan,
+    *,
+    results: Path,
+    directory: Path | None,
+    devices: tuple[Path, ...],
+    fio: str,
+    raw_output: Path | None,
 ) -> int:
     """Run with a data directory and a session secret that are gone afterwards."""
     _remove_leftovers(results)
@@ -150,6 +174,7 @@ def _run_in_place(
             place=_place(plan, data, devices),
             clients=plan.clients,
             fio=shutil.which(fio) or fio,
+            raw_output=raw_output,
             port=free_port(),
         )
         return _conclude(asyncio.run(_follow(launch, plan)), results)

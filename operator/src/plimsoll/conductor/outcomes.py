@@ -27,6 +27,7 @@ def measured(attempt: Attempt, numbers: TrialNumbers, *, epoch: str, moment: Mom
         slowest=numbers.slowest,
         osds=numbers.osds,
         cluster=numbers.cluster,
+        tool=numbers.tool,
         warnings=numbers.warnings,
     )
 

@@ -324,6 +324,7 @@ class Session:
             ramp_seconds=attempt.point.ramp_seconds,
             t0_nanoseconds=attempt.t0,
             windowed=TOOLS[attempt.point.tool].windowed,
+            least_runtime_seconds=TOOLS[attempt.point.tool].least_runtime_seconds,
             network_bytes_per_second=self.plan.network_bytes_per_second,
         )
         self.phase = Judging(attempt=attempt)

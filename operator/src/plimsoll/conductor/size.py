@@ -15,11 +15,11 @@ def without_distributions(trial: Trial) -> Trial:
 
 def outcome_of(trial: Trial) -> Trial:
     """Return what of an attempt is worth keeping once it has been repeated: how it ended, why, and its rates."""
-    return _with_operations(_without_storage(_without_slowest(trial)), _rates_only)
+    return _with_operations(_without_command(_without_storage(_without_slowest(trial))), _rates_only)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
-    """Return a status below `MAX_STATUS_BYTES`: without series, hosts, slowest clients and OSDs, as far as is needed.
+    """Return a status below `MAX_STATUS_BYTES`: without series, hosts, slowest clients and OSDs, commands, as needed.
 
     Each trial's warnings say what was left out. Histograms stay: the summary is made from them.
     """
@@ -60,11 +60,16 @@ def _without_storage(trial: Trial) -> Trial:
     )
 
 
+def _without_command(trial: Trial) -> Trial:
+    return trial.model_copy(update={"tool": trial.tool and trial.tool.model_copy(update={"argv": ()})})
+
+
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("series over time", _without_series),
     ("use of the hosts", _without_hosts),
     ("slowest clients", _without_slowest),
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
+    ("commands of the tools", _without_command),
 )
 
 

@@ -29,6 +29,7 @@ class TrialFacts:
             user does not say.
         cluster: what was seen of the Ceph cluster around the trial; None if nobody was to look at one.
         osd_classes: device class of each OSD, as far as it is known.
+        least_runtime_seconds: a shorter runtime means nothing for the tool; 0 if any does.
 
     """
 
@@ -40,6 +41,7 @@ class TrialFacts:
     network_bytes_per_second: int | None = None
     cluster: ClusterWatch | None = None
     osd_classes: Mapping[int, str] = field(default_factory=dict)
+    least_runtime_seconds: int = 0
 
     @property
     def planned_start(self) -> int:

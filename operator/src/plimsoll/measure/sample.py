@@ -259,8 +259,9 @@ class ClientDocument(Model):
         exit_code: of the tool; negative is the signal that ended it, as `subprocess` has it.
         launched_at: when the tool was started.
         parse_error: why there is no measurement although the tool ended; names the field or the place.
-        raw_sha256: of everything the tool wrote.
-        prefilled: every byte of the data set was written before; reads of unwritten extents measure nothing.
+        raw_sha256: of everything the tool wrote; see `plimsoll.measure.provenance`.
+        prefilled: every byte of the data set was written before, and none trimmed since: reads of unwritten extents
+            measure nothing, and first writes allocate.
         host: absent if the host could not be observed, or the tool ended before it measured.
         foreign_target: why what the tool had open is not the client's volume; empty if it is, or nobody could look.
 

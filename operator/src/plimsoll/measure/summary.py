@@ -65,6 +65,7 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
     missing = _causes(last, repetitions)
     findings = (
         *_replication(missing, _replaced(trials), len(good)),
+        *_same_tool(good),
         *_rolled_up(good or list(last.values())),
     )
     return PointNumbers(
@@ -119,6 +120,17 @@ def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: in
         *evaluate(checks.ATTEMPTS_REPLACED, [again]),
         *evaluate(checks.UNREPLICATED, [Observation(value=good)]),
     )
+
+
+def _same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
+    """Look at versions over the repetitions; that they differ within one is a finding of that trial."""
+    passes: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+    for trial in good:
+        if trial.tool is not None and trial.tool.versions:
+            passes[trial.tool.versions].add(trial.pass_number)
+    named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
+    detail = f"the tool is not the same in all repetitions: {named}"
+    return evaluate(checks.VERSIONS_CHANGED, [Observation(value=len(passes), detail=detail)])
 
 
 def _listed(causes: Iterable[tuple[int, str]]) -> str:

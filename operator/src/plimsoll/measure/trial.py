@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, Stalls, Window
 from plimsoll.api.surroundings import ClusterSummary, Osds
 from plimsoll.measure.checking.check import verdict_of
@@ -16,6 +17,7 @@ from plimsoll.measure.fleet import hosts_of
 from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.osds import osds_summary
+from plimsoll.measure.provenance import tool_use
 from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.series import Share, rounded_iops, series_of
@@ -43,6 +45,7 @@ class TrialNumbers:
         slowest: the clients with the lowest rates, slowest first.
         osds: None unless the tool measures OSDs.
         cluster: None if nobody was to look at one.
+        tool: how the clients' tools were run, and what they left; None if no client answered.
         warnings: what the clients' tools and parsers said, one line for each text.
 
     """
@@ -56,6 +59,7 @@ class TrialNumbers:
     slowest: tuple[ClientSummary, ...]
     osds: Osds | None
     cluster: ClusterSummary | None
+    tool: ToolUse | None
     warnings: tuple[str, ...]
 
 
@@ -91,6 +95,7 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         slowest=_slowest(evidence.intake, standstill),
         osds=osds_summary(item.measurement for item in evidence.measured),
         cluster=cluster_summary(evidence.facts.cluster, evidence.span),
+        tool=tool_use(evidence.intake.answers, evidence.measured),
         warnings=_warnings(evidence.intake),
     )
 

@@ -77,6 +77,11 @@ class ToolParameters(Model):
         """Whether the measurement reads what an earlier step must have written."""
         return False
 
+    @property
+    def removes_data(self) -> bool:
+        """Whether what the data set held is gone afterwards, so that extents are unwritten again."""
+        return False
+
     def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for the tools that do prepare
         """Return how long the `prepare` step of every trial takes, if the tool has one."""
         return 0
@@ -226,7 +231,14 @@ class OutputError(ValueError):
 
 
 class Tool(Protocol):
-    """One tool. `program` is what it is called on the command line, and answers to `--version`."""
+    """One tool.
+
+    Attributes:
+        program: what it is called on the command line; it answers to `--version`.
+        least_runtime_seconds: three intervals of its series over time, of which the first and the last may be cut; what
+            is shorter has no time within it that was measured as a whole. 0 for a tool that does not run for a time.
+
+    """
 
     key: ClassVar[str]
     program: ClassVar[str]
@@ -235,6 +247,7 @@ class Tool(Protocol):
     roles: ClassVar[Roles]
     windowed: ClassVar[bool]
     latency: ClassVar[LatencyKind]
+    least_runtime_seconds: ClassVar[int]
 
     def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
         """Return the steps of one trial, in order."""

@@ -1,14 +1,15 @@
 """Every check that a number has to pass, with its limits and what to do when it does not hold.
 
-This table, with its part in `cluster_checks`, is the only place with limits, but for those of SNIA's criterion, which
-are part of a formula (`steady`); the documentation of the checks is generated from it. What the values are is the
-business of `judge`, `load`, `hosts`, `cluster`, `osds` and `summary`.
+This table, with its parts in `cluster_checks` and `terms_checks`, is the only place with limits, but for those of
+SNIA's criterion, which are part of a formula (`steady`); the documentation of the checks is generated from it. What the
+values are is the business of `judge`, `terms`, `load`, `hosts`, `cluster`, `osds` and `summary`.
 """
 
 from collections.abc import Sequence
 
 from plimsoll.measure.checking.check import Check, Direction
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
+from plimsoll.measure.checking.terms_checks import TERMS_CHECKS
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
@@ -81,9 +82,12 @@ TOOL_TOO_OLD = Check(
 )
 NOT_PREFILLED = Check(
     reason="NotPrefilled",
-    what="clients that read a data set which was not written before",
+    what="clients that read or overwrote a data set which was not written before, or was trimmed since",
     suspect=0,
-    remedy="set prepare.prefill: true; extents that were never written are answered without reading anything",
+    remedy=(
+        "set prepare.prefill: true, and trim in a run of its own; extents that hold nothing are read without touching "
+        "the storage, and have to be allocated when they are written"
+    ),
 )
 SHORT_IO = Check(
     reason="ShortIo",
@@ -335,6 +339,12 @@ UNREPLICATED = Check(
     direction=Direction.BELOW,
     remedy="set repetitions to 3 or more, or run again; one trial says nothing about how far the next would differ",
 )
+VERSIONS_CHANGED = Check(
+    reason="VersionsChanged",
+    what="versions of the tool over the repetitions that count",
+    suspect=1,
+    remedy="run again with one version; a mean over two of them is that of neither",
+)
 
 CHECKS = (
     TOOL_FAILED,
@@ -355,6 +365,7 @@ CHECKS = (
     CLOCK_UNKNOWN,
     CLOCK_OFFSET,
     HISTOGRAM_MISMATCH,
+    *TERMS_CHECKS,
     STALLED,
     CLIENT_STALLED,
     NOT_STEADY,
@@ -379,6 +390,7 @@ CHECKS = (
     PASSES_MISSING,
     ATTEMPTS_REPLACED,
     UNREPLICATED,
+    VERSIONS_CHANGED,
 )
 
 

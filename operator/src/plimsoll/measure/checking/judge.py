@@ -1,7 +1,7 @@
 """Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`.
 
-Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did it,
-`cluster` and `osds` at what Ceph was like.
+Here is what the documents and their times say; `terms` looks at whether they are of one measurement, `load` at what the
+clients did, `hosts` at where they did it, `cluster` and `osds` at what Ceph was like.
 """
 
 import signal
@@ -16,6 +16,7 @@ from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.checking.hosts import judge_hosts
 from plimsoll.measure.checking.load import judge_load
 from plimsoll.measure.checking.osds import judge_osds
+from plimsoll.measure.checking.terms import judge_terms
 from plimsoll.measure.intake import Answer, Intake, Measured, TrialFacts
 from plimsoll.measure.latency import histogram_problem
 from plimsoll.measure.sample import OperationSample
@@ -25,6 +26,7 @@ from plimsoll.measure.wording import MAX_QUOTE_CHARACTERS, number_text, quote
 _MILLISECONDS = 1000
 _PERCENT = 100
 _QUOTED_ERRORS = 3
+_UNWRITTEN = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
@@ -40,7 +42,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
         *_judge_window(evidence.window, measured),
         *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
-        *evaluate(checks.NOT_PREFILLED, _unwritten_reads(measured)),
+        *evaluate(checks.NOT_PREFILLED, _unwritten(measured)),
         *evaluate(checks.SHORT_IO, _short_ios(measured)),
         *evaluate(checks.DROPPED_IO, _dropped_ios(measured)),
         *evaluate(checks.LOST_IO, _lost_ios(measured)),
@@ -49,6 +51,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
+        *judge_terms(evidence),
         *judge_load(evidence),
         *judge_hosts(evidence),
         *judge_cluster(evidence),
@@ -169,10 +172,12 @@ def _estimated_starts(measured: Iterable[Measured]) -> Iterator[Observation]:
             yield Observation(clients=(item.client,), value=1, detail=detail)
 
 
-def _unwritten_reads(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _unwritten(measured: Iterable[Measured]) -> Iterator[Observation]:
+    """Look at reads, which such extents answer at once, and at writes, the first of which has to allocate them."""
     for item, sample in _samples(measured):
-        if sample.operation is Operation.READ and not item.answer.document.prefilled:
-            yield Observation(clients=(item.client,), value=1, detail="read a data set that was not written before")
+        if sample.operation in _UNWRITTEN and not item.answer.document.prefilled:
+            detail = f"{_UNWRITTEN[sample.operation]} a data set that was not written before, or was trimmed since"
+            yield Observation(clients=(item.client,), value=1, detail=detail)
 
 
 def _samples(measured: Iterable[Measured]) -> Iterator[tuple[Measured, OperationSample]]:

@@ -167,6 +167,11 @@ class FioParameters(ToolParameters):
         return Operation.READ in self.pattern.operations
 
     @property
+    def removes_data(self) -> bool:
+        """Whether it trims."""
+        return Operation.TRIM in self.pattern.operations
+
+    @property
     def is_synchronous(self) -> bool:
         """Whether a job can have only one operation in flight."""
         return self.engine is not None and self.engine.is_synchronous

@@ -35,6 +35,7 @@ class OsdBench:
     roles: ClassVar[Roles] = Roles.ACTOR
     windowed: ClassVar[bool] = False
     latency: ClassVar[LatencyKind] = LatencyKind.NONE
+    least_runtime_seconds: ClassVar[int] = 0
 
     def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
         """Return the one step: OSDs remove what they wrote by themselves."""

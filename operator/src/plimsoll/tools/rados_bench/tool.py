@@ -42,6 +42,7 @@ class RadosBench:
     roles: ClassVar[Roles] = Roles.EACH
     windowed: ClassVar[bool] = True
     latency: ClassVar[LatencyKind] = LatencyKind.MEAN_ONLY
+    least_runtime_seconds: ClassVar[int] = 3
 
     def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
         """Return the steps: what is read must have been written, and every object goes when it is done."""

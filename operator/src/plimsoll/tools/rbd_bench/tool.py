@@ -42,6 +42,7 @@ class RbdBench:
     roles: ClassVar[Roles] = Roles.EACH
     windowed: ClassVar[bool] = True
     latency: ClassVar[LatencyKind] = LatencyKind.NONE
+    least_runtime_seconds: ClassVar[int] = 3
 
     def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
         """Return the one step: what a read needs was written by the prefill."""
