@@ -1,6 +1,7 @@
 """What comes before and after a measurement: a tool's own preparation and clean-up, and what tools work on."""
 
 import asyncio
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -9,6 +10,8 @@ import pytest
 
 from plimsoll.agent import stall, worker
 from plimsoll.agent.host.readings import Host
+from plimsoll.agent.preparation import DataSet
+from plimsoll.agent.raw_output import Archive
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.names import LatencyKind
@@ -26,6 +29,8 @@ from plimsoll.tools.base import (
     StepKind,
     TargetKind,
     ToolParameters,
+    VolumeKind,
+    VolumeTarget,
 )
 
 POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
@@ -35,14 +40,19 @@ STEPS = (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
 
 
 class Parameters(ToolParameters):
-    """Whether it reads."""
+    """Whether it reads, and whether it trims."""
 
     axes: ClassVar[frozenset[str]] = frozenset()
     reads: bool = True
+    trims: bool = False
 
     @property
     def reads_data(self) -> bool:
         return self.reads
+
+    @property
+    def removes_data(self) -> bool:
+        return self.trims
 
 
 class Steps:
@@ -56,8 +66,11 @@ class Steps:
     windowed: ClassVar[bool] = True
     latency: ClassVar[LatencyKind] = LatencyKind.NONE
 
-    def __init__(self, *, steps: Sequence[StepKind] = STEPS, target: TargetKind = TargetKind.POOL) -> None:
+    def __init__(
+        self, *, steps: Sequence[StepKind] = STEPS, target: TargetKind = TargetKind.POOL, version: str = "1"
+    ) -> None:
         self._steps = steps
+        self._version = version
         self.target = target
 
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
@@ -73,7 +86,9 @@ class Steps:
         assert 0 < output.launched_at <= output.finished_at
         if output.exit_code:
             raise OutputError("there is nothing to read")
-        return Measurement(tool="stepping", tool_version="1", started_at=1, runtime=1, operations=(), warnings=("own",))
+        return Measurement(
+            tool="stepping", tool_version=self._version, started_at=1, runtime=1, operations=(), warnings=("own",)
+        )
 
 
 class Told:
@@ -253,6 +268,84 @@ async def test_what_a_tool_says_on_its_standard_output_counts_as_its_output(
         for text in ("echo a", "echo b")
     }
     assert len(said) == 2
+
+
+async def test_the_version_that_a_tool_does_not_tell_is_that_of_its_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = '[ "$1" != --version ] || exec echo stepping 18.2.7'
+    silent, speaking = [], []
+    for told, found in (("", silent), ("1", speaking)):
+        tool = Steps(steps=(StepKind.MEASURE,), version=told)
+        worker = make(monkeypatch, tmp_path, program, tool=tool)
+        await worker.facts()
+        document = await measured(worker, arm())
+        assert document.measurement is not None
+        found.append(document.measurement.tool_version)
+    assert (silent, speaking) == (["stepping 18.2.7"], ["1"])
+
+
+async def test_what_was_trimmed_is_unwritten_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def prefilled(*_: object) -> DataSet:
+        target = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=2**20)
+        return DataSet(target=target, identity=None, prefilled=True)
+
+    monkeypatch.setattr(worker, "prepare", prefilled)
+    preparing = Prepare(discard=False, prefill=True, fill_percent=100, seed=1)
+    agent = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.VOLUME))
+    await agent.prepare(preparing, lambda *_: None)
+    trimming = arm(reads=False).model_copy(update={"parameters": {"trims": True}})
+    found = [(await measured(agent, order)).prefilled for order in (arm(), trimming, arm())]
+    await agent.prepare(preparing, lambda *_: None)
+    assert [*found, agent.arm(arm()).prefilled] == [True, True, False, True]
+
+
+# Raw output
+
+
+def sha256sum(directory: Path) -> str:
+    """Return the digest of a directory as a user makes it."""
+    command = ["sh", "-c", "LC_ALL=C sha256sum * | sha256sum"]
+    said = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    return said.stdout.split()[0]
+
+
+async def test_raw_output_is_kept_as_it_was_and_its_digest_is_that_of_sha256sum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Steps(steps=(StepKind.MEASURE,))
+    program = r"printf 'some\rwords\377'; echo more >&2; echo log > Log_1.log"
+    worker = make(monkeypatch, tmp_path, program, tool=tool)
+    worker.archive = Archive(directory=tmp_path / "raw")
+    document = await measured(worker, arm())
+    attempt = tmp_path / "raw" / TRIAL.point / "pass-0-attempt-0"
+    kept = attempt / f"client-{document.client}"
+    assert (kept / "stdout").read_bytes() == b"some\rwords\xff"
+    assert (kept / "Log_1.log").read_text() == "log\n"
+    assert {path.name for path in kept.iterdir()} == {"stdout", "stderr", "Log_1.log"}
+    assert ClientDocument.model_validate_json((attempt / f"{kept.name}.json").read_text()) == document
+    assert sha256sum(kept) == document.raw_sha256
+
+
+async def test_raw_output_that_cannot_be_kept_costs_no_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,)))
+    worker.archive = Archive(directory=tmp_path / "file")
+    document = await measured(worker, arm())
+    assert document.measurement is not None
+    assert document.measurement.warnings[-1].startswith("the raw output was not kept: ")
+
+
+async def test_raw_output_of_another_run_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = make(monkeypatch, tmp_path, "echo a", tool=Steps(steps=(StepKind.MEASURE,)))
+    worker.archive = Archive(directory=tmp_path / "raw")
+    first, second = await measured(worker, arm()), await measured(worker, arm())
+    assert first.measurement is not None
+    assert second.measurement is not None
+    assert (len(first.measurement.warnings), len(second.measurement.warnings)) == (1, 2)
+    assert "exists" in second.measurement.warnings[-1]
 
 
 # What a tool works on

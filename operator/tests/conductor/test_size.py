@@ -3,6 +3,7 @@
 import pytest
 
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import (
     ClientSummary,
     HostSummary,
@@ -14,7 +15,7 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
-from plimsoll.conductor.size import MAX_STATUS_BYTES, fit
+from plimsoll.conductor.size import MAX_STATUS_BYTES, fit, outcome_of
 
 RATES = Rates(iops=1, bytes_per_second=1)
 HOST = HostSummary(node_cpu_busy=0.5, received_bytes_per_second=1, sent_bytes_per_second=1)
@@ -119,6 +120,22 @@ def test_slowest_osds_and_problems_of_the_cluster_go_last() -> None:
         assert trial.osds == osds.model_copy(update={"slowest": ()})
         assert trial.cluster == ClusterSummary(samples=9, failed=0)
         assert trial.warnings[-1].startswith("slowest OSDs and what was wrong with the cluster left out")
+
+
+def test_commands_go_after_everything_else_and_versions_and_digests_stay() -> None:
+    tool = ToolUse(versions=("fio 3.39",), argv=("a" * 500,) * 8, argv_client=1, raw_sha256="0" * 64)
+    trials = [trial.model_copy(update={"tool": tool}) for trial in status_of(histogram=24_200).trials]
+    for trial in fit(ResultStatus(trials=tuple(trials))).trials:
+        assert trial.tool == tool.model_copy(update={"argv": ()})
+        assert trial.slowest == ()
+        assert trial.warnings[-1].startswith("commands of the tools left out")
+
+
+def test_an_attempt_that_was_replaced_keeps_its_evidence_but_no_command() -> None:
+    tool = ToolUse(versions=("fio 3.39",), argv=("fio",), argv_client=1, raw_sha256="0" * 64)
+    trial = status_of(histogram=10, trials=1).trials[0].model_copy(update={"tool": tool})
+    assert outcome_of(trial).tool == tool.model_copy(update={"argv": ()})
+    assert outcome_of(trial.model_copy(update={"tool": None})).tool is None
 
 
 def test_histograms_stay_whatever_their_size() -> None:

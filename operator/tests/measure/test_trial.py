@@ -169,7 +169,14 @@ def test_reads_of_what_was_never_written_are_suspect() -> None:
     reading = measurement(operation(operation=Operation.READ))
     finding = only(measure(document(0, reading, prefilled=False), document(1, reading)), "NotPrefilled")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
-    assert measure(document(0, prefilled=False)).verdict is Verdict.VALID
+
+
+def test_writes_to_what_was_never_written_are_suspect_and_trims_are_not() -> None:
+    finding = only(measure(document(0, prefilled=False)), "NotPrefilled")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
+    assert "wrote to a data set that was not written before" in finding.message
+    trimming = measurement(operation(operation=Operation.TRIM))
+    assert measure(document(0, trimming, prefilled=False)).verdict is Verdict.VALID
 
 
 def test_short_and_dropped_operations() -> None:
@@ -182,7 +189,8 @@ def test_short_and_dropped_operations() -> None:
 @pytest.mark.parametrize(("lost", "verdict"), [(1, Verdict.SUSPECT), (2, Verdict.SUSPECT), (3, Verdict.INVALID)])
 def test_lost_operations_are_judged_by_their_part(lost: int, verdict: Verdict) -> None:
     """Of 20 000 that completed, 2 are just under one in ten thousand of all."""
-    finding = only(measure(document(0), document(1, measurement(operation(1000, lost_ios=lost)))), "LostIo")
+    losing = measurement(operation(1000, lost_ios=lost))
+    finding = only(measure(document(0, measurement(operation(1000))), document(1, losing)), "LostIo")
     assert (finding.verdict, finding.clients) == (verdict, (1,))
     assert f"client 1: {lost} write operations were begun and never completed" in finding.message
 

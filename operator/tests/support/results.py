@@ -11,6 +11,7 @@ from plimsoll.api.names import (
     Outcome,
     Verdict,
 )
+from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import (
     Abort,
     BenchmarkResult,
@@ -163,6 +164,7 @@ _TRIAL = Trial(
         operations_per_second=1e9 / 3,
         foreign_operations_per_second=0.125,
     ),
+    tool=ToolUse(versions=("fio 3.39",) * 8, argv=("a" * 512,) * 40, argv_client=3, raw_sha256="0" * 64),
     warnings=("w",) * 20,
 )
 

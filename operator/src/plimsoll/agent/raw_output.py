@@ -12,7 +12,7 @@ from plimsoll.measure.sample import ClientDocument
 
 def raw_digest(directory: Path) -> str:
     """Return the SHA-256 of what `LC_ALL=C sha256sum *` prints in a directory."""
-    digests = {path.name: _digest(path) for path in directory.iterdir() if path.is_file()}
+    digests = {path.name: _digest(path) for path in _files(directory)}
     return hashlib.sha256(listing(digests).encode()).hexdigest()
 
 
@@ -30,9 +30,15 @@ class Archive:
 
         """
         attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
-        name = f"client-{document.client}"
-        shutil.copytree(source, attempt / name)
-        (attempt / f"{name}.json").write_text(document.model_dump_json(by_alias=True, exclude_none=True, indent=1))
+        kept = attempt / f"client-{document.client}"
+        kept.mkdir(parents=True)
+        for path in _files(source):
+            shutil.copyfile(path, kept / path.name)
+        (attempt / f"{kept.name}.json").write_text(document.model_dump_json(by_alias=True, exclude_none=True, indent=1))
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.iterdir() if path.is_file()]
 
 
 def _digest(path: Path) -> str:

@@ -18,5 +18,5 @@ class ToolUse(Model):
 
     versions: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
-    argv_client: int = 0
+    argv_client: int
     raw_sha256: str | None = None

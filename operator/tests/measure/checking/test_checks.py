@@ -2,10 +2,11 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks, cluster_checks
+from plimsoll.measure.checking import checks, cluster_checks, terms_checks
 from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, Direction, Observation, evaluate, verdict_of
 from plimsoll.measure.checking.checks import CHECKS, markdown_table
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
+from plimsoll.measure.checking.terms_checks import TERMS_CHECKS
 from plimsoll.measure.wording import clients_text, number_text, passes_text, quote
 
 
@@ -20,9 +21,11 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_that_is_defined_stands_in_the_table() -> None:
-    defined = [value for part in (checks, cluster_checks) for value in vars(part).values() if isinstance(value, Check)]
-    ours, end = list(CLUSTER_CHECKS), CHECKS.index(checks.NO_TRIAL_COUNTS)
-    assert [*CHECKS[: end - len(ours)], *CHECKS[end:], *ours] == defined
+    parts = (checks, terms_checks, cluster_checks)
+    own, *others = ([value for value in vars(part).values() if isinstance(value, Check)] for part in parts)
+    assert others == [list(TERMS_CHECKS), list(CLUSTER_CHECKS)]
+    assert [check for check in CHECKS if check not in {*TERMS_CHECKS, *CLUSTER_CHECKS}] == own
+    assert len(CHECKS) == len(own) + len(TERMS_CHECKS) + len(CLUSTER_CHECKS)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.reason)

@@ -42,7 +42,7 @@ def submitting(*busy: float, submitters: int = 1) -> Any:
 def test_threads_that_do_nothing_but_submit_are_suspect() -> None:
     """0.96 and 0.37 are what fio showed for buffered and for direct I/O through libaio."""
     assert measure(document(0, submitting(0.37))).verdict is Verdict.VALID
-    finding = only(measure(document(0), document(1, submitting(0.96))), "SubmissionBound")
+    finding = only(measure(document(0, submitting(0.37)), document(1, submitting(0.96))), "SubmissionBound")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
     assert (
         "client 1: part of the time that the tool's threads spent in submitting: 96 % (limit 90 %)" in finding.message
@@ -68,7 +68,7 @@ def test_rate_times_latency_is_the_queue_depth(mean: float, *, holds: bool) -> N
 
 
 def test_a_queue_that_was_not_kept_full_says_so() -> None:
-    finding = only(measure(document(0), document(1, queued(6, 16))), "LittlesLaw")
+    finding = only(measure(document(0, queued(8, 16)), document(1, queued(6, 16))), "LittlesLaw")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
     assert finding.message.startswith(
         "client 1: rate and latency give 12 operations in flight, not 16: 24.9 % beyond what is exact (limit 5 %); give"
