@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from plimsoll.api.run import load_run
-from plimsoll.cli.place import DevicePlace, DirectoryPlace, PlaceError, check_devices, make_directory
+from plimsoll.cli.place import (
+    DevicePlace,
+    DirectoryPlace,
+    PlaceError,
+    check_devices,
+    make_directory,
+    make_raw_directory,
+)
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
 
@@ -145,3 +152,19 @@ def test_clients_of_one_device_have_parts_of_their_own(loop: Path) -> None:
 @pytest.mark.system
 def test_client_without_others_on_its_device_has_all_of_it(loop: Path) -> None:
     assert DevicePlace(devices=(loop,), clients=1).agent_options(0)[-1] == str(33 * MEBIBYTE)
+
+
+def test_raw_output_goes_to_a_directory_of_its_own(tmp_path: Path) -> None:
+    raw = make_raw_directory(tmp_path / "new" / "raw", resume=False)
+    assert raw.is_dir()
+    assert make_raw_directory(raw, resume=False) == raw
+    (raw / "w-000").mkdir()
+    with pytest.raises(PlaceError, match="raw is not empty; name another directory, or add --resume"):
+        make_raw_directory(raw, resume=False)
+    assert make_raw_directory(raw, resume=True) == raw
+
+
+def test_raw_output_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlaceError, match=r"--raw-output .*: Not a directory; name a directory that can be written"):
+        make_raw_directory(tmp_path / "file" / "raw", resume=False)

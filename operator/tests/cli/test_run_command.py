@@ -90,3 +90,17 @@ def refusal(file: Path, directory: Path) -> str:
     assert result.exit_code == 1, result.output
     assert not (directory / "results").exists()
     return result.output
+
+
+def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    file, data, raw, results = (tmp_path / name for name in ("run.yaml", "data", "raw", "results"))
+    storage = {"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}
+    file.write_text(yaml.safe_dump(document(storage)))
+    data.mkdir()
+    raw.mkdir()
+    (raw / "of-another-run").write_text("")
+    options = [str(file), "--directory", str(data), "--output", str(results), "--raw-output", str(raw)]
+    refused = CliRunner().invoke(run_command, options)
+    assert refused.exit_code == 1
+    assert "is not empty" in refused.output
+    assert not results.exists()

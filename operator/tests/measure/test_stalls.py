@@ -112,7 +112,7 @@ def test_of_a_stall_that_lasts_longer_on_one_client_only_the_rest_is_held_agains
 
 def test_a_client_that_completed_nothing_at_all_stalled_all_the_time() -> None:
     findings = measure(document(0), client(1, operation(0))).findings
-    assert [finding.reason for finding in findings] == ["ClientsUneven", "ClientStalled"]
+    assert [finding.reason for finding in findings] == ["ClientStalled", "ClientsUneven"]
     assert {(finding.clients, finding.verdict) for finding in findings} == {((1,), Verdict.INVALID)}
 
 
@@ -128,7 +128,7 @@ def test_a_slow_client_is_judged_by_its_own_pace() -> None:
     slow = with_cells([3.0 if second % 2 else 0.0 for second in range(RUNTIME)])
     numbers = [measure(client(0, still(rate=1000)), client(1, other)) for other in (slow, still(4, 5, rate=15))]
     reasons = [[finding.reason for finding in found.findings] for found in numbers]
-    assert reasons == [["ClientsUneven"], ["ClientsUneven", "ClientStalled"]]
+    assert reasons == [["ClientsUneven"], ["ClientStalled", "ClientsUneven"]]
 
 
 def test_the_more_seconds_there_are_the_faster_a_client_must_be_for_an_empty_one_to_count() -> None:

@@ -1,5 +1,7 @@
 """Local mode with real processes and a real fio: what it measures, and what it does when things die."""
 
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -12,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED
+from plimsoll.agent.raw_output import raw_digest
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_plan
+from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted
 from plimsoll.protocol.secret import TOKEN_FILE
 from support.local_run import LocalRun, command_line, make_spec, processes_naming
@@ -64,6 +68,24 @@ def test_a_run_measures_what_it_was_asked_to(tmp_path: Path, fio: str) -> None:
     assert "mixed" in out
     assert list(run.data.iterdir()) == [], "the data is removed"
     assert not processes_naming(str(run.results)), "no process is left"
+
+
+def test_raw_output_is_kept_and_is_what_the_result_is_of(tmp_path: Path, fio: str) -> None:
+    with LocalRun(tmp_path, fio, make_spec(), "--raw-output", str(tmp_path / "raw")) as run:
+        code, _, err = run.finish()
+    assert code == 0, err
+    for trial in run.trials():
+        attempt = tmp_path / "raw" / "read-000" / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
+        assert {path.name for path in attempt.iterdir()} == {"client-0", "client-0.json", "client-1", "client-1.json"}
+        assert trial.tool is not None
+        (version,) = trial.tool.versions
+        assert json.loads((attempt / "client-0" / "fio.json").read_text())["fio version"] == version.replace(" ", "-")
+        assert not counts(trial) or trial.tool.argv[0] == fio
+        documents = [attempt / f"client-{client}.json" for client in range(2)]
+        kept = [ClientDocument.model_validate_json(path.read_text()) for path in documents]
+        assert [raw_digest(path.with_suffix("")) for path in documents] == [answer.raw_sha256 for answer in kept]
+        lines = "".join(f"{answer.raw_sha256}  client-{answer.client}\n" for answer in kept)
+        assert hashlib.sha256(lines.encode()).hexdigest() == trial.tool.raw_sha256
 
 
 def test_a_run_on_ceph_is_one_on_this_machine(tmp_path: Path, fio: str) -> None:

@@ -1,7 +1,7 @@
 """Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`.
 
-Here is what the documents and their times say; `terms` looks at whether they are of one measurement, `load` at what the
-clients did, `hosts` at where they did it, `cluster` and `osds` at what Ceph was like.
+Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did
+it, `cluster` and `osds` at what Ceph was like, `terms` at whether all of it is one measurement.
 """
 
 import signal
@@ -51,11 +51,12 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
-        *judge_terms(evidence),
         *judge_load(evidence),
         *judge_hosts(evidence),
         *judge_cluster(evidence),
         *judge_osds(evidence),
+        # Last: what makes clients uneven is named before that they are.
+        *judge_terms(evidence),
     )
 
 
