@@ -1,5 +1,8 @@
 """Runs that measure: what comes back, and where from."""
 
+import re
+from typing import Any
+
 import pytest
 
 from support import Cluster, assert_measured_once, run, workload
@@ -18,9 +21,20 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
         assert result["status"]["final"]
         assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(100 * clients, rel=0.1)
         assert len(result["status"]["environment"]["nodes"]) == 2
+        for trial in result["status"]["trials"]:
+            if trial["outcome"] == "Measured" and trial["verdict"] != "Invalid":
+                assert_evidence(trial["tool"])
     assert cluster.leftovers(namespace) == []
     table = cluster.kubectl("get", "brun", "files", "-n", namespace)
     assert "4/4" in table
+
+
+def assert_evidence(tool: dict[str, Any]) -> None:
+    """Check that a trial says what it was measured with, and of which output its numbers are."""
+    (version,) = tool["versions"]
+    assert re.fullmatch(r"fio \d+\.\d+.*", version)
+    assert "--rw=randread" in tool["argv"]
+    assert re.fullmatch(r"[0-9a-f]{64}", tool["rawSha256"])
 
 
 def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> None:
