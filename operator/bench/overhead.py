@@ -18,6 +18,7 @@ from figures import heading, median_and_range, plain, table
 from place import BENCH, fio, fresh, fresh_secret, running
 from plimsoll.api.result import Trial
 from plimsoll.cli.launch import free_port
+from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.statistics import describe
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
@@ -98,7 +99,7 @@ def _in_a_row(values: Sequence[float], first: int) -> list[float]:
 def _alternate(case: _Case) -> tuple[list[Figures], list[Figures]]:
     """Return what both gave, pair by pair, in the order P F F P P F F P..."""
     directory = fresh("overhead")
-    results, secret, port = directory / "out", fresh_secret(directory), free_port()
+    results, secret, port = directory / "out", fresh_secret(directory, clients=1), free_port()
     shape = Shape(
         name="overhead",
         clients=1,
@@ -110,7 +111,8 @@ def _alternate(case: _Case) -> tuple[list[Figures], list[Figures]]:
     )
     plan, data = write_plan(shape, results), directory / "client-0.data"
     agent_options = [
-        *("--conductor", f"https://127.0.0.1:{port}", "--secret", str(secret), "--client", "0", "--fio", fio()),
+        *("--conductor", f"https://127.0.0.1:{port}", "--secret", str(client_directory(secret, 0))),
+        *("--client", "0", "--fio", fio()),
         *("--work", str(directory / "work"), "--file", str(data), "--capacity", str(_VOLUME_BYTES)),
     ]
     with ExitStack() as stack:

@@ -10,7 +10,7 @@ from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.secret import server_context
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.conductor.timings import Timings
-from plimsoll.protocol.secret import TOKEN_FILE
+from plimsoll.protocol.secret import TOKEN_KEY_FILE
 
 _PATIENCE_SECONDS = 600.0
 """While all is stopped for a bare run nobody is heard of, and nobody is lost."""
@@ -29,8 +29,8 @@ def main() -> None:
     results, secret, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     sink = PausingSink(results)
-    token = (secret / TOKEN_FILE).read_text().strip()
-    listen = Listen(host="127.0.0.1", port=port, tls=server_context(secret), token=token)
+    token_key = (secret / TOKEN_KEY_FILE).read_bytes()
+    listen = Listen(host="127.0.0.1", port=port, tls=server_context(secret), token_key=token_key)
     timings = Timings(lost_after=_PATIENCE_SECONDS, silence=_PATIENCE_SECONDS)
     sys.exit(asyncio.run(conduct(plan=sink.plan, sink=sink, listen=listen, timings=timings)))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.secret import write_session
 
 BENCH = Path(__file__).resolve().parent
 WORK = BENCH.parents[1] / "build" / "bench"
@@ -30,10 +30,10 @@ def fresh(name: str) -> Path:
     return directory
 
 
-def fresh_secret(directory: Path) -> Path:
+def fresh_secret(directory: Path, *, clients: int) -> Path:
     """Return a directory with a new session secret."""
     secret = directory / "secret"
-    write_secret(secret, make_secret())
+    write_session(secret, clients)
     return secret
 
 

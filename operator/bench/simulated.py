@@ -63,7 +63,7 @@ def measure() -> None:
 
 def _run(directory: Path) -> Usage:
     """Let conductor and agents work until the run is over."""
-    results, secret, port = directory / "out", fresh_secret(directory), free_port()
+    results, secret, port = directory / "out", fresh_secret(directory, clients=CLIENTS), free_port()
     write_plan(_SHAPE, results)
     url = f"https://127.0.0.1:{port}"
     with ExitStack() as stack:

@@ -18,6 +18,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
+from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report, Stage
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
@@ -113,7 +114,7 @@ class PretendedWork:
 
 
 async def _serve(url: str, secret: Path, notes: Notes) -> int:
-    connection = NotingConnection(url, secret, notes)
+    connection = NotingConnection(url, client_directory(secret, notes.client), notes)
     identity = Identity(client=notes.client, attempt=0, node=f"node-{notes.client % 20}")
     try:
         return await Agent(

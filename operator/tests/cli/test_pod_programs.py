@@ -20,7 +20,7 @@ from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
 from plimsoll.cli.termination import MAX_BYTES, write_last_words
 from plimsoll.conductor.conduct import EXIT_OF_FAILURE
-from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.tools.base import OsdsTarget, PoolTarget
 from support.simulation import make_plan
@@ -36,7 +36,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
     path = tmp_path / "secret"
-    write_secret(path, make_secret())
+    write_session(path, 1)
     return path
 
 

@@ -353,7 +353,7 @@ async def test_a_local_run_does_not_talk_to_ceph(ceph: PretendedCeph, tmp_path: 
     conductor = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "plimsoll", "conductor", *map(str, options), stderr=asyncio.subprocess.DEVNULL
     )
-    connection = Connection(setting.url, setting.secret)
+    connection = Connection(setting.url, setting.secret_of(0))
     await until_up(connection)
     await connection.close()
     codes = await asyncio.gather(conductor.wait(), setting.agent(0), setting.agent(1))

@@ -11,7 +11,7 @@ from plimsoll.agent.connection import Connection, RefusedError
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason, Operation
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor import server
+from plimsoll.conductor import bodies
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
@@ -21,7 +21,7 @@ from plimsoll.protocol.messages import (
     Registration,
     ResultPost,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
+from plimsoll.protocol.secret import CERTIFICATE_FILE
 from support.rendezvous import QUICK, PretendedWork, Setting, running, short_plan
 from support.simulation import make_document, make_plan
 
@@ -56,7 +56,7 @@ class SteppedConnection(Connection):
     """Finds another difference of the clocks once something was measured; keeps what was posted."""
 
     def __init__(self, setting: "Setting", work: PretendedWork, after: Clock) -> None:
-        super().__init__(setting.url, setting.secret)
+        super().__init__(setting.url, setting.secret_of(0))
         self.work = work
         self.after = after
         self.posted: ResultPost | None = None
@@ -116,9 +116,8 @@ async def test_a_request_that_the_conductor_cannot_even_read_is_not_sent_again(s
 async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
-    token = (setting.secret / TOKEN_FILE).read_text()
-    head = f"POST /v1/results HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {token}\r\nContent-Length: 9\r\n\r\n{{"
+    monkeypatch.setattr(bodies, "_BODY_SECONDS", 0.2)
+    head = f"POST /v1/results HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {setting.token(1)}\r\nContent-Length: 9\r\n\r\n{{"
     context = ssl.create_default_context(cafile=str(setting.secret / CERTIFICATE_FILE))
     async with running(setting) as connection:
         registered = await connection.register(

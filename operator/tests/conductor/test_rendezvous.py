@@ -21,7 +21,7 @@ from plimsoll.protocol.messages import (
     Registration,
     ResultPost,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE
+from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 from support.rendezvous import QUICK, PretendedWork, Setting, running
 from support.simulation import make_document, make_plan
 
@@ -32,9 +32,9 @@ def setting(tmp_path: Path) -> Setting:
 
 
 def another_secret(setting: Setting, directory: Path, **changes: bytes) -> Path:
-    """Return a copy of the session secret with other content in some files."""
-    names = {"token": TOKEN_FILE, "certificate": CERTIFICATE_FILE, "key": KEY_FILE}
-    files = {name: (setting.secret / name).read_bytes() for name in names.values()}
+    """Return a copy of client 0's part of the session secret with other content in some files."""
+    names = {"token": TOKEN_FILE, "certificate": CERTIFICATE_FILE}
+    files = {name: (setting.secret_of(0) / name).read_bytes() for name in names.values()}
     write_secret(directory, files | {names[name]: content for name, content in changes.items()})
     return directory
 
@@ -82,7 +82,7 @@ async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(settin
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Basic x"}, {"Authorization": "Bearer "}])
 async def test_a_request_without_the_token_is_refused(setting: Setting, header: dict[str, str]) -> None:
     async with running(setting), aiohttp.ClientSession() as session:
-        context = Connection(setting.url, setting.secret)
+        context = Connection(setting.url, setting.secret_of(0))
         for method, path in (("GET", "/v1/clock"), ("POST", "/v1/clients"), ("GET", "/v1/nothing")):
             async with session.request(
                 method, setting.url + path, ssl=False, headers=header, server_hostname=SERVER_NAME
@@ -92,7 +92,7 @@ async def test_a_request_without_the_token_is_refused(setting: Setting, header: 
 
 
 async def test_an_agent_does_not_talk_to_a_conductor_with_another_certificate(setting: Setting, tmp_path: Path) -> None:
-    other = make_secret()
+    other = make_secret(3)
     wrong = another_secret(setting, tmp_path / "wrong", certificate=other[CERTIFICATE_FILE])
     async with running(setting):
         connection = Connection(setting.url, wrong)
@@ -125,7 +125,7 @@ async def test_a_token_that_is_not_utf_8_is_refused(setting: Setting) -> None:
 
 async def test_a_malformed_request_is_refused_and_the_conductor_lives_on(setting: Setting) -> None:
     async with running(setting) as connection, aiohttp.ClientSession() as session:
-        token = (setting.secret / TOKEN_FILE).read_text()
+        token = setting.token()
         for body in (b"", b"{", b'{"protocol": 1}', b"\xff" * 10):
             async with session.post(
                 setting.url + "/v1/clients", ssl=False, data=body, headers={"Authorization": f"Bearer {token}"}
@@ -180,5 +180,7 @@ async def test_a_failed_preparation_ends_the_run_with_the_agents_words(setting: 
 
 def test_the_secret_is_readable_by_its_owner_only(setting: Setting) -> None:
     assert setting.secret.stat().st_mode & 0o777 == 0o700
-    for path in setting.secret.iterdir():
-        assert path.stat().st_mode & 0o777 == 0o600
+    files = [path for path in setting.secret.rglob("*") if path.is_file()]
+    assert len(files) == 3 + 3 * 2
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)
+    assert all(setting.secret_of(client).stat().st_mode & 0o777 == 0o700 for client in range(3))

@@ -18,7 +18,7 @@ from plimsoll.api.run import load_run
 from plimsoll.api.state import RunState
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
-from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import STATE_FILE, result_of
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ForbiddenError
@@ -45,7 +45,7 @@ class Programs:
         self.namespace = namespace
         self.plan = _plan(namespace)
         self.secret = directory / "secret"
-        write_secret(self.secret, make_secret())
+        write_session(self.secret, self.plan.clients)
         (directory / "plan.json").write_text(self.plan.model_dump_json())
         self.port = free_port()
         self._processes = ExitStack()

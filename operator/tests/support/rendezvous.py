@@ -17,7 +17,7 @@ from plimsoll.api.state import LiveRate
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.conduct import Listen, conduct
-from plimsoll.conductor.secret import make_secret, server_context, write_secret
+from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import ClientDocument, Clock
@@ -27,7 +27,7 @@ from plimsoll.protocol.messages import (
     Prepare,
     Stage,
 )
-from plimsoll.protocol.secret import TOKEN_FILE
+from plimsoll.protocol.secret import TOKEN_FILE, TOKEN_KEY_FILE
 from support.simulation import make_document, make_plan
 
 QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0, live=0.1)
@@ -75,9 +75,17 @@ class Setting:
         self.results.mkdir()
         (self.results / PLAN_FILE).write_text(plan.model_dump_json())
         self.secret = directory / "secret"
-        write_secret(self.secret, make_secret())
+        write_session(self.secret, plan.clients)
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
+
+    def secret_of(self, client: int) -> Path:
+        """Return the directory with a client's part of the session secret."""
+        return client_directory(self.secret, client)
+
+    def token(self, client: int = 0) -> str:
+        """Return a client's token."""
+        return (self.secret_of(client) / TOKEN_FILE).read_text()
 
     async def conduct(
         self, epoch: str | None = None, cluster: Cluster | None = None, *, metrics_port: int | None = None
@@ -86,7 +94,7 @@ class Setting:
             host="127.0.0.1",
             port=self.port,
             tls=server_context(self.secret),
-            token=(self.secret / TOKEN_FILE).read_text(),
+            token_key=(self.secret / TOKEN_KEY_FILE).read_bytes(),
         )
         sink = FilesSink(self.results)
         return await conduct(
@@ -100,7 +108,7 @@ class Setting:
         )
 
     async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
-        connection = Connection(self.url, secret or self.secret)
+        connection = Connection(self.url, secret or self.secret_of(client))
         identity = Identity(client=client, attempt=0, node="here")
         try:
             return await Agent(
@@ -115,9 +123,9 @@ class Setting:
 
 @asynccontextmanager
 async def running(setting: Setting) -> AsyncIterator[Connection]:
-    """Run a conductor that waits for its agents, and give a connection to it."""
+    """Run a conductor that waits for its agents, and give a connection of client 0 to it."""
     task = asyncio.create_task(setting.conduct("epoch"))
-    connection = Connection(setting.url, setting.secret)
+    connection = Connection(setting.url, setting.secret_of(0))
     try:
         await until_up(connection)
         yield connection

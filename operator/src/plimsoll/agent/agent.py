@@ -19,6 +19,7 @@ from plimsoll.agent.worker import Armed, PreparationError
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
+    MAX_REPORT_CHARACTERS,
     PROTOCOL_VERSION,
     AgentState,
     Arm,
@@ -341,7 +342,7 @@ class Agent:
             instance=self._instance,
             sequence=sequence,
             state=state,
-            message=message,
+            message=message[:MAX_REPORT_CHARACTERS],
             done_bytes=done,
             total_bytes=total,
             clock=clock,

@@ -12,6 +12,8 @@ from plimsoll.tools.base import Command, Output
 STDERR_TAIL = 2000
 """Characters of a tool's own words that are kept."""
 
+_MAX_VERSION_CHARACTERS = 128
+
 
 class Progress(Protocol):
     """Who wants to know how far a preparation has come."""
@@ -73,7 +75,7 @@ class Programs:
         if found.exit_code != 0:
             message = f"{path} cannot be run: {found.stderr.strip()}; install {program}"
             raise PreparationError(message)
-        return found.stdout.strip()
+        return found.stdout.strip()[:_MAX_VERSION_CHARACTERS]
 
 
 def in_time(words: str, progress: Progress, *, total: int = 0) -> Callable[[int], None]:

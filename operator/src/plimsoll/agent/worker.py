@@ -25,7 +25,7 @@ from plimsoll.agent.programs import (
 from plimsoll.agent.raw_output import Archive, raw_digest
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.api.state import LiveRate, TrialKey
-from plimsoll.measure.sample import ClientDocument, Clock, Measurement
+from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
 from plimsoll.protocol.messages import Arm, Prepare, Stage
 from plimsoll.tools.base import (
     Command,
@@ -351,7 +351,7 @@ def _parse(armed: Armed, finished: process.Finished) -> tuple[Measurement | None
     try:
         return _tool(armed.order.tool).parse(armed.parameters, armed.context, output_of(finished)), None
     except OutputError as error:
-        return None, str(error)
+        return None, str(error)[:MAX_TEXT]
 
 
 def _warned(document: ClientDocument, warning: str) -> ClientDocument:

@@ -10,13 +10,16 @@ from pydantic import Field
 from plimsoll.api.model import Model
 from plimsoll.api.names import FailureReason, Operation, RunPhase
 
+_MAX_POINT = 253
+"""Characters of a point's name, which is a part of an object's."""
+
 
 class TrialKey(Model):
     """Identity of one attempt. `str()` is how it is shown: `random-write-003 pass 1 attempt 0`."""
 
-    point: str
-    pass_number: int
-    attempt: int
+    point: Annotated[str, Field(max_length=_MAX_POINT)]
+    pass_number: Annotated[int, Field(ge=0, lt=2**31)]
+    attempt: Annotated[int, Field(ge=0, lt=2**31)]
 
     def __str__(self) -> str:
         """Return it for people."""
@@ -44,8 +47,8 @@ class LiveRate(Model):
     """What one operation does at this moment, in the words of a tool that runs: to watch, not to quote."""
 
     operation: Operation
-    iops: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    bytes_per_second: Annotated[int, Field(ge=0)]
+    iops: Annotated[float, Field(ge=0, lt=2**63, allow_inf_nan=False)]
+    bytes_per_second: Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Live(Model):

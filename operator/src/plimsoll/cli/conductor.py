@@ -23,7 +23,7 @@ from plimsoll.conductor.sink import FilesSink, Sink
 from plimsoll.conductor.timings import Timings
 from plimsoll.kube.errors import ApiError
 from plimsoll.plan.document import Plan, load_plan
-from plimsoll.protocol.secret import TOKEN_FILE
+from plimsoll.protocol.secret import TOKEN_KEY_FILE
 
 _DEFAULTS = Timings()
 _EXIT_FAILED = 1
@@ -63,9 +63,8 @@ def command(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        listen = Listen(
-            host=host, port=port, tls=server_context(secret), token=(secret / TOKEN_FILE).read_text().strip()
-        )
+        token_key = (secret / TOKEN_KEY_FILE).read_bytes()
+        listen = Listen(host=host, port=port, tls=server_context(secret), token_key=token_key)
         timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
         measure = partial(
             _measure,

@@ -14,6 +14,7 @@ from pathlib import Path
 from plimsoll.agent.agent import EXIT_UNUSABLE
 from plimsoll.cli.place import Place
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.secret import client_directory
 
 MAX_RESTARTS = 3
 """Of the conductor, and of each client: then something is wrong that another process will not mend."""
@@ -34,7 +35,7 @@ class Launch:
 
     Attributes:
         results: directory with the frozen plan.
-        secret: directory with the session secret.
+        secret: directory that `write_session` has written.
         scratch: directory for the tools' output.
         raw_output: where that is kept; None if it is not.
         extra_conductor_options: passed on as they are.
@@ -145,7 +146,8 @@ class Launcher:
             f"client-{client}.log",
             attempt,
             "agent",
-            *("--conductor", f"https://127.0.0.1:{launch.port}", "--secret", str(launch.secret)),
+            *("--conductor", f"https://127.0.0.1:{launch.port}"),
+            *("--secret", str(client_directory(launch.secret, client))),
             *("--client", str(client), "--attempt", str(attempt), "--fio", launch.fio),
             *("--work", str(launch.scratch / f"client-{client}-{attempt}")),
             *(("--raw-output", str(launch.raw_output)) if launch.raw_output is not None else ()),

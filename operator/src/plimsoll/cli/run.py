@@ -35,7 +35,7 @@ from plimsoll.cli.place import (
 from plimsoll.cli.progress import ProgressView
 from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.conductor.secret import make_secret, write_secret
+from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.refusals import OF_CEPH
@@ -166,7 +166,7 @@ def _run_in_place(
     try:
         if data is not None:
             replace_file(results / _PLACE_FILE, json.dumps({"data": str(data)}), sync=False)
-        write_secret(secret, make_secret())
+        write_session(secret, plan.clients)
         launch = Launch(
             results=results,
             secret=secret,

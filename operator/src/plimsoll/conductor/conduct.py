@@ -9,8 +9,6 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from aiohttp import web
-
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
 from plimsoll.conductor.ceph.cluster import Cluster
@@ -24,6 +22,8 @@ from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import measure_trial
+from plimsoll.net.listener import Limits, Listener
+from plimsoll.net.serving import serving_requests
 from plimsoll.plan.document import Plan
 
 EXIT_COMPLETE = 0
@@ -41,7 +41,13 @@ EXIT_OF_FAILURE = {
 """Failures that starting the conductor again would not mend."""
 
 _TICK_SECONDS = 0.1
-_SHUTDOWN_SECONDS = 1.0
+
+_OTHER_STRANGERS = 128
+_STRANGER_SECONDS = 10.0
+"""An agent proves whose it is with the first bytes after the handshake."""
+
+_IDLE_SECONDS = 30.0
+"""Longer than an agent keeps a connection that it does not use: it would meet a closed one."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +59,7 @@ class Listen:
     host: str
     port: int
     tls: ssl.SSLContext
-    token: str = field(repr=False)
+    token_key: bytes = field(repr=False)
 
 
 async def conduct(
@@ -90,19 +96,20 @@ async def conduct(
     driver = _Driver(session, sink, cluster)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
-    rendezvous = Rendezvous(session, token=listen.token, on_input=driver.input)
-    runner = web.AppRunner(rendezvous.application(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, listen.host, listen.port, ssl_context=listen.tls, backlog=1024).start()
+    listener = Listener(_limits(plan), tls=listen.tls)
+    rendezvous = Rendezvous(session, token_key=listen.token_key, on_input=driver.input, know=listener.know)
+    async with serving_requests(rendezvous.application(), listener, listen.host, listen.port, idle_seconds=_IDLE_SECONDS):
         async with exposing(session, metrics_port):
             await driver.drive_and_attend(rendezvous)
         # Not after an error: another conductor may be in charge already.
         if cluster is not None:
             await cluster.release()
-    finally:
-        await runner.cleanup()
     return _exit_code(session)
+
+
+def _limits(plan: Plan) -> Limits:
+    """Return limits that leave room for all clients to connect at once, as before a trial."""
+    return Limits(strangers=plan.clients + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
 
 
 def _allow_many_connections() -> None:

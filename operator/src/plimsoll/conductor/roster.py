@@ -82,7 +82,9 @@ class Roster:
         return iter([self._clients[number] for number in sorted(self._clients)])
 
     def register(self, registration: Registration, now: float) -> Client:
-        """Take in an agent process; a newer one takes the place of an older one of the same client.
+        """Take in an agent process; a newer one takes the place of an older one of the same client, and any of a lost one.
+
+        Whoever claimed to be the newest and is gone shall not shut out its successor.
 
         Raises:
             RefusedError: for a number that the plan does not have, and for a process that has been replaced.
@@ -95,7 +97,7 @@ class Roster:
         if known is not None and known.instance == registration.instance:
             known.last_contact = now
             return known
-        if known is not None and known.attempt > registration.attempt:
+        if known is not None and known.attempt > registration.attempt and self._is_present(number, now):
             raise RefusedError("Superseded", f"client {number} has been replaced by attempt {known.attempt}")
         client = Client(
             number=number,

@@ -1,19 +1,19 @@
 """The rendezvous: what agents ask the conductor for, over HTTPS. Decides nothing."""
 
 import asyncio
-import hmac
 import time
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 from pydantic import ValidationError
 
+from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
+from plimsoll.conductor.bodies import Bodies, TooLargeError
 from plimsoll.conductor.roster import Client, RefusedError
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment
 from plimsoll.protocol.messages import (
-    MAX_DOCUMENT_BYTES,
     PROTOCOL_VERSION,
     Acknowledged,
     ClockReading,
@@ -24,6 +24,10 @@ from plimsoll.protocol.messages import (
     Report,
     ResultPost,
 )
+from plimsoll.protocol.secret import client_of
+
+Know = Callable[[web.RequestHandler, int], None]
+"""Takes a connection and the number of the client that has proved to be at its other end."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -37,10 +41,12 @@ _STATUS_OF_REFUSAL = {
     "TooLarge": 413,
 }
 
-_DOCUMENTS_AT_ONCE = 4
-"""All clients post at the same moment; what is not read yet waits with them and takes no memory here."""
+_CLIENT = web.RequestKey("client", int)
+"""Whose token a request carries."""
 
-_BODY_SECONDS = 10.0
+_ADVICE = {"/v1/clients": "facts says too much", "/v1/results": "runtimeSeconds is too long"}
+
+_SHOWN_PROBLEMS = 3
 
 
 def moment() -> Moment:
@@ -51,18 +57,19 @@ def moment() -> Moment:
 class Rendezvous:
     """Carries requests to a session and its orders back. `on_input` is called after each change."""
 
-    def __init__(self, session: Session, *, token: str, on_input: Callable[[], None]) -> None:
-        """Serve a session to whoever knows the token."""
+    def __init__(self, session: Session, *, token_key: bytes, on_input: Callable[[], None], know: Know) -> None:
+        """Serve a session to whoever has a token made of that key."""
         self._session = session
-        self._token = token.encode()
+        self._token_key = token_key
         self._on_input = on_input
+        self._know = know
+        self._bodies = Bodies()
         self._changed: dict[int, asyncio.Event] = {}
         self._sequences: dict[int, tuple[str, int]] = {}
-        self._reading = asyncio.Semaphore(_DOCUMENTS_AT_ONCE)
 
     def application(self) -> web.Application:
         """Return the routes."""
-        application = web.Application(middlewares=[self._guard], client_max_size=MAX_DOCUMENT_BYTES)
+        application = web.Application(middlewares=[self._guard])
         application.add_routes(
             [
                 web.get("/v1/clock", self._clock),
@@ -84,31 +91,34 @@ class Rendezvous:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let in whoever has the token, and turn refusals into answers."""
+        """Let in whoever has a client's token, and turn refusals into answers."""
         try:
-            self._check_token(request)
+            request[_CLIENT] = self._client_of(request)
+            self._know(request.protocol, request[_CLIENT])
             return await handler(request)
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
-        except web.HTTPRequestEntityTooLarge:
-            limit = MAX_DOCUMENT_BYTES // 2**20
-            return _refusal(
-                "TooLarge", f"{request.path}: the body is larger than {limit} MiB; runtimeSeconds is too long"
-            )
+        except TooLargeError as error:
+            advice = _ADVICE.get(request.path, "its message says too much")
+            return _refusal("TooLarge", f"{request.path}: {error}; {advice}")
         except ValidationError as error:
-            return _refusal("BadRequest", str(error.errors(include_url=False, include_input=False)[:3]))
+            problems = problems_of(error)
+            return _refusal("BadRequest", "; ".join(map(str, problems[:_SHOWN_PROBLEMS])))
 
-    def _check_token(self, request: web.Request) -> None:
+    def _client_of(self, request: web.Request) -> int:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme != "Bearer" or not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
-            raise RefusedError("BadToken", "this is not the token of this run's session secret")
+        client = client_of(token, self._token_key) if scheme == "Bearer" else None
+        if client is None:
+            raise RefusedError("BadToken", "this is no client's token of this run's session secret")
+        return client
 
     async def _clock(self, _: web.Request) -> web.Response:
         received_at = time.time_ns()
         return _answer(ClockReading(received_at=received_at, sent_at=time.time_ns()))
 
     async def _register(self, request: web.Request) -> web.Response:
-        registration = Registration.model_validate_json(await request.read())
+        registration = Registration.model_validate_json(await self._bodies.message(request))
+        _check_speaker(request, registration.client)
         if registration.protocol != PROTOCOL_VERSION:
             message = f"agent speaks protocol {registration.protocol}, this conductor {PROTOCOL_VERSION}"
             raise RefusedError("BadProtocol", f"{message}; use one image for both")
@@ -132,6 +142,7 @@ class Rendezvous:
             instance, epoch = query["instance"], query["epoch"]
         except (KeyError, ValueError) as error:
             raise RefusedError("BadRequest", f"query parameter {error}") from error
+        _check_speaker(request, number)
         client = self._session.client(number, instance, epoch, moment())
         try:
             async with asyncio.timeout(self._session.timings.hold):
@@ -145,7 +156,8 @@ class Rendezvous:
         return _answer(Ordered(epoch=self._session.epoch, sequence=client.sequence, order=client.order))
 
     async def _report(self, request: web.Request) -> web.Response:
-        report = Report.model_validate_json(await request.read())
+        report = Report.model_validate_json(await self._bodies.message(request))
+        _check_speaker(request, report.client)
         self._session.report(report, moment())
         if not report.rates:
             # Rates decide nothing, and of hundreds of clients there come dozens every second.
@@ -153,8 +165,8 @@ class Rendezvous:
         return web.Response(status=204)
 
     async def _result(self, request: web.Request) -> web.Response:
-        async with self._reading:
-            post = ResultPost.model_validate_json(await _body_in_time(request))
+        post = ResultPost.model_validate_json(await self._bodies.document(request, request[_CLIENT]))
+        _check_speaker(request, post.client)
         kept = self._session.post(post, moment())
         self._on_input()
         return _answer(Acknowledged(kept=kept))
@@ -163,13 +175,10 @@ class Rendezvous:
         return self._changed.setdefault(client.number, asyncio.Event())
 
 
-async def _body_in_time(request: web.Request) -> bytes:
-    """Read a body, but not from somebody who has died while sending it: others wait for their turn."""
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            return await request.read()
-    except TimeoutError as error:
-        raise web.HTTPServiceUnavailable(text=f"the body did not arrive within {_BODY_SECONDS:g} s") from error
+def _check_speaker(request: web.Request, client: int) -> None:
+    """Refuse a message in another client's name."""
+    if request[_CLIENT] != client:
+        raise RefusedError("BadToken", f"client: {client} is not the client {request[_CLIENT]} whose token this is")
 
 
 def _answer(model: Model) -> web.Response:

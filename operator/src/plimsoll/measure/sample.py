@@ -1,12 +1,34 @@
 """What one client measured in one trial: the compact document a tool's output is reduced to.
 
-It is what an agent posts. All times are Unix nanoseconds or nanoseconds, all sizes bytes.
+It is what an agent posts. All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded
+here; whether a number can be, `measure.plausible` judges, so that one of them costs no more than its trial.
 """
+
+from typing import Annotated
 
 from pydantic import Field
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
+
+MAX_TEXT = 10_000
+"""Characters of one message or argument."""
+
+MAX_NAME = 256
+_MAX_MESSAGES = 100
+_MAX_ARGUMENTS = 1000
+_MAX_OPERATIONS = 16
+_MAX_OSDS = 100_000
+_MAX_CELLS = 2**18
+"""Seconds of the longest runtime, with a margin."""
+
+_MAX_HISTOGRAM = 2**20
+
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+Messages = Annotated[tuple[Text, ...], Field(max_length=_MAX_MESSAGES)]
+EncodedHistogram = Annotated[str, Field(max_length=_MAX_HISTOGRAM)]
+Series = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS)]
 
 
 class Cells(Model):
@@ -17,8 +39,8 @@ class Cells(Model):
     """
 
     width_nanoseconds: int
-    ios: tuple[float, ...]
-    bytes: tuple[float, ...]
+    ios: Series
+    bytes: Series
 
 
 class LatencySample(Model):
@@ -30,7 +52,7 @@ class LatencySample(Model):
     standard_deviation_nanoseconds: float = 0.0
     min_nanoseconds: int = 0
     max_nanoseconds: int = 0
-    histogram: str | None = None
+    histogram: EncodedHistogram | None = None
 
 
 class LatencySlices(Model):
@@ -42,7 +64,7 @@ class LatencySlices(Model):
     """
 
     width_nanoseconds: int
-    histograms: tuple[str, ...]
+    histograms: Annotated[tuple[EncodedHistogram, ...], Field(max_length=_MAX_CELLS)]
 
 
 class OperationSample(Model):
@@ -118,19 +140,19 @@ class Measurement(Model):
 
     """
 
-    tool: str
-    tool_version: str
+    tool: Name
+    tool_version: Name
     started_at: int
     start_is_estimated: bool = False
     runtime: int
-    operations: tuple[OperationSample, ...]
+    operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
     submitters: int = 1
     in_flight: int | None = None
     bypasses_cache: bool = True
     gaps: Gaps | None = None
-    osds: tuple[OsdRate, ...] = ()
-    errors: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
+    errors: Messages = ()
+    warnings: Messages = ()
 
 
 class Clock(Model):
@@ -212,7 +234,7 @@ class DeviceUse(Model):
 
     """
 
-    number: str
+    number: Name
     read: float
     written: float
     operations: float | None = None
@@ -268,17 +290,17 @@ class ClientDocument(Model):
     """
 
     client: int
-    node: str
+    node: Name
     exit_code: int
     launched_at: int
     finished_at: int
-    argv: tuple[str, ...]
+    argv: Annotated[tuple[Text, ...], Field(max_length=_MAX_ARGUMENTS)]
     measurement: Measurement | None = None
-    parse_error: str | None = None
+    parse_error: Text | None = None
     stderr_tail: str = Field(default="", max_length=2000)
-    raw_sha256: str = ""
+    raw_sha256: Name = ""
     clock: Clock | None = None
     data_set_bytes: int = 0
     prefilled: bool = True
     host: HostUse | None = None
-    foreign_target: str = ""
+    foreign_target: Text = ""

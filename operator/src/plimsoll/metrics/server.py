@@ -2,16 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from plimsoll.net.listener import Limits, Listener
+from plimsoll.net.serving import serving_requests
+
 _COMPRESS_IN_THREAD_BYTES = 4096
-_SHUTDOWN_SECONDS = 1.0
-"""Whoever does not take their answer shall not keep the process from ending."""
+
+_LIMITS = Limits(strangers=64, stranger_seconds=60.0)
+"""Nobody proves anything here: a connection serves one scrape and ends, with or without the answer taken."""
+
+_IDLE_SECONDS = 5.0
 
 
 class AddressError(Exception):
@@ -34,18 +40,13 @@ async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncItera
     host, port, path = _parts(address)
     application = web.Application()
     application.router.add_get(path, _Scraped(snapshot).answer)
-    # Answers are not logged: there is one every few seconds.
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port)
+    async with AsyncExitStack() as stack:
         try:
-            await site.start()
+            server = serving_requests(application, Listener(_LIMITS), host, port, idle_seconds=_IDLE_SECONDS)
+            taken = await stack.enter_async_context(server)
         except OSError as error:
             raise AddressError(f"{address}: cannot listen there ({error.strerror or error}); choose another") from error
-        yield int(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+        yield taken
 
 
 class _Scraped:
@@ -64,6 +65,7 @@ class _Scraped:
             body=body, headers={hdrs.CONTENT_TYPE: content_type}, zlib_executor_size=_COMPRESS_IN_THREAD_BYTES
         )
         response.enable_compression()
+        response.force_close()
         return response
 
 

@@ -1,12 +1,18 @@
-"""The messages, version 2. All JSON; see docs/protocol.md for who sends what when."""
+"""The messages, version 2. All JSON; see docs/protocol.md for who sends what when.
 
+What an agent sends has a bound in every field: it runs on somebody else's machine, next to somebody else's storage.
+"""
+
+import json
+import math
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from plimsoll.api.model import Model
-from plimsoll.api.run import Precondition
+from plimsoll.api.names import Operation
+from plimsoll.api.run import MAX_CLIENTS, Precondition
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 
@@ -16,6 +22,49 @@ SERVER_NAME = "conductor.plimsoll.dev"
 
 MAX_DOCUMENT_BYTES = 16 * 2**20
 """A larger post is refused. Three operations over a day, the most that there is, make about 9 MiB."""
+
+MAX_MESSAGE_BYTES = 64 * 2**10
+"""Anything else that an agent sends is smaller."""
+
+MAX_REPORT_CHARACTERS = 2000
+"""Of a report's message; an agent cuts longer ones."""
+
+MAX_ATTEMPT = 1000
+"""Far more processes than a client may lose."""
+
+MAX_CLOCK_ERROR_SECONDS = 10.0
+"""Half a round trip; an agent does not wait longer for an answer."""
+
+_MAX_FACTS = 32
+_MAX_FACTS_CHARACTERS = 8192
+_MAX_IDENTITY = 64
+_MAX_NODE = 253
+
+
+def _bounded_facts(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse what would make the environment of a result too large to store."""
+    characters = len(json.dumps(facts, ensure_ascii=False))
+    if characters > _MAX_FACTS_CHARACTERS:
+        message = f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed"
+        raise ValueError(message)
+    return facts
+
+
+def _bounded_clock(clock: Clock | None) -> Clock | None:
+    """Refuse a comparison that no agent waits for: how far T0 lies ahead depends on the longest round trip."""
+    if clock is not None and not (math.isfinite(clock.offset) and 0 <= clock.error <= MAX_CLOCK_ERROR_SECONDS):
+        message = f"must have a finite offset and an error from 0 to {MAX_CLOCK_ERROR_SECONDS:g} s"
+        raise ValueError(message)
+    return clock
+
+
+ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS)]
+Identity = Annotated[str, Field(max_length=_MAX_IDENTITY)]
+"""Of a process: an agent's instance, or a conductor's epoch."""
+
+NodeName = Annotated[str, Field(max_length=_MAX_NODE)]
+ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
+Facts = Annotated[dict[str, JsonValue], Field(max_length=_MAX_FACTS), AfterValidator(_bounded_facts)]
 
 
 class AgentState(StrEnum):
@@ -44,13 +93,13 @@ class Registration(Model):
 
     """
 
-    protocol: int
-    client: Annotated[int, Field(ge=0)]
-    instance: str
-    attempt: int = 0
-    node: str
-    prepared_bytes: int = 0
-    facts: dict[str, JsonValue] = Field(default_factory=dict)
+    protocol: Annotated[int, Field(ge=0, lt=2**31)]
+    client: ClientNumber
+    instance: Identity
+    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0
+    node: NodeName
+    prepared_bytes: ByteCount = 0
+    facts: Facts = Field(default_factory=dict)
 
 
 class Registered(Model):
@@ -153,24 +202,24 @@ class Report(Model):
 
     """
 
-    epoch: str
-    client: int
-    instance: str
-    sequence: int
+    epoch: Identity
+    client: ClientNumber
+    instance: Identity
+    sequence: Annotated[int, Field(ge=0, lt=2**63)]
     state: AgentState
-    message: str = ""
-    done_bytes: int = 0
-    total_bytes: int = 0
-    clock: Clock | None = None
-    rates: tuple[LiveRate, ...] = ()
+    message: Annotated[str, Field(max_length=MAX_REPORT_CHARACTERS)] = ""
+    done_bytes: ByteCount = 0
+    total_bytes: ByteCount = 0
+    clock: Annotated[Clock | None, AfterValidator(_bounded_clock)] = None
+    rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation))] = ()
 
 
 class ResultPost(Model):
     """A client's document for a trial. Posted until acknowledged; posting twice changes nothing."""
 
-    epoch: str
-    client: int
-    instance: str
+    epoch: Identity
+    client: ClientNumber
+    instance: Identity
     trial: TrialKey
     document: ClientDocument
 

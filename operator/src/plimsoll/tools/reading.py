@@ -144,6 +144,6 @@ def whole_lines(text: str) -> list[str]:
 
 def bounded(messages: Sequence[str]) -> tuple[str, ...]:
     """Return the messages, each once, and no more than a person would read."""
-    different = list(dict.fromkeys(messages))
+    different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
     more = len(different) - MAX_MESSAGES
     return (*different[:MAX_MESSAGES], f"and {more} more") if more > 0 else tuple(different)

@@ -11,7 +11,7 @@ from errno import errorcode
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.latency import merge_samples
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import DataSet, Output, OutputError
 from plimsoll.tools.fio.command import DOCUMENT, JOB
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
@@ -72,7 +72,7 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
     warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
         tool="fio",
-        tool_version=found.root.text("fio version").removeprefix("fio-"),
+        tool_version=found.root.text("fio version").removeprefix("fio-")[:MAX_NAME],
         started_at=window.start * _NANOSECONDS,
         start_is_estimated=window.is_estimated,
         runtime=window.milliseconds * _NANOSECONDS if has_series else _own_nanoseconds(jobs, window),

@@ -1,0 +1,1 @@
+"""Listening to a network that anybody may be on."""

@@ -1,0 +1,206 @@
+"""Accepts connections for an HTTP server: a bounded number of strangers, and none of them for long.
+
+A stranger is refused by closing its connection, before TLS allocates a quarter of a mebibyte for it.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+from aiohttp import web
+
+from plimsoll.net.crowd import Crowd, Stranger
+
+_BACKLOG = 1024
+_ACCEPT_PAUSE_SECONDS = 0.5
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a server puts up with.
+
+    Attributes:
+        strangers: connections that have not proved whose they are.
+        stranger_seconds: how long each of them may take for that, from its first packet on.
+        patience_seconds: when there are too many, strangers of this age make room for new ones.
+        connections: of one known client; the newest stay.
+
+    """
+
+    strangers: int
+    stranger_seconds: float
+    patience_seconds: float = 2.0
+    connections: int = 8
+
+
+@dataclass(slots=True, kw_only=True)
+class _Visit:
+    """What there is of a stranger's connection: its protocol exists as soon as TLS is attempted."""
+
+    socket: socket.socket
+    timer: asyncio.TimerHandle
+    protocol: web.RequestHandler | None = None
+
+
+class Listener:
+    """Connects strangers to an HTTP server, which says with `know` which of them it has come to know."""
+
+    def __init__(self, limits: Limits, *, tls: ssl.SSLContext | None = None) -> None:
+        """Accept nothing yet; `tls` is absent for plain HTTP."""
+        self._limits = limits
+        self._tls = tls
+        self._crowd = Crowd(most=limits.strangers, patience_seconds=limits.patience_seconds)
+        self._visits: dict[Stranger, _Visit] = {}
+        self._strangers: dict[web.RequestHandler, Stranger] = {}
+        self._known: defaultdict[int, list[web.RequestHandler]] = defaultdict(list)
+        self._handshakes: set[asyncio.Task[None]] = set()
+
+    def know(self, protocol: web.RequestHandler, client: int) -> None:
+        """Note whose a connection is: it may stay, and the oldest of that client's leaves if there are too many."""
+        stranger = self._strangers.get(protocol)
+        if stranger is None:
+            return
+        self._forget(stranger)
+        own = [other for other in self._known[client] if other.transport is not None]
+        self._known[client] = [*own, protocol][-self._limits.connections :]
+        for other in own[: len(own) + 1 - self._limits.connections]:
+            _hang_up(other)
+
+    @asynccontextmanager
+    async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:
+        """Accept connections meanwhile, on all addresses without a host, and yield the port.
+
+        Raises:
+            OSError: if nothing can listen there.
+
+        """
+        sockets = _bind(host, port)
+        accepting = [asyncio.create_task(self._accept(server, one)) for one in sockets]
+        try:
+            yield int(sockets[0].getsockname()[1])
+        finally:
+            for task in accepting:
+                task.cancel()
+            await asyncio.gather(*accepting, return_exceptions=True)
+            for one in sockets:
+                one.close()
+            for stranger in [*self._visits]:
+                self._dismiss(stranger)
+            await asyncio.gather(*self._handshakes, return_exceptions=True)
+
+    async def _accept(self, server: web.Server, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(listening)
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                _log.warning("cannot accept connections at the moment: %s", error)
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
+                continue
+            self._welcome(server, connection, str(address[0]))
+            # Accepting does not wait while somebody knocks: all else goes on in between.
+            await asyncio.sleep(0)
+
+    def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
+        """Start the handshake with a newcomer, unless it is the one for whom there is no room."""
+        loop = asyncio.get_running_loop()
+        stranger = Stranger(address=address, since=loop.time())
+        victim = self._crowd.admit(stranger)
+        if victim is stranger:
+            connection.close()
+            return
+        if victim is not None:
+            self._dismiss(victim)
+        timer = loop.call_later(self._limits.stranger_seconds, self._dismiss, stranger)
+        self._visits[stranger] = _Visit(socket=connection, timer=timer)
+        handshake = asyncio.create_task(self._shake_hands(server, stranger, connection))
+        self._handshakes.add(handshake)
+        handshake.add_done_callback(self._handshakes.discard)
+
+    async def _shake_hands(self, server: web.Server, stranger: Stranger, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            connecting = partial(self._protocol, server, stranger)
+            _, protocol = await loop.connect_accepted_socket(connecting, connection, ssl=self._tls)
+        except OSError as error:
+            _log.debug("%s did not get through the handshake: %s", stranger.address, error)
+            self._forget(stranger)
+        else:
+            if protocol.transport is None:
+                self._forget(stranger)
+
+    def _protocol(self, server: web.Server, stranger: Stranger) -> web.RequestHandler:
+        protocol = server()
+        visit = self._visits.get(stranger)
+        if visit is not None:
+            visit.protocol = protocol
+            self._strangers[protocol] = stranger
+        return protocol
+
+    def _dismiss(self, stranger: Stranger) -> None:
+        """End the connection of a stranger, however far it has come."""
+        visit = self._forget(stranger)
+        if visit is None:
+            return
+        if visit.protocol is not None and visit.protocol.transport is not None:
+            _hang_up(visit.protocol)
+            return
+        # The handshake fails, and whoever makes it closes the socket.
+        with suppress(OSError):
+            visit.socket.shutdown(socket.SHUT_RDWR)
+
+    def _forget(self, stranger: Stranger) -> _Visit | None:
+        self._crowd.remove(stranger)
+        visit = self._visits.pop(stranger, None)
+        if visit is not None:
+            visit.timer.cancel()
+            if visit.protocol is not None:
+                self._strangers.pop(visit.protocol, None)
+        return visit
+
+
+def _hang_up(protocol: web.RequestHandler) -> None:
+    """End a connection at once: whoever is at its other end may not even read what TLS says for good-bye."""
+    if protocol.transport is not None:
+        protocol.transport.abort()
+
+
+def _bind(host: str | None, port: int) -> list[socket.socket]:
+    """Return listening sockets for all addresses of a host, or of this machine, as far as its kernel knows their kind.
+
+    Raises:
+        OSError: if there is none, or one of them is taken.
+
+    """
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    kinds = {family for family, *_ in found if _is_supported(family)}
+    addresses = dict.fromkeys((family, address) for family, *_, address in found if family in kinds)
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in addresses:
+            # IPv6 sockets made here take no IPv4, for which there is another.
+            sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
+            sockets[-1].setblocking(False)
+    except OSError:
+        for one in sockets:
+            one.close()
+        raise
+    return sockets
+
+
+def _is_supported(family: int) -> bool:
+    try:
+        socket.socket(family, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
