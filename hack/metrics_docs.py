@@ -34,6 +34,8 @@ under way. Both answer on port 8081 (`metrics`), path `/metrics`, plain HTTP. Al
 With the Prometheus Operator, the chart brings what is needed; `labels` are those that your Prometheus selects by:
 
 ```yaml
+networkPolicy:
+  conductorMetricsFrom: [{{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: monitoring}}}}}}]
 metrics:
   serviceMonitor: {{enabled: true, labels: {{release: kube-prometheus-stack}}}} # the operator
   podMonitor: {{enabled: true, labels: {{release: kube-prometheus-stack}}}}     # the conductors, in all namespaces

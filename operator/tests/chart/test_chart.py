@@ -89,6 +89,11 @@ def test_without_the_prometheus_operator_its_kinds_are_refused_with_the_remedy(p
     assert f"--api-versions monitoring.coreos.com/v1/{kind}" in complaint
 
 
+def test_conductors_are_not_scraped_by_whoever_wants_to() -> None:
+    complaint = render({"metrics": {"podMonitor": {"enabled": True}}}).complaint
+    assert "networkPolicy.conductorMetricsFrom names nobody who may scrape conductors" in complaint
+
+
 def test_definitions_that_go_need_runs_that_go_only_if_the_chart_has_them() -> None:
     assert render({"crds": {"enabled": False, "keep": False}}).of_kind("CustomResourceDefinition") == []
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
 from plimsoll.cli.termination import MAX_BYTES, write_last_words
 from plimsoll.conductor.conduct import EXIT_OF_FAILURE
-from plimsoll.conductor.secret import write_session
+from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.tools.base import OsdsTarget, PoolTarget
 from support.simulation import make_plan
@@ -37,6 +38,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def secret(tmp_path: Path) -> Path:
     path = tmp_path / "secret"
     write_session(path, 1)
+    shutil.copytree(client_directory(path, 0), path, dirs_exist_ok=True)
     return path
 
 

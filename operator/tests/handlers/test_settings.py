@@ -35,6 +35,23 @@ def test_a_list_of_clusters_that_cannot_be_read_is_told_with_an_example(text: st
         settings_of(IMAGE | {"PLIMSOLL_ROOK_CLUSTERS": text})
 
 
+def test_nobody_scrapes_conductors_by_default() -> None:
+    assert settings_of(IMAGE).metrics_from == ()
+    assert settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": "[]"}).metrics_from == ()
+
+
+def test_whoever_is_named_may_scrape_conductors() -> None:
+    peers = '[{"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]'
+    found = settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": peers}).metrics_from
+    assert found == ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, {"ipBlock": {"cidr": "10.0.0.0/8"}})
+
+
+@pytest.mark.parametrize("text", ["[", "{}", "null", "[{}]", '["monitoring"]', '[{"namespace": {}}]'])
+def test_peers_that_cannot_be_read_are_told_with_an_example(text: str) -> None:
+    with pytest.raises(kopf.PermanentError, match=r"PLIMSOLL_METRICS_FROM.*peers of a NetworkPolicy as JSON"):
+        settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": text})
+
+
 def test_a_switch_is_true_or_false() -> None:
     assert not settings_of(IMAGE | {"PLIMSOLL_OSD_BENCH": "False"}).osd_bench
     with pytest.raises(kopf.PermanentError, match="PLIMSOLL_OSD_BENCH is 'yes': write true or false"):

@@ -27,8 +27,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.001)
 
 
-def make_secret() -> Mapping[str, bytes]:
-    return {"token": b"secret"}
+def make_secret(clients: int | None) -> Mapping[str, bytes]:
+    return {"token": f"secret of {clients}".encode()}
 
 
 def config_map(name: str, namespace: str = "default") -> dict[str, Any]:
@@ -49,15 +49,15 @@ async def test_actions_may_be_repeated(kube: Kube, namespace: str) -> None:
     await kube.create(config_map("old", namespace))
     old = delete("old", await uid_of(kube, "old", namespace), namespace)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": namespace}}
-    actions: list[Action] = [Create(obj=config_map("new", namespace)), CreateSecret(obj=secret), old]
+    actions: list[Action] = [Create(obj=config_map("new", namespace)), CreateSecret(obj=secret, clients=3), old]
     await execute(actions, kube, make_secret=make_secret)
     first = await uid_of(kube, "new", namespace)
-    await execute(actions, kube, make_secret=lambda: {"token": b"another"})
+    await execute(actions, kube, make_secret=lambda _: {"token": b"another"})
     assert await uid_of(kube, "new", namespace) == first
     assert await kube.get(CONFIG_MAP, "old", namespace) is None
     found = await kube.get(SECRET, "s", namespace)
     assert found is not None
-    assert b64decode(found["data"]["token"]) == b"secret"
+    assert b64decode(found["data"]["token"]) == b"secret of 3"
 
 
 async def test_another_object_of_that_name_is_left_alone(kube: Kube, namespace: str) -> None:

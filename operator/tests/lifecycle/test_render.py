@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED, EXIT_OF_FAILURE
+from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import client, conductor, documents, network
 from plimsoll.lifecycle.run import Run, run_of
@@ -57,6 +59,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
     run = run_of(document)
     assert run.document is not None
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
+    plan = plan.model_copy(update={"client_tokens": True})
     # No tool works without a volume yet; what is rendered for one is decided by the plan alone.
     return run, plan.model_copy(update={"volume": None}) if name == "no-volume" else plan
 
@@ -124,7 +127,53 @@ def test_clients_have_neither_a_token_nor_the_conductors_key(name: str) -> None:
     assert spec["automountServiceAccountToken"] is False
     assert "serviceAccountName" not in spec
     (session,) = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
-    assert {item["key"] for item in session["items"]} == {"tls.crt", "token"}
+    assert session["items"] == [{"key": "tls.crt", "path": "tls.crt"}, {"key": "token-0", "path": "token"}]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_only_the_conductor_has_the_keys_and_no_clients_token(name: str) -> None:
+    (session,) = [volume["secret"] for volume in pods(name)["conductor"]["volumes"] if "secret" in volume]
+    assert [item["key"] for item in session["items"]] == ["tls.crt", "tls.key", "token.key"]
+
+
+def test_every_process_of_a_client_has_the_token_of_its_number() -> None:
+    run, plan = run_named("filesystem")
+
+    def token(client_number: int, attempt: int) -> str:
+        job = client.job(run, plan, SETTINGS, client=client_number, attempt=attempt)
+        (session,) = [one["secret"] for one in job["spec"]["template"]["spec"]["volumes"] if "secret" in one]
+        return str(session["items"][1]["key"])
+
+    assert [token(0, 0), token(0, 3), token(2, 0)] == ["token-0", "token-0", "token-2"]
+
+
+def test_pods_of_a_run_that_an_earlier_version_began_find_what_is_in_its_secret() -> None:
+    run, plan = run_named("filesystem")
+    earlier = plan.model_copy(update={"client_tokens": False})
+    for job in (client.job(run, earlier, SETTINGS, client=1, attempt=2), conductor.job(run, earlier, SETTINGS)):
+        (session,) = [one["secret"] for one in job["spec"]["template"]["spec"]["volumes"] if "secret" in one]
+        assert {item["key"] for item in session["items"]} <= make_secret(None).keys()
+        assert "token" in {item["path"] for item in session["items"]}
+
+
+def test_all_that_pods_mount_of_the_session_secret_is_in_it() -> None:
+    keys = make_secret(3).keys()
+    for spec in pods("filesystem").values():
+        (session,) = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
+        assert {item["key"] for item in session["items"]} <= keys
+
+
+def test_the_metrics_of_a_conductor_are_for_those_whom_the_administrator_names() -> None:
+    def ports(settings: Settings) -> dict[int, Any]:
+        run, plan = run_named("filesystem")
+        policy = network.policies(run, plan, settings)[1]
+        return {rule["ports"][0]["port"]: rule["from"] for rule in policy["spec"]["ingress"]}
+
+    assert ports(SETTINGS).keys() == {SETTINGS.port}
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    named = ports(replace(SETTINGS, metrics_from=(monitoring,)))
+    assert named.keys() == {SETTINGS.port, SETTINGS.metrics_port}
+    assert named[SETTINGS.metrics_port] == [monitoring]
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -27,7 +27,11 @@ EVERYTHING: Document = {
     "nodeSelector": {"disk": "ssd"},
     "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
     "priorityClassName": "system-cluster-critical",
-    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
+    "networkPolicy": {
+        "enabled": True,
+        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}],
+        "conductorMetricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "c"}}}],
+    },
     "metrics": {
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
         "podMonitor": {"enabled": True, "interval": "1m30s"},

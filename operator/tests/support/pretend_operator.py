@@ -45,7 +45,7 @@ class FakeIndex(Mapping[str, Any]):
         return len(self._entries)
 
 
-def no_secret() -> Mapping[str, bytes]:
+def no_secret(_: int | None) -> Mapping[str, bytes]:
     """Return a session secret that cost nothing to make."""
     return {"token": b"t"}
 

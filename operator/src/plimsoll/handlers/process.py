@@ -4,12 +4,12 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import kopf
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.names import GROUP
 from plimsoll.handlers.context import Context
@@ -23,9 +23,13 @@ from plimsoll.metrics.server import AddressError, serving
 
 _NAMESPACE = "plimsoll-system"
 _ROOK_CLUSTERS = "PLIMSOLL_ROOK_CLUSTERS"
+_METRICS_FROM = "PLIMSOLL_METRICS_FROM"
 
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
+
+_Peer = Annotated[dict[Literal["ipBlock", "namespaceSelector", "podSelector"], dict[str, Any]], Field(min_length=1)]
+_Peers = TypeAdapter(tuple[_Peer, ...])
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 
@@ -136,6 +140,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
         rook_clusters=_rook_clusters(environment.get(_ROOK_CLUSTERS, "")),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
+        metrics_from=_peers(environment.get(_METRICS_FROM, "")),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
 
@@ -156,6 +161,22 @@ def _rook_clusters(text: str) -> dict[str, tuple[str, ...]]:
         )
         raise kopf.PermanentError(message) from error
     return dict(allowed)
+
+
+def _peers(text: str) -> tuple[Mapping[str, Any], ...]:
+    """Return who may scrape conductors; nobody may if nothing is said."""
+    if not text.strip():
+        return ()
+    try:
+        return _Peers.validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = "".join(f"[{part!r}]" for part in problem["loc"])
+        message = (
+            f"{_METRICS_FROM}{place}: {problem['msg']}; write the peers of a NetworkPolicy as JSON, such as "
+            '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
+        )
+        raise kopf.PermanentError(message) from error
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

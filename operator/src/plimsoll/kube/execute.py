@@ -23,8 +23,8 @@ CONCURRENCY = 8
 
 _RETRY_SECONDS = 20.0
 
-MakeSecret = Callable[[], Mapping[str, bytes]]
-"""Return a new session secret: key -> content."""
+MakeSecret = Callable[[int | None], Mapping[str, bytes]]
+"""Return a new session secret, key -> content, with tokens for so many clients or one for all."""
 
 
 async def execute(
@@ -82,9 +82,9 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
     match action:
         case Create(obj=obj):
             await _create(obj, kube)
-        case CreateSecret(obj=obj):
+        case CreateSecret(obj=obj, clients=clients):
             # One that is there cannot be looked at. Its name, of which the UID is a part, says whose it is.
-            data = {key: b64encode(content).decode() for key, content in make_secret().items()}
+            data = {key: b64encode(content).decode() for key, content in make_secret(clients).items()}
             await kube.create({**obj, "data": data})
         case CopyKeyring():
             await copy_keyring(action, kube)

@@ -16,9 +16,15 @@ class Create:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSecret:
-    """Create the session secret from freshly made keys, with the metadata of `obj`; if it is there already, keep it."""
+    """Create the session secret from freshly made keys, with the metadata of `obj`; if it is there already, keep it.
+
+    Attributes:
+        clients: how many of them get a token of their own; None if there is to be one for all.
+
+    """
 
     obj: Object
+    clients: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

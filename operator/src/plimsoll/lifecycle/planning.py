@@ -66,7 +66,8 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         refuse_if_hopeless(plan)
     except SpecError as error:
         return Ending(succeeded=False, reason="InvalidSpec", message=str(error))
-    return _with_placement_groups(plan, platform.rook)
+    # The runner that is frozen with it knows these tokens; the plan of an earlier version says nothing of them.
+    return _with_placement_groups(plan.model_copy(update={"client_tokens": True}), platform.rook)
 
 
 def _hindrance(

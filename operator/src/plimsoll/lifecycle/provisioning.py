@@ -31,7 +31,8 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings) ->
         return
     # The operator may not list Secrets. This one is made before the first Job, so a Job proves that it is there.
     if not seen.jobs:
-        yield CreateSecret(obj=documents.session_secret(run))
+        tokens = plan.clients if plan.client_tokens else None
+        yield CreateSecret(obj=documents.session_secret(run), clients=tokens)
     yield from _clients(run, plan, seen, settings)
     if all_clients_run(plan, seen) and naming.conductor(run.name) in seen.names("RoleBinding"):
         yield from _conductor(run, plan, seen, settings)

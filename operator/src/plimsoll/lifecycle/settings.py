@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from plimsoll.api.storage import NamespacedName
 
@@ -20,6 +21,7 @@ class Settings:
         image_pull_policy: of their containers.
         port: on which a conductor listens.
         metrics_port: on which it answers Prometheus.
+        metrics_from: who may ask it there, as peers of a NetworkPolicy; nobody if there are none.
         max_client_restarts: processes that a client may lose before the run is given up.
         conductor_restarts: pods that a conductor may lose.
 
@@ -32,6 +34,7 @@ class Settings:
     image_pull_policy: str = "IfNotPresent"
     port: int = 8443
     metrics_port: int = 8081
+    metrics_from: tuple[Mapping[str, Any], ...] = ()
     max_client_restarts: int = 5
     conductor_restarts: int = 6
 

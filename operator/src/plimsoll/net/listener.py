@@ -69,10 +69,10 @@ class Listener:
         if stranger is None:
             return
         self._forget(stranger)
-        own = [other for other in self._known[client] if other.transport is not None]
-        self._known[client] = [*own, protocol][-self._limits.connections :]
-        for other in own[: len(own) + 1 - self._limits.connections]:
-            _hang_up(other)
+        own = [*(other for other in self._known[client] if other.transport is not None), protocol]
+        while len(own) > self._limits.connections:
+            _hang_up(own.pop(0))
+        self._known[client] = own
 
     @asynccontextmanager
     async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:

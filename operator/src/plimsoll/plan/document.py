@@ -84,6 +84,7 @@ class Plan(Model):
         volume: what each client gets; None if no workload runs on one.
         ceph: None if what is measured is not known to be Ceph.
         network_bytes_per_second: as the user says; None if not.
+        client_tokens: whether each client has a token of its own; runs of earlier versions have one for all.
         environment: what is known of the platform before anything runs: the cluster's version, the StorageClass.
 
     """
@@ -99,6 +100,7 @@ class Plan(Model):
     volume: Volume | None
     ceph: CephTarget | None = None
     network_bytes_per_second: int | None = None
+    client_tokens: bool = False
     environment: dict[str, JsonValue] = Field(default_factory=dict)
     prepare: Prepare
     gates: Gates

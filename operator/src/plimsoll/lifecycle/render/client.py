@@ -20,7 +20,7 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
+from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, token_name
 
 DATA_MOUNT = "/data"
 DEVICE_PATH = "/dev/plimsoll-volume"
@@ -147,14 +147,16 @@ def _volume_arguments(plan: Plan) -> list[str]:
 
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
-    """Return the pod's volumes. An agent gets certificate and token, but not the conductor's key."""
+    """Return the pod's volumes. An agent gets the certificate and its client's token, and no other key or token."""
+    token = token_name(client) if plan.client_tokens else TOKEN_FILE
+    items = {CERTIFICATE_FILE: CERTIFICATE_FILE, token: TOKEN_FILE}
     volumes: list[Json] = [
         {
             "name": "session",
             "secret": {
                 "secretName": naming.session_secret(run.name, run.uid),
                 "defaultMode": 0o440,
-                "items": [{"key": name, "path": name} for name in (CERTIFICATE_FILE, TOKEN_FILE)],
+                "items": [{"key": key, "path": path} for key, path in items.items()],
             },
         },
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},

@@ -19,6 +19,7 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
+from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 
 _DEADLINE_SLACK_SECONDS = 3600
 _PERMANENT_EXIT_CODES = [10, 11, 12, 13]
@@ -136,6 +137,7 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
     `clients.nodeSelector` names the machines that are to produce load: whatever else runs there takes from it.
     """
     clients = run.document.spec.clients if run.document else Clients()
+    token_file = TOKEN_KEY_FILE if plan.client_tokens else TOKEN_FILE
     spec: Json = {
         "restartPolicy": "Never",
         "serviceAccountName": naming.conductor(run.name),
@@ -185,7 +187,11 @@ def _pod(run: Run, plan: Plan, settings: Settings) -> Json:
             {"name": "plan", "configMap": {"name": naming.plan_config_map(run.name)}},
             {
                 "name": "session",
-                "secret": {"secretName": naming.session_secret(run.name, run.uid), "defaultMode": 0o440},
+                "secret": {
+                    "secretName": naming.session_secret(run.name, run.uid),
+                    "defaultMode": 0o440,
+                    "items": [{"key": name, "path": name} for name in (CERTIFICATE_FILE, KEY_FILE, token_file)],
+                },
             },
             {"name": "tmp", "emptyDir": {}},
             *(ceph.volumes(run, plan.ceph, naming.CONDUCTOR) if plan.ceph else ()),

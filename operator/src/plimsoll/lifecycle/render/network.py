@@ -42,15 +42,16 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
 def _conductor_policy(run: Run, settings: Settings) -> Json:
     """Return the conductor's policy. The API server has no label and no fixed port to name it by.
 
-    Where Prometheus runs nobody knows here (on the network of a node, no selector would name it), and what it is told
-    is no secret: anybody may ask, from anywhere.
+    Where Prometheus runs only an administrator knows; without their word nobody may ask for metrics.
     """
+    metrics = {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]}
+    scraped = [{"from": [dict(peer) for peer in settings.metrics_from], **metrics}] if settings.metrics_from else []
     return _policy(
         run,
         naming.CONDUCTOR,
         ingress=[
             {"from": [_peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
-            {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]},
+            *scraped,
         ],
         egress=[{}],
     )
