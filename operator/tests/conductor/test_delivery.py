@@ -1,7 +1,6 @@
 """How documents come from agents to their conductor, and what becomes of those that do not."""
 
 import asyncio
-import ssl
 from pathlib import Path
 
 import pytest
@@ -9,20 +8,18 @@ import pytest
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection, RefusedError
 from plimsoll.agent.worker import Armed
-from plimsoll.api.names import AbortReason, Operation
+from plimsoll.api.names import AbortReason
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor import bodies
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
-from plimsoll.measure.sample import Cells, ClientDocument, Clock
+from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
-    SERVER_NAME,
     Registration,
     ResultPost,
 )
-from plimsoll.protocol.secret import CERTIFICATE_FILE
-from support.rendezvous import QUICK, PretendedWork, Setting, running, short_plan
+from support.rendezvous import QUICK, PretendedWork, Setting, large_post, running, short_plan
 from support.simulation import make_document, make_plan
 
 A_DAY = 24 * 3600
@@ -69,24 +66,6 @@ class SteppedConnection(Connection):
         return await super().post(post)
 
 
-def large_post(epoch: str, *, seconds: int) -> ResultPost:
-    """Return the post of a client that read, wrote and synced for that long."""
-    rates = tuple(100_000 + (second * 0.6180339887498949) % 1 for second in range(seconds))
-    document = make_document(0, 0)
-    assert document.measurement is not None
-    (read,) = document.measurement.operations
-    cells = Cells(width_nanoseconds=10**9, ios=rates, bytes=tuple(4096 * rate for rate in rates))
-    operations = [read.model_copy(update={"operation": operation, "cells": cells}) for operation in Operation][:3]
-    measurement = document.measurement.model_copy(update={"operations": tuple(operations)})
-    return ResultPost(
-        epoch=epoch,
-        client=0,
-        instance="i",
-        trial=TrialKey(point="w-000", pass_number=0, attempt=0),
-        document=document.model_copy(update={"measurement": measurement}),
-    )
-
-
 async def test_the_largest_document_there_is_arrives(setting: Setting) -> None:
     """Three operations, second by second over the longest runtime, in numbers with as many digits as there are."""
     async with running(setting) as connection:
@@ -117,18 +96,13 @@ async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bodies, "_BODY_SECONDS", 0.2)
-    head = f"POST /v1/results HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {setting.token(1)}\r\nContent-Length: 9\r\n\r\n{{"
-    context = ssl.create_default_context(cafile=str(setting.secret / CERTIFICATE_FILE))
     async with running(setting) as connection:
         registered = await connection.register(
             Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
         )
-        dead = [
-            await asyncio.open_connection("127.0.0.1", setting.port, ssl=context, server_hostname=SERVER_NAME)
-            for _ in range(8)
-        ]
+        dead = [await setting.raw() for _ in range(8)]
         for _, writer in dead:
-            writer.write(head.encode())
+            writer.write(setting.head("/v1/results", 9, client=1) + b"{")
         async with asyncio.timeout(5):
             assert await connection.post(large_post(registered.epoch, seconds=10)) is False
             assert b" 503 " in await dead[0][0].readline()

@@ -279,6 +279,17 @@ def test_two_processes_of_one_client_do_not_both_take_part() -> None:
         )
 
 
+def test_whoever_claimed_to_be_the_newest_process_and_is_gone_does_not_shut_out_another() -> None:
+    simulation = Simulation(make_plan(clients=1))
+    newest = messages.Registration(protocol=1, client=0, instance="a", attempt=messages.MAX_ATTEMPT, node="n")
+    successor = messages.Registration(protocol=1, client=0, instance="b", attempt=1, node="n")
+    simulation.session.register(newest, simulation.moment)
+    with pytest.raises(RefusedError, match="replaced"):
+        simulation.session.register(successor, simulation.moment)
+    simulation.pass_time(simulation.session.timings.lost_after + 1)
+    assert simulation.session.register(successor, simulation.moment).instance == "b"
+
+
 def test_a_client_that_the_plan_does_not_have_is_refused() -> None:
     simulation = Simulation(make_plan(clients=1))
     with pytest.raises(RefusedError, match="not one of"):

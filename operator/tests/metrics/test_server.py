@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import aiohttp
 import prometheus_client
@@ -12,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from plimsoll.cli.launch import free_port
+from plimsoll.metrics import server
 from plimsoll.metrics.catalogue import RESULTS_OMITTED
 from plimsoll.metrics.families import families
 from plimsoll.metrics.sample import Sample
@@ -81,6 +83,38 @@ async def test_the_loop_goes_on_while_a_scrape_is_written() -> None:
                 await asyncio.sleep(0.001)
         go_on.set()
         assert await task == 1
+
+
+async def test_a_connection_serves_one_scrape_and_whoever_only_holds_one_is_disconnected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_IDLE_SECONDS", 0.3)
+    async with serving(ANYWHERE, lambda: Counted(1)) as port:
+        for sent, answers in ((b"", 0), (b"GET /met", 0), (b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n" * 2, 1)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            async with asyncio.timeout(60):
+                assert (await reader.read()).count(b"200 OK") == answers
+            writer.close()
+
+
+async def test_prometheus_gets_its_answer_while_many_hold_connections() -> None:
+    async with serving(ANYWHERE, lambda: Counted(1)) as port, aiohttp.ClientSession() as session:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * server._LIMITS.strangers)]
+        for _, writer in held:
+            writer.write(b"GET /metrics HTTP/1.1\r\nSlow: ")
+        async with asyncio.timeout(60):
+            while not await scraped(session, port):
+                await asyncio.sleep(0.1)
+        for _, writer in held:
+            writer.close()
+
+
+async def scraped(session: aiohttp.ClientSession, port: int) -> bool:
+    with suppress(aiohttp.ClientError):
+        async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+            return value_in(await answer.text()) == 1
+    return False
 
 
 async def test_without_a_host_all_addresses_of_both_protocols_are_served() -> None:

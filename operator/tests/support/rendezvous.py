@@ -1,6 +1,7 @@
 """One run's conductor and agents over real TLS, with work that takes no time."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,22 +13,25 @@ from pydantic import JsonValue
 from plimsoll.agent.agent import Agent, Identity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.api.names import Operation
 from plimsoll.api.run import Prepare as Preparation
-from plimsoll.api.state import LiveRate
+from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.timings import Timings
-from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import (
+    SERVER_NAME,
     Arm,
     Prepare,
+    ResultPost,
     Stage,
 )
-from plimsoll.protocol.secret import TOKEN_FILE, TOKEN_KEY_FILE
+from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 from support.simulation import make_document, make_plan
 
 QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0, live=0.1)
@@ -86,6 +90,16 @@ class Setting:
     def token(self, client: int = 0) -> str:
         """Return a client's token."""
         return (self.secret_of(client) / TOKEN_FILE).read_text()
+
+    async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection over TLS, and say nothing yet."""
+        context = ssl.create_default_context(cafile=str(self.secret / CERTIFICATE_FILE))
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, server_hostname=SERVER_NAME)
+
+    def head(self, path: str, length: int, *, client: int) -> bytes:
+        """Return the head of a client's post of so many bytes."""
+        lines = (f"POST {path} HTTP/1.1", "Host: c", f"Authorization: Bearer {self.token(client)}")
+        return "\r\n".join((*lines, f"Content-Length: {length}", "", "")).encode()
 
     async def conduct(
         self, epoch: str | None = None, cluster: Cluster | None = None, *, metrics_port: int | None = None
@@ -148,3 +162,21 @@ async def until_up(connection: Connection) -> None:
 def short_plan() -> Plan:
     """Return a plan of one trial of one client, and no settling."""
     return make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Preparation(settle_seconds=0)})
+
+
+def large_post(epoch: str, *, seconds: int, client: int = 0) -> ResultPost:
+    """Return the post of a client that read, wrote and synced for that long."""
+    rates = tuple(100_000 + (second * 0.6180339887498949) % 1 for second in range(seconds))
+    document = make_document(client, 0)
+    assert document.measurement is not None
+    (read,) = document.measurement.operations
+    cells = Cells(width_nanoseconds=10**9, ios=rates, bytes=tuple(4096 * rate for rate in rates))
+    operations = [read.model_copy(update={"operation": operation, "cells": cells}) for operation in Operation][:3]
+    measurement = document.measurement.model_copy(update={"operations": tuple(operations)})
+    return ResultPost(
+        epoch=epoch,
+        client=client,
+        instance="i",
+        trial=TrialKey(point="w-000", pass_number=0, attempt=0),
+        document=document.model_copy(update={"measurement": measurement}),
+    )

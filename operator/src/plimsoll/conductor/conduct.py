@@ -98,7 +98,9 @@ async def conduct(
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
     listener = Listener(_limits(plan), tls=listen.tls)
     rendezvous = Rendezvous(session, token_key=listen.token_key, on_input=driver.input, know=listener.know)
-    async with serving_requests(rendezvous.application(), listener, listen.host, listen.port, idle_seconds=_IDLE_SECONDS):
+    async with serving_requests(
+        rendezvous.application(), listener, listen.host, listen.port, idle_seconds=_IDLE_SECONDS
+    ):
         async with exposing(session, metrics_port):
             await driver.drive_and_attend(rendezvous)
         # Not after an error: another conductor may be in charge already.

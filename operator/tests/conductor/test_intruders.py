@@ -1,0 +1,273 @@
+"""What somebody achieves who reaches a conductor's port: without a token, or with the one of a client."""
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from plimsoll.agent.connection import Connection, RefusedError
+from plimsoll.conductor import bodies, conduct
+from plimsoll.conductor.sink import FilesSink
+from plimsoll.protocol.messages import MAX_ATTEMPT, PROTOCOL_VERSION, AgentState, Registration, Report, ResultPost
+from support.rendezvous import Setting, large_post, running
+from support.simulation import make_plan
+
+WAIT_SECONDS = 60.0
+"""For what has to happen: a deadline, not a measurement."""
+
+NEVER = 600.0
+"""For what must not be waited for."""
+
+REGISTRATION: Mapping[str, Any] = {"protocol": PROTOCOL_VERSION, "client": 0, "instance": "i", "node": "n"}
+REPORT: Mapping[str, Any] = {"epoch": "epoch", "client": 0, "instance": "i", "sequence": 0, "state": "Idle"}
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path, make_plan(points=1, clients=6, repetitions=1))
+
+
+def registration(client: int = 0, **changes: Any) -> Registration:
+    return Registration.model_validate({**REGISTRATION, "client": client, **changes})
+
+
+async def closed(reader: asyncio.StreamReader) -> None:
+    """Return when the other side has closed, which it has to."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        with suppress(ConnectionError):
+            await reader.read()
+
+
+# -- without a token
+
+
+async def test_half_open_connections_end_and_clients_are_served_meanwhile(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conduct, "_OTHER_STRANGERS", 10)
+    monkeypatch.setattr(conduct, "_STRANGER_SECONDS", 5.0)
+    async with running(setting):
+        strangers = [await asyncio.open_connection("127.0.0.1", setting.port) for _ in range(200)]
+        for _, writer in strangers:
+            writer.write(b"\x16\x03\x01")
+        for client in range(6):
+            connection = Connection(setting.url, setting.secret_of(client))
+            async with asyncio.timeout(WAIT_SECONDS):
+                while not await registered(connection, client):
+                    await asyncio.sleep(0.1)
+            await connection.close()
+        await asyncio.gather(*(closed(reader) for reader, _ in strangers))
+        for _, writer in strangers:
+            writer.close()
+
+
+async def registered(connection: Connection, client: int) -> bool:
+    """Register as an agent does, which tries again when it is not let in at once."""
+    with suppress(Exception):
+        return (await connection.register(registration(client))).epoch == "epoch"
+    return False
+
+
+async def test_a_connection_that_never_proves_anything_ends_over_tls_too(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conduct, "_STRANGER_SECONDS", 0.5)
+    async with running(setting):
+        for sent in (b"", b"GET /v1/clock HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer 0.guess\r\n\r\n", b"GET /v1/"):
+            reader, writer = await setting.raw()
+            writer.write(sent)
+            await closed(reader)
+            writer.close()
+
+
+# -- with one client's token
+
+
+async def test_a_client_cannot_speak_for_another(setting: Setting) -> None:
+    async with running(setting):
+        other = Connection(setting.url, setting.secret_of(1))
+        report = Report(epoch="epoch", client=0, instance="i", sequence=0, state=AgentState.IDLE)
+        for request in (
+            other.register(registration(0)),
+            other.orders(client=0, instance="i", epoch="epoch", after=-1, hold=1),
+            other.report(report),
+            other.post(large_post("epoch", seconds=1)),
+        ):
+            with pytest.raises(RefusedError, match="client: 0 is not the client 1 whose token this is") as caught:
+                await request
+            assert caught.value.code == "BadToken"
+        await other.close()
+    _, state = await FilesSink(setting.results).load()
+    assert state is not None
+    assert state.registered == ()
+
+
+async def test_a_successor_registers_with_the_token_of_its_number(setting: Setting) -> None:
+    async with running(setting) as first:
+        await first.register(registration(instance="first"))
+        successor = Connection(setting.url, setting.secret_of(0))
+        await successor.register(registration(instance="second", attempt=1))
+        with pytest.raises(RefusedError, match="another process by now"):
+            await first.orders(client=0, instance="first", epoch="epoch", after=-1, hold=1)
+        await successor.close()
+
+
+# -- slow posts
+
+
+async def slow_posts(setting: Setting, sent: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Begin a post of a MiB for each of four clients, and stop after so many bytes."""
+    posts = [await setting.raw() for _ in range(4)]
+    for client, (_, writer) in enumerate(posts, start=1):
+        writer.write(setting.head("/v1/results", 2**20, client=client) + b" " * sent)
+        await writer.drain()
+    return posts
+
+
+@pytest.mark.parametrize("sent", [1, 300_000])
+async def test_slow_posts_do_not_hold_up_a_fifth(setting: Setting, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
+    """Nothing ends the slow ones within the deadline of this test."""
+    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
+    monkeypatch.setattr(bodies, "_PACE_GRACE_SECONDS", NEVER)
+    async with running(setting) as connection:
+        await connection.register(registration())
+        posts = await slow_posts(setting, sent)
+        async with asyncio.timeout(WAIT_SECONDS):
+            assert await connection.post(large_post("epoch", seconds=60)) is False
+        for _, writer in posts:
+            writer.close()
+
+
+async def test_a_large_post_that_comes_to_a_stop_gives_way_to_another(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
+    async with running(setting) as connection:
+        await connection.register(registration())
+        posts = await slow_posts(setting, 300_000)
+        post = large_post("epoch", seconds=20_000)
+        assert len(post.model_dump_json()) > 4 * bodies._SMALL_BYTES
+        async with asyncio.timeout(WAIT_SECONDS):
+            assert await connection.post(post) is False
+            for reader, writer in posts:
+                assert b" 503 " in await reader.readline()
+                writer.close()
+
+
+async def test_of_two_posts_of_one_client_the_later_one_arrives(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
+    async with running(setting) as connection:
+        await connection.register(registration())
+        reader, writer = await setting.raw()
+        writer.write(setting.head("/v1/results", 100, client=0) + b"{")
+        await connection.clock(1)
+        async with asyncio.timeout(WAIT_SECONDS):
+            assert await connection.post(large_post("epoch", seconds=60)) is False
+            assert b" 503 " in await reader.readline()
+        writer.close()
+
+
+async def test_a_client_that_vanishes_while_it_posts_leaves_no_trace_in_the_log(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(setting) as connection:
+        _, writer = await setting.raw()
+        writer.write(setting.head("/v1/results", 100, client=0) + b"{")
+        await writer.drain()
+        writer.transport.abort()
+        await connection.clock(3)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+# -- bounds
+
+
+BAD_REGISTRATIONS = {
+    "protocol": 2**70,
+    "client": 1000,
+    "instance": "i" * 65,
+    "attempt": 2**70,
+    "node": "n" * 254,
+    "preparedBytes": 2**63,
+    "facts": {"kernel": "k" * 9000},
+}
+BAD_REPORTS = {
+    "epoch": "e" * 65,
+    "client": -1,
+    "instance": "i" * 65,
+    "sequence": 2**63,
+    "state": "Unheard",
+    "message": "m" * 2001,
+    "doneBytes": -1,
+    "totalBytes": 2**63,
+    "clock": {"offset": 0, "error": 1e9},
+    "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * 5,
+}
+
+
+async def refusal(setting: Setting, path: str, body: object) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {setting.token()}"}
+    data = io.BytesIO(json.dumps(body).encode())
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(setting.url + path, ssl=False, data=data, headers=headers) as answer,
+    ):
+        return answer.status, (await answer.json())["message"]
+
+
+async def test_every_field_of_an_agents_messages_has_a_bound_and_its_name_in_the_refusal(setting: Setting) -> None:
+    assert BAD_REGISTRATIONS.keys() == Registration.model_json_schema()["properties"].keys()
+    assert BAD_REPORTS.keys() == Report.model_json_schema()["properties"].keys()
+    async with running(setting):
+        for path, good, bad in (("clients", REGISTRATION, BAD_REGISTRATIONS), ("reports", REPORT, BAD_REPORTS)):
+            for field, value in bad.items():
+                status, message = await refusal(setting, f"/v1/{path}", {**good, field: value})
+                assert status == 400
+                assert message.startswith(field), message
+
+
+async def test_facts_of_many_megabytes_are_refused_by_their_name(setting: Setting) -> None:
+    async with running(setting):
+        status, message = await refusal(setting, "/v1/clients", {**REGISTRATION, "facts": {"a": "b" * 15_000_000}})
+    assert (status, message) == (413, "/v1/clients: the body is larger than 64 KiB; facts says too much")
+
+
+def test_facts_are_few() -> None:
+    with pytest.raises(ValueError, match="at most 32 items"):
+        registration(facts={str(number): 0 for number in range(33)})
+    assert registration(attempt=MAX_ATTEMPT, facts={str(number): 0 for number in range(32)}).attempt == MAX_ATTEMPT
+
+
+def unbounded(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield the texts and lists in a schema that have no bound, and the mappings with any keys."""
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    for branch in schema.get("anyOf", ()):
+        yield from unbounded(branch, definitions, path)
+    match schema.get("type"):
+        case "string" if not schema.keys() & {"maxLength", "enum", "const"}:
+            yield path
+        case "array":
+            if "maxItems" not in schema:
+                yield path
+            yield from unbounded(schema["items"], definitions, f"{path}[]")
+        case "object":
+            if "properties" not in schema and "maxProperties" not in schema:
+                yield path
+            for name, part in schema.get("properties", {}).items():
+                yield from unbounded(part, definitions, f"{path}.{name}")
+
+
+@pytest.mark.parametrize("model", [Registration, Report, ResultPost])
+def test_no_text_and_no_list_that_an_agent_sends_is_without_a_bound(model: type[ResultPost]) -> None:
+    schema = model.model_json_schema()
+    assert list(unbounded(schema, schema.get("$defs", {}), model.__name__)) == []

@@ -1,0 +1,40 @@
+"""The tokens of clients."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.conductor.secret import make_secret
+from plimsoll.protocol.secret import TOKEN_FILE, TOKEN_KEY_FILE, client_of, client_token, token_name
+
+KEY = b"key"
+
+
+@given(st.integers(0, 999), st.binary(min_size=1, max_size=40))
+def test_a_token_says_whose_it_is_to_whoever_has_the_key(client: int, key: bytes) -> None:
+    token = client_token(KEY, client)
+    assert client_of(token, KEY) == client
+    assert key == KEY or client_of(token, key) is None
+
+
+@given(st.text(max_size=60))
+def test_nothing_else_is_a_token(text: str) -> None:
+    assert client_of(text, KEY) is None
+
+
+def test_a_token_is_not_another_clients_with_another_number_before_it() -> None:
+    proof = client_token(KEY, 1).partition(".")[2]
+    for number in ("0", "01", "1.", "", "-1", "\u0661", "9" * 5000):
+        assert client_of(f"{number}.{proof}", KEY) is None
+
+
+def test_a_secret_has_a_token_for_each_client_and_none_for_all() -> None:
+    secret = make_secret(3)
+    for client in range(3):
+        assert client_of(secret[token_name(client)].decode(), secret[TOKEN_KEY_FILE]) == client
+    assert TOKEN_FILE not in secret
+    assert len(set(secret.values())) == len(secret)
+    assert sum(map(len, make_secret(1000).values())) < 2**19
+
+
+def test_the_secret_of_a_run_that_an_earlier_version_began_has_one_token() -> None:
+    assert make_secret(None).keys() == {"tls.crt", "tls.key", "token"}
