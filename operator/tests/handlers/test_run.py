@@ -260,7 +260,7 @@ async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
 async def test_the_queue_knows_a_run_by_its_uid(daemon: Daemon) -> None:
     (found,) = (await queue(body=daemon.body, uid=daemon.uid)).items()
     assert found[0] == daemon.uid
-    assert found[1].target == "storageClass/fast"
+    assert found[1].targets == frozenset({"storageClass/fast"})
 
 
 # -- deletion

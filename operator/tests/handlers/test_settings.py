@@ -5,6 +5,7 @@ import pytest
 
 from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.process import settings_of
+from plimsoll.lifecycle.settings import Settings
 
 IMAGE = {"PLIMSOLL_RUNNER_IMAGE": "runner:1"}
 ROOK = NamespacedName(namespace="rook-ceph", name="main")
@@ -61,3 +62,11 @@ def test_a_switch_is_true_or_false() -> None:
 def test_an_image_is_needed() -> None:
     with pytest.raises(kopf.PermanentError, match="PLIMSOLL_RUNNER_IMAGE is not set"):
         settings_of({})
+
+
+def test_the_hold_is_a_number_of_seconds() -> None:
+    assert settings_of(IMAGE).hold_seconds == Settings(runner_image="runner:1").hold_seconds
+    assert settings_of(IMAGE | {"PLIMSOLL_HOLD_SECONDS": " 120 "}).hold_seconds == 120
+    for text in ("59", "1h", "-1", "1.5"):
+        with pytest.raises(kopf.PermanentError, match=f"PLIMSOLL_HOLD_SECONDS is '{text}': write whole seconds, 60"):
+            settings_of(IMAGE | {"PLIMSOLL_HOLD_SECONDS": text})

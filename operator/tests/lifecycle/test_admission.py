@@ -1,12 +1,23 @@
 """The queue: one run per target, first come, first served; what is admitted stays admitted."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
-from plimsoll.lifecycle.admission import Entry, ahead_of, entry_of
+from plimsoll.lifecycle import admission
+from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.attention import needs_attention
+
+NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
+HOLD_SECONDS = 600
+
+
+def ahead_of(uid: str, entries: Iterable[Entry]) -> tuple[str, ...]:
+    return admission.ahead_of(uid, entries, now=NOW, hold_seconds=HOLD_SECONDS)
 
 
 def entry(number: int, **changes: Any) -> Entry:
@@ -14,7 +25,7 @@ def entry(number: int, **changes: Any) -> Entry:
         "uid": f"u{number}",
         "namespace": "ns",
         "name": f"r{number}",
-        "target": "storageClass/fast",
+        "targets": frozenset({"storageClass/fast"}),
         "created": f"2026-01-01T00:00:{number:02d}Z",
         "admitted": False,
         "over": False,
@@ -36,7 +47,7 @@ def test_an_admitted_run_is_never_put_back_behind_an_older_one() -> None:
 
 
 def test_runs_of_other_targets_and_without_any_do_not_wait() -> None:
-    entries = [entry(0), entry(1, target="storageClass/slow"), entry(2, target="")]
+    entries = [entry(0), entry(1, targets=frozenset({"storageClass/slow"})), entry(2, targets=frozenset())]
     assert ahead_of("u1", entries) == ()
     assert ahead_of("u2", entries) == ()
 
@@ -57,24 +68,24 @@ def test_a_run_whose_storage_is_still_being_taken_away_is_waited_for_and_it_is_s
             "status": {"conditions": conditions},
         }
 
-    behind = entry(1, target="rook/rook-ceph/c")
+    behind = entry(1, targets=frozenset({"rook/rook-ceph/c"}))
     for reason in ("InProgress", "TeardownFailing", "PoolDeletionBlocked"):
         (ahead,) = ahead_of("u1", [entry_of(body(reason)), behind])
         assert ahead == f"ns/r0, which is being taken away ({reason})"
-    for reason in ("StorageKept", "Removed", "NodeGone"):
+    for reason in ("StorageKept", "Removed", "NodeGone", "ClaimedByOthers"):
         assert ahead_of("u1", [entry_of(body(reason)), behind]) == ()
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=8))
 def test_at_most_one_waiting_run_of_a_target_may_go(kinds: list[tuple[bool, bool, int]]) -> None:
     entries = [
-        entry(number, admitted=admitted, over=over, target=f"t{target}")
+        entry(number, admitted=admitted, over=over, targets=frozenset({f"t{target}"}))
         for number, (admitted, over, target) in enumerate(kinds)
     ]
     for target in range(4):
-        waiting = [one for one in entries if one.target == f"t{target}" and not one.admitted and not one.over]
+        waiting = [one for one in entries if f"t{target}" in one.targets and not one.admitted and not one.over]
         free = [one for one in waiting if not ahead_of(one.uid, entries)]
-        running = [one for one in entries if one.target == f"t{target}" and one.admitted and not one.over]
+        running = [one for one in entries if f"t{target}" in one.targets and one.admitted and not one.over]
         assert len(free) == (1 if waiting and not running else 0)
 
 
@@ -101,7 +112,7 @@ def test_a_finished_run_is_in_the_way_until_its_load_is_gone() -> None:
 
 def test_an_entry_is_made_of_whatever_stands_there() -> None:
     bare = {"metadata": body()["metadata"]}
-    assert entry_of(bare).target == ""
+    assert entry_of(bare).targets == frozenset()
 
 
 def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expire() -> None:
@@ -130,3 +141,48 @@ def test_a_finished_run_whose_specification_is_changed_needs_attention_until_tha
     assert not needs_attention(going)
     finished["status"]["observedGeneration"] = 2
     assert not needs_attention(finished)
+
+
+@pytest.mark.parametrize("reason", ["InProgress", "TeardownFailing", "PoolDeletionBlocked"])
+def test_a_run_that_cannot_be_removed_holds_up_the_others_for_as_long_as_the_administrator_allows(reason: str) -> None:
+    def body_ended_at(time: str, deleted: str = "") -> dict[str, Any]:
+        found = body(conditions=(("Admitted", "True", "Admitted"), ("CleanedUp", "False", reason)))
+        found["metadata"] |= {"deletionTimestamp": deleted} if deleted else {}
+        found["status"]["completionTime"] = time
+        return found
+
+    waiting, long_ago, lately = entry(1), "2026-01-01T00:49:59Z", "2026-01-01T00:50:01Z"
+    assert ahead_of("u1", [entry_of(body_ended_at(lately)), waiting]) != ()
+    assert ahead_of("u1", [entry_of(body_ended_at(long_ago)), waiting]) == ()
+    assert ahead_of("u1", [entry_of(body_ended_at(long_ago, deleted=lately)), waiting]) != ()
+
+
+def test_a_run_that_rests_is_told_to_those_behind_it() -> None:
+    resting = entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),)))
+    assert ahead_of("u1", [resting, entry(1)]) == ("ns/r, which is suspended and keeps its place for 600 s at most",)
+
+
+def on_monitors(*monitors: str) -> dict[str, Any]:
+    return body() | {"spec": {"storage": {"ceph": {"monitors": [*monitors]}}}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["10.0.0.1"], ["10.0.0.1:6789"]),
+        (["10.0.0.1:3300"], ["[v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0]"]),
+        (["10.0.0.1,10.0.0.2"], ["10.0.0.2"]),
+        (["10.0.0.1", "10.0.0.2", "10.0.0.3"], ["10.0.0.3:6789"]),
+        (["Mon.Example.com."], ["v1:mon.example.com:6789"]),
+        (["[2001:db8::1]:6789"], ["2001:DB8:0::1"]),
+        (["[v2:[2001:db8::1]:3300]"], ["[2001:db8::1]"]),
+        (["10.0.0.1:16789"], ["v1:10.0.0.1:16789/7"]),
+    ],
+)
+def test_two_runs_with_a_monitor_in_common_measure_one_cluster(first: list[str], second: list[str]) -> None:
+    assert entry_of(on_monitors(*first)).targets & entry_of(on_monitors(*second)).targets
+
+
+@pytest.mark.parametrize(("first", "second"), [("10.0.0.1", "10.0.0.11"), ("10.0.0.1", "10.0.0.1:16789"), ("a", "b")])
+def test_other_monitors_are_other_clusters(first: str, second: str) -> None:
+    assert not entry_of(on_monitors(first)).targets & entry_of(on_monitors(second)).targets

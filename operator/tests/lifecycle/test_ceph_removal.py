@@ -116,6 +116,24 @@ def test_volumes_are_waited_for_with_all_that_they_need(world: PretendWorld) -> 
     assert outside(world, uid) == set()
 
 
+def test_a_strangers_claim_of_the_runs_class_is_named_and_keeps_the_pool_but_not_the_queue(world: PretendWorld) -> None:
+    uid = create(world, volume=CLAIMS)
+    world.until(lambda: world.cluster.of_run("StorageClass", uid))
+    (storage_class,) = world.cluster.of_run("StorageClass", uid)
+    metadata = {"name": "mine", "namespace": "other"}
+    spec = {"storageClassName": storage_class["metadata"]["name"]}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+    stranger = world.cluster.kube.put(claim | {"status": {"phase": "Bound"}})
+    behind = create(world, "b")
+    world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "ClaimedByOthers")
+    assert "claimed by other/mine" in world.conditions(uid)["CleanedUp"]["message"]
+    assert world.until_ended(behind)["status"] == "True"
+    assert outside(world, uid) >= {"StorageClass", "CephClient", "CephBlockPool"}
+    world.cluster.delete(stranger)
+    world.until_settled(uid)
+    assert outside(world, uid) == set()
+
+
 def test_a_teardown_whose_pod_is_done_before_its_job_is_does_not_fail(world: PretendWorld) -> None:
     uid = create(world)
     world.until_ended(uid)

@@ -108,6 +108,32 @@ def test_a_run_that_is_suspended_before_its_turn_lets_others_go_first(world: Pre
     assert world.until_ended(second)["status"] == "True"
 
 
+def test_a_run_that_is_suspended_for_too_long_lets_others_go_first_and_keeps_its_volumes(world: PretendWorld) -> None:
+    first = world.create("a")
+    until_trial(world)
+    world.change(first, suspend=True)
+    world.until_settled(first)
+    second = world.create("b")
+    world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
+    assert "bench/a, which is suspended" in world.conditions(second)["Admitted"]["message"]
+    world.round(SETTINGS.hold_seconds + 1.0)
+    world.until(lambda: world.conditions(second)["Admitted"]["status"] == "True")
+    lost = world.conditions(first)["Admitted"]
+    assert (lost["status"], lost["reason"]) == ("False", "SuspendedTooLong")
+    assert "PLIMSOLL_HOLD_SECONDS" in lost["message"]
+    assert "PersistentVolumeClaim" in kinds_of(world, first)
+    world.change(first, suspend=False)
+    world.until(lambda: world.conditions(first)["Admitted"]["reason"] == "WaitingForTurn")
+    assert not kinds_of(world, first) & {"Job", "Pod"}
+    world.conductors.knobs.stuck = True
+    for _ in range(3):
+        world.round(90.0)
+    assert world.conditions(first)["Succeeded"]["status"] == "Unknown", "it waits for its turn, not for its clients"
+    world.conductors.knobs.stuck = False
+    world.until_ended(second)
+    assert world.until_ended(first)["status"] == "True"
+
+
 def test_suspending_a_run_that_has_ended_changes_nothing(world: PretendWorld) -> None:
     uid = world.create("a")
     ended = world.until_ended(uid)

@@ -235,7 +235,8 @@ def _volume(claim: Document, pool: str) -> Document:
         "spec": {
             "storageClassName": claim["spec"]["storageClassName"],
             "persistentVolumeReclaimPolicy": "Delete",
-            "claimRef": {"namespace": claim["metadata"]["namespace"], "uid": claim["metadata"]["uid"]},
+            "claimRef": {key: claim["metadata"][key] for key in ("namespace", "name", "uid")},
             "pool": pool,
         },
+        "status": {"phase": "Bound"},
     }

@@ -1,6 +1,8 @@
 """What a client of Ceph reads: where the monitors are, and its key."""
 
+import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 MOUNT = "/etc/plimsoll/ceph"
 CONF_FILE = "ceph.conf"
@@ -38,3 +40,36 @@ def monitors_of(endpoints: str) -> tuple[str, ...]:
     """
     entries = (entry.strip() for entry in endpoints.split(","))
     return tuple(sorted(entry.partition("=")[2] for entry in entries if "=" in entry))
+
+
+_PROTOCOL = re.compile(r"^\[?(?:v1|v2|any):")
+_DEFAULT_PORTS = frozenset({"", "3300", "6789"})
+
+
+def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
+    """Return the monitors' addresses in one form each, whichever of its forms `mon_host` has.
+
+    Protocol, nonce and the default ports say nothing of which monitor it is: `10.0.0.1`, `10.0.0.1:6789` and
+    `[v2:10.0.0.1:3300/0]` are the same one. Another port may be a monitor of another cluster on that host.
+    """
+    return frozenset(filter(None, (_monitor_key(part.strip()) for one in monitors for part in one.split(","))))
+
+
+def _monitor_key(text: str) -> str:
+    address = _PROTOCOL.sub("", text).partition("/")[0]
+    if address.startswith("["):
+        host, _, port = address[1:].partition("]")
+    elif address.count(":") == 1:
+        host, _, port = address.partition(":")
+    else:
+        host, port = address, ""
+    host, port = _canonical(host.rstrip("]")), port.strip(":]")
+    return host if port in _DEFAULT_PORTS else f"[{host}]:{port}"
+
+
+def _canonical(host: str) -> str:
+    """Return an IP address in its shortest form, a name without its last dot; case means nothing in either."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return host.lower().rstrip(".")

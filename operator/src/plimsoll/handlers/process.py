@@ -24,6 +24,8 @@ from plimsoll.metrics.server import AddressError, serving
 _NAMESPACE = "plimsoll-system"
 _ROOK_CLUSTERS = "PLIMSOLL_ROOK_CLUSTERS"
 _METRICS_FROM = "PLIMSOLL_METRICS_FROM"
+_HOLD_SECONDS = 3600
+_MIN_SECONDS = 60
 
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
@@ -141,6 +143,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         rook_clusters=_rook_clusters(environment.get(_ROOK_CLUSTERS, "")),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_peers(environment.get(_METRICS_FROM, "")),
+        hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
 
@@ -185,6 +188,16 @@ def _switch(environment: dict[str, str], name: str) -> bool:
         message = f"{name} is {environment[name]!r}: write true or false"
         raise kopf.PermanentError(message)
     return text == "true"
+
+
+def _seconds(environment: dict[str, str], name: str, *, default: int) -> int:
+    text = environment.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < _MIN_SECONDS:
+        message = f"{name} is {text!r}: write whole seconds, {_MIN_SECONDS} or more"
+        raise kopf.PermanentError(message)
+    return int(text)
 
 
 def _configure_watches(settings: kopf.OperatorSettings) -> None:

@@ -201,11 +201,14 @@ async def _act(context: Context, run: Run, actions: Sequence[Action]) -> None:
 
 def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decision:
     """Decide. Looking at the queue and taking one's turn are one piece: nobody else looks in between."""
-    ahead = ahead_of(run.uid, _entries(context, queue))
+    now = context.now()
+    ahead = ahead_of(run.uid, _entries(context, queue), now=now, hold_seconds=context.settings.hold_seconds)
     seen = replace(seen, ahead=ahead, refusal=context.refused.get(run.uid))
-    decision = step(run, seen, context.settings, context.now())
+    decision = step(run, seen, context.settings, now)
     if any((c["type"], c["status"]) == ("Admitted", "True") for c in decision.status["conditions"]):
         context.admitted.add(run.uid)
+    else:
+        context.admitted.discard(run.uid)
     return decision
 
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
-LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone"})
+from plimsoll.api.status import format_time
+from plimsoll.ceph.conf import monitor_keys
+
+LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone", "ClaimedByOthers"})
 """Reasons of the condition CleanedUp with which nothing of a run loads its target any more."""
 
 HELD_UP = frozenset({"WaitingForEarlierRun", "SpecUnreadable", "CephClusterNotReady", "PoolNotReady"})
@@ -16,22 +20,26 @@ class Entry:
     """A run in the queue, as little as the queue needs.
 
     Attributes:
-        target: what it loads; runs of different targets do not wait for each other. Empty: waits for nobody.
+        targets: what it loads; runs without a common one do not wait for each other. Empty: waits for nobody.
         created: creation time as the API server writes it, which sorts by time.
-        admitted: it may run; once given, that stays.
+        admitted: it may run; that stays unless it is suspended for too long.
         over: it has ended and what it loaded the target with is gone, or it makes nothing for now.
+        suspended: it was admitted and rests.
         removal: why what it has on the target is not gone yet although it has ended; empty while it goes on.
+        ended: when it ended or was deleted, whichever was later, as the API server writes it; empty while it goes on.
 
     """
 
     uid: str
     namespace: str
     name: str
-    target: str
+    targets: frozenset[str]
     created: str
     admitted: bool
     over: bool
+    suspended: bool = False
     removal: str = ""
+    ended: str = ""
 
 
 def entry_of(body: Mapping[str, Any]) -> Entry:
@@ -39,48 +47,56 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     metadata, status = body["metadata"], body.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     admitted = conditions.get("Admitted", {}).get("status") == "True"
-    suspended_unmade = body.get("spec", {}).get("suspend", False) and not admitted
+    suspended = bool(body.get("spec", {}).get("suspend", False))
     held_up = not admitted and conditions.get("Succeeded", {}).get("reason") in HELD_UP
     removal = conditions.get("CleanedUp", {}).get("reason", "")
     return Entry(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        target=_target_of_document(body.get("spec", {}).get("storage") or {}),
+        targets=_targets_of_document(body.get("spec", {}).get("storage") or {}),
         created=metadata["creationTimestamp"],
         admitted=admitted,
-        over=suspended_unmade or held_up or removal in LOAD_IS_GONE,
+        over=(suspended and not admitted) or held_up or removal in LOAD_IS_GONE,
+        suspended=suspended and admitted and not removal,
         removal="" if removal in LOAD_IS_GONE else removal,
+        ended=max(status.get("completionTime") or "", metadata.get("deletionTimestamp") or "") if removal else "",
     )
 
 
-def ahead_of(uid: str, entries: Iterable[Entry]) -> tuple[str, ...]:
+def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> tuple[str, ...]:
     """Return the runs on the same target that come before one, next first, as `namespace/name`.
 
-    One that has ended holds up the next until its storage is gone or kept: taking images and pools away is I/O as well.
+    One that has ended holds up the next until its storage is gone or kept, because taking images and pools away is I/O
+    as well; but no longer than `hold_seconds`, because anybody can keep something from being removed.
     """
     known = {entry.uid: entry for entry in entries}
     this = known.get(uid)
-    if this is None or not this.target or this.admitted:
+    if this is None or not this.targets or this.admitted:
         return ()
-    rivals = [entry for entry in known.values() if entry.target == this.target and not entry.over]
-    before = [entry for entry in rivals if _turn(entry) < _turn(this)]
-    return tuple(map(_named, sorted(before, key=_turn)))
+    rivals = [entry for entry in known.values() if entry.targets & this.targets and not entry.over]
+    # As text: what the API server wrote sorts by time, and what cannot be read as a time raises nothing here.
+    since = format_time(now - timedelta(seconds=hold_seconds))
+    before = [entry for entry in rivals if _turn(entry) < _turn(this) and not "" < entry.ended < since]
+    return tuple(_named(entry, hold_seconds) for entry in sorted(before, key=_turn))
 
 
-def _target_of_document(storage: Mapping[str, Any]) -> str:
+def _targets_of_document(storage: Mapping[str, Any]) -> frozenset[str]:
+    """Return what a run loads. Of a Ceph cluster without Rook each monitor stands for it: naming one is enough."""
     if rook := storage.get("rook"):
         cluster = rook.get("cluster", {})
-        return f"rook/{cluster.get('namespace')}/{cluster.get('name')}"
+        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"})
     if ceph := storage.get("ceph"):
-        return f"ceph/{','.join(sorted(ceph.get('monitors', [])))}"
+        return frozenset(f"ceph/{key}" for key in monitor_keys(ceph.get("monitors") or ()))
     if storage_class := storage.get("storageClass"):
-        return f"storageClass/{storage_class.get('name')}"
-    return ""
+        return frozenset({f"storageClass/{storage_class.get('name')}"})
+    return frozenset()
 
 
-def _named(entry: Entry) -> str:
+def _named(entry: Entry, hold_seconds: float) -> str:
     name = f"{entry.namespace}/{entry.name}"
+    if entry.suspended:
+        return f"{name}, which is suspended and keeps its place for {hold_seconds:.0f} s at most"
     return f"{name}, which is being taken away ({entry.removal})" if entry.removal else name
 
 

@@ -56,13 +56,8 @@ def after_claims(seen: Observed) -> Teardown | None:
             Fact(holds=False, reason="InProgress", message="the copy of the key is being removed"),
             *_deletions([there.keyring]),
         )
-    if there.volumes:
-        names = ", ".join(there.volumes[:_NAMED])
-        message = (
-            f"{len(there.volumes)} PersistentVolumes are there yet; their provisioner removes them when nobody claims "
-            f"them any more: {names}"
-        )
-        return _waiting(Fact(holds=False, reason="InProgress", message=message))
+    if volumes := _volumes_fact(there):
+        return _waiting(volumes)
     if there.storage_class is not None:
         return _waiting(
             Fact(holds=False, reason="InProgress", message="the StorageClass is being removed"),
@@ -78,6 +73,23 @@ def after_claims(seen: Observed) -> Teardown | None:
         *jobs,
         *_deletions(records),
     )
+
+
+def _volumes_fact(there: Elsewhere) -> Fact | None:
+    """Return which PersistentVolumes are there yet, and whether anybody else has them; None if none is."""
+    if volumes := there.claimed_by_others:
+        message = (
+            f"{len(volumes)} PersistentVolumes of the run's StorageClass are claimed by others: "
+            f"{', '.join(volumes[:_NAMED])}; its pool stays until these claims are deleted, and the next run may begin"
+        )
+        return Fact(holds=False, reason="ClaimedByOthers", message=message)
+    if not there.volumes:
+        return None
+    message = (
+        f"{len(there.volumes)} PersistentVolumes are there yet; their provisioner removes them when nobody claims "
+        f"them any more: {', '.join(there.volumes[:_NAMED])}"
+    )
+    return Fact(holds=False, reason="InProgress", message=message)
 
 
 def _record_anew(run: Run, seen: Observed, there: Elsewhere, settings: Settings) -> Teardown:

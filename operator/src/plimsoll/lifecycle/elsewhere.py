@@ -51,7 +51,9 @@ class Elsewhere:
         all_users: every CephClient of Rook's namespace, whoever made it.
         storage_class: the run's own; None if there is none.
         volumes: PersistentVolumes of that StorageClass that are to go with their claims: names, and whose claims have
-            them yet. Anybody may claim one of a StorageClass.
+            them yet.
+        claimed_by_others: those of them that are bound to claims which are not the run's: anybody may claim one of a
+            StorageClass.
         record: ConfigMap with what the run may leave behind in Ceph; None if it is not written yet.
         recorded: what stands in it; None if it cannot be read.
         keyring: the Secret with which that can be taken away; None if it is not there yet.
@@ -69,6 +71,7 @@ class Elsewhere:
     all_users: tuple[Object, ...] = ()
     storage_class: Child | None = None
     volumes: tuple[str, ...] = ()
+    claimed_by_others: tuple[str, ...] = ()
     record: Child | None = None
     recorded: TeardownRecord | None = None
     keyring: Child | None = None
@@ -123,7 +126,7 @@ def elsewhere_of(
     jobs = [obj for obj in own if obj["kind"] == "Job"]
     warnings = warnings_on(own, events)
     storage_class = _child(own, "StorageClass", naming.storage_class(run.name, run.uid))
-    volumes = [obj for obj in everything if obj["kind"] == "PersistentVolume"]
+    volumes = [obj for obj in everything if storage_class and _goes(obj, storage_class.name)]
     records = [obj for obj in own if obj["kind"] == "ConfigMap"]
     deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
     return Elsewhere(
@@ -135,7 +138,8 @@ def elsewhere_of(
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=storage_class,
-        volumes=tuple(_claimed(obj) for obj in volumes if storage_class and _goes(obj, storage_class.name)),
+        volumes=tuple(map(_claimed, volumes)),
+        claimed_by_others=tuple(_claimed(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
         record=next(map(child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
@@ -159,10 +163,22 @@ def _child(own: Iterable[Object], kind: str, name: str) -> Child | None:
     return next(map(child_of, found), None)
 
 
-def _goes(volume: Object, storage_class: str) -> bool:
-    """Tell whether a PersistentVolume is of that StorageClass, and goes when nobody claims it any more."""
-    spec = volume.get("spec", {})
-    return bool(spec.get("storageClassName") == storage_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
+def _goes(obj: Object, storage_class: str) -> bool:
+    """Tell whether an object is a PersistentVolume of that StorageClass, and goes when nobody claims it any more."""
+    spec = obj.get("spec", {})
+    of_class = obj["kind"] == "PersistentVolume" and spec.get("storageClassName") == storage_class
+    return bool(of_class and spec.get("persistentVolumeReclaimPolicy") != "Retain")
+
+
+def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
+    """Tell whether a PersistentVolume is bound to a claim that is none of the run's clients', by its name."""
+    claim = volume.get("spec", {}).get("claimRef") or {}
+    if volume.get("status", {}).get("phase") != "Bound" or not claim:
+        return False
+    name = str(claim.get("name", ""))
+    client = name.rpartition("-")[2]
+    own = client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    return not (own and claim.get("namespace") == run.namespace)
 
 
 def _claimed(volume: Object) -> str:

@@ -15,6 +15,7 @@ _NAMES = {"NotSuspended": "Resumed", "InProgress": "CleaningUp", "Starting": "Cl
 _USUAL = frozenset(
     {
         "WaitingForTurn",
+        "SuspendedTooLong",
         "PoolNotReady",
         "UserNotReady",
         "ClaimsNotBound",

@@ -129,10 +129,15 @@ def worst_reason(pods: Sequence[PodFact]) -> str:
 def waited_seconds(run: Run, now: datetime) -> float:
     """Return how long a run has been active since it was admitted, or last resumed; 0 if it is resumed only now.
 
-    Of a run that was not admitted yet: since it was created.
+    Of a run that was not admitted yet: since it was created. One that lost its place by resting has waited for nothing
+    until it is admitted again.
     """
     since = run.start_time or run.created
-    suspended = run.conditions.get(ConditionType.SUSPENDED)
+    admitted, suspended = run.conditions.get(ConditionType.ADMITTED), run.conditions.get(ConditionType.SUSPENDED)
+    if run.start_time is not None and admitted is not None:
+        if admitted.status is not ConditionStatus.TRUE:
+            return 0.0
+        since = max(since, datetime.fromisoformat(admitted.last_transition_time))
     if suspended is not None and suspended.status is ConditionStatus.TRUE:
         return 0.0
     if suspended is not None:

@@ -18,6 +18,8 @@ class Settings:
         namespace: the operator's own, where a run's teardown record, keyring and Job are.
         rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all of them.
         osd_bench: whether runs may load the OSDs themselves, around all pools.
+        hold_seconds: how long a run may keep others of its target waiting while it does not measure: while it is
+            suspended, or after its end until it is cleaned up.
         image_pull_policy: of their containers.
         port: on which a conductor listens.
         metrics_port: on which it answers Prometheus.
@@ -31,6 +33,7 @@ class Settings:
     namespace: str = "plimsoll-system"
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     osd_bench: bool = False
+    hold_seconds: int = 3600
     image_pull_policy: str = "IfNotPresent"
     port: int = 8443
     metrics_port: int = 8081

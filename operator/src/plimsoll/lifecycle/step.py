@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
-from plimsoll.lifecycle import planning, provisioning, readiness, status, teardown
+from plimsoll.api.status import format_time
+from plimsoll.lifecycle import holding, planning, provisioning, readiness, status, teardown
 from plimsoll.lifecycle.actions import Action, Create, Delete
 from plimsoll.lifecycle.decision import Decision, Ending, Fact, Removal, Situation, Stage
 from plimsoll.lifecycle.endings import ending_of, hindrance, not_ready_too_long, refused_too_long, said_before
@@ -85,7 +86,7 @@ def _assess(run: Run, seen: Observed, settings: Settings, now: datetime) -> Situ
     ending = ending_of(run, seen.plan, seen, settings, now)
     if ending is not None:
         return _finish(run, seen, settings, ending, now, plan=seen.plan)
-    return _continue(run, seen, seen.plan, settings)
+    return _continue(run, seen, seen.plan, settings, now)
 
 
 def _may_be_refused(run: Run, seen: Observed) -> bool:
@@ -96,13 +97,13 @@ def _may_be_refused(run: Run, seen: Observed) -> bool:
     return seen.plan is None or (run.start_time is None and run.document is not None)
 
 
-def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:
+def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
     """Rest, wait, or go on, as the user and the queue say."""
     if run.is_suspended:
-        return _suspend(run, seen, plan)
+        return _suspend(run, seen, plan, settings, now)
     if hindered := hindrance(run, seen):
         return _hold(seen, plan, hindered)
-    if seen.ahead and not seen.jobs:
+    if seen.ahead and (not seen.jobs or holding.has_lost_place(run)):
         return _wait_for_turn(seen)
     return _go_on(run, seen, plan, settings)
 
@@ -209,14 +210,15 @@ def _hold(seen: Observed, plan: Plan, hindered: Fact) -> Situation:
     )
 
 
-def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
+def _suspend(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
     actions = teardown.stop_load(seen)
     stopping = bool(seen.jobs or seen.pods)
-    message = "volumes and place in the queue are kept; resuming prefills again"
+    lost = holding.place_lost(run, settings, now) if teardown.load_is_gone(seen, now) else None
+    message = _resting_message(run, settings, now)
     if stopping:
         message = teardown.stopping_message(seen)
-    elif run.start_time is None:
-        message = "it had not begun; resuming puts it back into the queue"
+    elif lost is not None:
+        message = lost.message
     facts = {
         "Suspended": Fact(holds=True, reason="Suspended", message=message),
         "StorageReady": readiness.storage_fact(plan, seen),
@@ -224,14 +226,25 @@ def _suspend(run: Run, seen: Observed, plan: Plan) -> Situation:
     }
     if stopping:
         facts["Reconciling"] = Fact(holds=True, reason="Stopping", message=message)
+    if lost is not None:
+        facts["Admitted"] = lost
+    keeps_until = holding.keeps_until(run, settings, now) if lost is None else None
     return Situation(
         stage=Stage.SUSPENDED,
         reason="Suspended",
         message=message,
         actions=actions,
         facts=facts,
-        requeue_seconds=_SOON_SECONDS if stopping else None,
+        requeue_seconds=_SOON_SECONDS if stopping else _until(keeps_until, now),
     )
+
+
+def _resting_message(run: Run, settings: Settings, now: datetime) -> str:
+    if run.start_time is None:
+        return "it had not begun; resuming puts it back into the queue"
+    until = holding.keeps_until(run, settings, now)
+    place = f"; its place in the queue is kept until {format_time(until)}" if until is not None else ""
+    return f"volumes are kept; resuming prefills again{place}"
 
 
 def _go_on(run: Run, seen: Observed, plan: Plan, settings: Settings) -> Situation:

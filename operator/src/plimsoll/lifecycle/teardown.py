@@ -75,6 +75,11 @@ def stop_load(seen: Observed) -> tuple[Action, ...]:
     return tuple(_load(seen))
 
 
+def load_is_gone(seen: Observed, now: datetime) -> bool:
+    """Tell whether nothing of a run loads its target any more, whatever its nodes and its pods' finalizers do."""
+    return all(job.child.deleting for job in seen.jobs) and all(_is_without_load(pod, now) for pod in seen.pods)
+
+
 def stopping_message(seen: Observed) -> str:
     """Return what still stops, and where: a pod of a node that is gone stays until the node or its object goes."""
     nodes = _nodes(seen)
@@ -90,8 +95,7 @@ def keeps_volumes(run: Run, ending: Ending) -> bool:
 
 def _stopping(seen: Observed, now: datetime) -> Fact:
     """Return how far the end of the load is; it is there at the latest a while after the last pod had to be gone."""
-    jobs_go = all(job.child.deleting for job in seen.jobs)
-    if not (seen.pods and jobs_go and all(_is_without_load(pod, now) for pod in seen.pods)):
+    if not (seen.pods and load_is_gone(seen, now)):
         return Fact(holds=False, reason="InProgress", message=stopping_message(seen))
     nodes = _nodes(seen)
     message = (

@@ -108,8 +108,8 @@ class Gaps(Model):
     """
 
     width_nanoseconds: int
-    starts: tuple[int, ...] = ()
-    lengths: tuple[int, ...] = ()
+    starts: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()
+    lengths: Annotated[tuple[int, ...], Field(max_length=MAX_GAPS)] = ()
 
 
 class OsdRate(Model):
