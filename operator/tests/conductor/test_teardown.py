@@ -154,3 +154,15 @@ def test_the_program_leaves_the_reason_when_something_stays(ceph: PretendedCeph,
     result = CliRunner().invoke(main, ["teardown", *arguments, "--termination-log", str(last_words)])
     assert result.exit_code == 1
     assert last_words.read_text().startswith("`rbd ls --pool golden --format json` failed: Error EACCES")
+
+
+NASTY = ["-f", "--pool", "-h", "--help", "--", "-", "--all", "a b", "-\n", "nul\0nul", "\udcff\udc80", "ä"]
+
+
+async def test_objects_are_removed_whatever_they_are_called(ceph: PretendedCeph) -> None:
+    place = f"golden/{rados_namespace('u', 0)}"
+    with ceph.changing() as state:
+        state["objects"][place] = dict.fromkeys([*NASTY, "elsewhere", "plain"], "")
+        state["locators"] = {"elsewhere": "-h", "--all": "x y"}
+    assert await torn_down(limit_seconds=0) == ()
+    assert ceph.state["objects"][place] == {}

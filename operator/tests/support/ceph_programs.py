@@ -48,6 +48,7 @@ class PretendedCeph:
             "images": {},
             "trash": {},
             "objects": {},
+            "locators": {},
             "said": [],
             "hanging": [],
             "refused": [],
@@ -177,7 +178,18 @@ def _rbd(state: State, arguments: list[str]) -> str:
 
 
 def _rados(state: State, arguments: list[str]) -> str:
-    pool, namespace = _option(arguments, "--pool"), _option(arguments, "--namespace")
+    if {"-h", "--help"} & {*arguments}:
+        return "usage: rados [options] [commands]\n"
+    options, operands = arguments, []
+    if "--" in arguments:
+        options, operands = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    pool, namespace = _option(options, "--pool"), _option(options, "--namespace")
+    locator = next((text.partition("=")[2] for text in options if text.startswith("--object-locator=")), "")
+    named = _option(options, "--obj-name-file")
+    arguments = [text for text in options if not text.startswith("--object-locator=")] + operands
+    arguments += [os.fsdecode(Path(named).read_bytes())] if named else []
+    if any(text.startswith("-") and text != "-" for text in options[1:]):
+        raise ProgramError(1, "unrecognized option")
     _pool(state, pool, "error opening pool {}: " + NO_ENTRY)
     objects = state["objects"].setdefault(f"{pool}/{namespace}", {})
     match arguments:
@@ -189,11 +201,12 @@ def _rados(state: State, arguments: list[str]) -> str:
             objects[name] = sys.stdin.read()
         case ["rm", *names]:
             for name in names:
-                if name not in objects:
+                if name not in objects or state["locators"].get(name, "") != locator:
                     raise ProgramError(1, f"error removing {pool}>{name}: {NO_ENTRY}")
                 del objects[name]
         case ["ls"]:
-            return json.dumps([{"namespace": namespace, "name": name} for name in objects])
+            located = {name: {"locator": text} for name, text in state["locators"].items()}
+            return json.dumps([{"namespace": namespace, "name": name, **located.get(name, {})} for name in objects])
         case _:
             raise ProgramError(1, f"unrecognized command {arguments}")
     return ""

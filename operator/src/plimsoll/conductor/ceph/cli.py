@@ -64,8 +64,11 @@ class Commands:
         return await self._run("rbd", arguments, limit_seconds=limit_seconds)
 
     async def rados(self, *arguments: str, standard_input: str | None = None) -> str:
-        """Run `rados` and return what it prints; see `ceph` for errors."""
-        return await self._run("rados", arguments, standard_input=standard_input)
+        """Run `rados` and return what it prints; see `ceph` for errors.
+
+        Names of objects may be any bytes: what is no UTF-8 is given back as such when it is an argument again.
+        """
+        return await self._run("rados", arguments, standard_input=standard_input, undecodable="surrogateescape")
 
     async def _run(
         self,
@@ -74,8 +77,9 @@ class Commands:
         *,
         standard_input: str | None = None,
         limit_seconds: float | None = None,
+        undecodable: str = "replace",
     ) -> str:
-        command = f"{program} {' '.join(arguments)}"[:_SHOWN_CHARACTERS]
+        command = f"{program} {' '.join(arguments)}"[:_SHOWN_CHARACTERS].encode(errors="replace").decode()
         limit = self._limit if limit_seconds is None else limit_seconds
         try:
             process = await _start((program, "--id", self._user, *arguments), has_input=standard_input is not None)
@@ -90,7 +94,7 @@ class Commands:
             await _end(process)
         if process.returncode:
             raise _failure(command, process.returncode, stderr.decode(errors="replace"))
-        return stdout.decode(errors="replace")
+        return stdout.decode(errors=undecodable)
 
 
 async def _start(argv: tuple[str, ...], *, has_input: bool) -> asyncio.subprocess.Process:

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
 
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.pools import PoolDetail, parse_pools
@@ -19,6 +21,8 @@ _REMOVAL_SECONDS = 600.0
 _PAUSE_SECONDS = 5.0
 _OBJECTS_AT_ONCE = 200
 _AT_ONCE = 4
+_USAGE = frozenset({"-h", "--help"})
+"""Wherever one of these stands, `rados` prints its usage and does nothing, successfully. Source: Ceph, ceph_argparse.cc."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +52,24 @@ async def tear_down(
         for problem in problems:
             _log.warning("%s; it is tried again", problem)
         await asyncio.sleep(pause_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Object:
+    """An object in a pool. `locator` decides on its placement group in place of its name; empty as a rule."""
+
+    name: str
+    locator: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether its name alone, as an argument, leads to it."""
+        return not self.locator and self.name not in _USAGE and "\0" not in self.name
+
+
+def _object(entry: Node) -> _Object:
+    locator = entry.get("locator")
+    return _Object(name=entry["name"].text(), locator=locator.text() if locator else "")
 
 
 class _Pass:
@@ -101,11 +123,24 @@ class _Pass:
         place = ("--pool", pool, "--namespace", namespace)
         async with turn:
             listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
-            names = [entry["name"].text() for entry in listed.elements()]
-            for first in range(0, len(names), _OBJECTS_AT_ONCE):
-                await self._commands.rados(*place, "rm", *names[first : first + _OBJECTS_AT_ONCE])
-        if names:
-            _log.info("removed %d objects from namespace %s of pool %s", len(names), namespace, pool)
+            objects = [_object(entry) for entry in listed.elements()]
+            plain = [one.name for one in objects if one.is_plain]
+            for first in range(0, len(plain), _OBJECTS_AT_ONCE):
+                # What a client calls an object must not be read as an option.
+                await self._commands.rados(*place, "rm", "--", *plain[first : first + _OBJECTS_AT_ONCE])
+            for one in objects:
+                if not one.is_plain:
+                    await self._remove_object(place, one)
+        if objects:
+            _log.info("removed %d objects from namespace %s of pool %s", len(objects), namespace, pool)
+
+    async def _remove_object(self, place: tuple[str, ...], one: "_Object") -> None:
+        """Remove an object by a file that holds its name."""
+        locator = (f"--object-locator={one.locator}",) if one.locator else ()
+        with NamedTemporaryFile() as file:
+            file.write(os.fsencode(one.name))
+            file.flush()
+            await self._commands.rados(*place, *locator, "--obj-name-file", file.name, "rm")
 
     async def _try(self, step: Coroutine[object, object, None]) -> None:
         try:
