@@ -26,7 +26,9 @@ say() { printf '\n%s\n' "$*"; }
 administrator_keyring() {
     "$root/e2e/ceph/ceph" admin ceph auth get-or-create client.osd-bench mon 'allow r' osd 'allow *' < /dev/null |
         kubectl create secret generic plimsoll-osd-bench --from-file keyring=/dev/stdin --dry-run=client --output yaml |
+        kubectl annotate --local --filename - plimsoll.dev/allow-benchmarks=true --output yaml |
         kubectl --namespace "$namespace" apply --filename - > /dev/null
+    kubectl --namespace "$namespace" apply --kustomize "$root/manifests/ceph" > /dev/null
 }
 
 "$cluster" up

@@ -77,7 +77,9 @@ def files() -> Iterator[tuple[Path, str]]:
         MANIFESTS / "rook" / "rook.yaml",
         GENERATED + rendered("templates/rbac-rook.yaml", values="rook.clusters.rook-ceph/rook-ceph={*}"),
     )
-    keyrings = rendered("templates/rbac-keyrings.yaml", values="ceph.keyrings.anywhere={plimsoll-keyring}")
+    keyrings = rendered(
+        "templates/rbac-keyrings.yaml", values="ceph.keyrings.anywhere={plimsoll-keyring,plimsoll-osd-bench}"
+    )
     # It is applied to a namespace of the user's choice.
     yield MANIFESTS / "ceph" / "ceph.yaml", GENERATED + keyrings.replace("  namespace: anywhere\n", "")
 

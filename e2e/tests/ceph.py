@@ -17,6 +17,7 @@ POOL = "e2e-existing"
 USER = "e2e-bench"
 FOREIGN = "foreign"
 KEYRING = "plimsoll-keyring"
+ALLOW_BENCHMARKS = "plimsoll.dev/allow-benchmarks"
 ADMINISTRATOR = "e2e-osd-bench"
 ADMINISTRATOR_KEYRING = "plimsoll-osd-bench"
 OSDS = 3
@@ -38,9 +39,16 @@ rbd pool init "$1"
 rbd create --size 4M "$1/$3"
 rados -p "$1" put foreign-object /etc/hostname
 ceph osd pool set "$1" noscrub 1
-ceph auth get-or-create "client.$4" mon "profile rbd, allow r, $5" mgr "allow r" osd "profile rbd pool=$1"
+ceph auth get-or-create "client.$4" mon "allow r, $5" mgr "allow r" osd "profile rbd pool=$1"
 """
 
+_LEAVE_OBJECTS = """
+for name in -h --help --pool -- "a b"; do
+    printf %s "$name" > /tmp/name
+    rados -p "$1" -N "$2" --obj-name-file /tmp/name put /etc/hostname
+done
+rados -p "$1" -N "$2" --object-locator elsewhere put located /etc/hostname
+"""
 _CONTENTS = """
 rados -p "$1" ls --all
 rbd trash ls "$1"
@@ -127,7 +135,7 @@ class Ceph:
         self.give_rights(namespace)
 
     def give_rights(self, namespace: str) -> None:
-        """Let the operator read the Secret that runs name."""
+        """Let the operator read the Secrets that runs name."""
         self._cluster.kubectl("apply", "-n", namespace, "-k", str(ROOT / "manifests" / "ceph"))
 
     def give_administration(self, namespace: str) -> None:
@@ -135,12 +143,17 @@ class Ceph:
         caps = ("mon", "allow r", "osd", "allow *")
         keyring = self.admin("ceph", "auth", "get-or-create", f"client.{ADMINISTRATOR}", *caps)
         self._write_keyring(namespace, ADMINISTRATOR_KEYRING, keyring)
+        self.give_rights(namespace)
+
+    def leave_objects(self, uid: str) -> None:
+        """Leave objects of a run's first client with names and places that are options to `rados`."""
+        self.admin("sh", "-ec", _LEAVE_OBJECTS, "leave", POOL, f"plimsoll-{uid}-0")
 
     def _write_keyring(self, namespace: str, secret: str, keyring: str) -> None:
         manifest = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": secret, "namespace": namespace},
+            "metadata": {"name": secret, "namespace": namespace, "annotations": {ALLOW_BENCHMARKS: "true"}},
             "stringData": {"keyring": keyring},
         }
         self._cluster.apply(manifest)
@@ -175,7 +188,7 @@ class Ceph:
     def leftovers(self) -> list[str]:
         """Return what this session's runs leaked in Ceph, Rook's namespace, the operator's and at cluster scope."""
         pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
-        kinds = "secrets,configmaps,jobs,pods"
+        kinds = "secrets,configmaps,jobs,pods,networkpolicies"
         kept = self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace")
         return [
             *self._ours(pools),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ceph import Ceph
+from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
 from support import Cluster, workload
 
 pytestmark = [pytest.mark.ceph, pytest.mark.pools]
@@ -56,10 +56,12 @@ def test_flags_are_restored_though_all_that_knew_of_them_were_killed(
     cluster.apply(existing.run("killed", namespace, workloads=[workload(runtimeSeconds=60)]))
     cluster.until_measuring("killed", namespace)
     assert existing.flags() == {"noscrub", "nodeep-scrub"}
+    existing.leave_objects(cluster.object("benchmarkruns", "killed", namespace)["metadata"]["uid"])
     kill_processes(cluster, namespace, cluster.conductor_pod("killed", namespace), "plimsoll conductor")
     cluster.kill_operator()
     cluster.kubectl("delete", "benchmarkrun", "killed", "-n", namespace, "--timeout=240s")
     assert existing.flags() == {"noscrub"}
+    assert existing.leftovers() == []
 
 
 def test_a_keyring_that_is_not_there_is_named(cluster: Cluster, existing: Ceph, namespace: str) -> None:
@@ -70,4 +72,15 @@ def test_a_keyring_that_is_not_there_is_named(cluster: Cluster, existing: Ceph, 
     assert "plimsoll-keyring" in told["message"]
     ended = cluster.until_over("keyless", namespace, seconds=120)
     assert ended["status"] == "False"
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_keyring_that_nobody_gave_to_benchmarks_is_not_used(cluster: Cluster, existing: Ceph, namespace: str) -> None:
+    existing.give_keyring(namespace)
+    cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}-")
+    cluster.apply(existing.run("uninvited", namespace))
+    told = cluster.until_condition("uninvited", namespace, "Reconciling", reason="KeyringNotAllowed", seconds=20)
+    assert ALLOW_BENCHMARKS in told["message"]
+    cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}=true")
+    cluster.until_succeeded("uninvited", namespace, seconds=240)
     assert cluster.leftovers(namespace) == []

@@ -17,7 +17,7 @@ def test_a_configuration_names_monitors_and_keyring_and_turns_the_cache_off() ->
         "mon_host": "192.0.2.1:6789,192.0.2.2:6789",
         "keyring": "/etc/plimsoll/ceph/keyring",
     }
-    assert dict(parser["client"]) == {"rbd_cache": "false"}
+    assert dict(parser["client"]) == {"rbd_cache": "false", "rbd_blocklist_on_break_lock": "false"}
 
 
 @given(MONITORS)

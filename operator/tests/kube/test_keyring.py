@@ -8,7 +8,7 @@ import pytest
 from plimsoll.kube.errors import ForbiddenError, KeyringError, refusal_of
 from plimsoll.kube.execute import execute
 from plimsoll.kube.port import Kind
-from plimsoll.lifecycle.actions import CopyKeyring
+from plimsoll.lifecycle.actions import CheckSecret, CopyKeyring
 from support.fake_kube import FakeKube
 
 SECRET = Kind(api_version="v1", kind="Secret")
@@ -16,9 +16,9 @@ KEY = "AQBkeykeykeykeykeykeykeykeykeykeykeykey=="
 COPY = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copy", "namespace": "default"}, "immutable": True}
 
 
-def source(**fields: str | bytes) -> dict[str, Any]:
+def source(*, allowed: str = "true", **fields: str | bytes) -> dict[str, Any]:
     data = {name: b64encode(text if isinstance(text, bytes) else text.encode()) for name, text in fields.items()}
-    metadata = {"name": "source", "namespace": "rook"}
+    metadata = {"name": "source", "namespace": "rook", "annotations": {"plimsoll.dev/allow-benchmarks": allowed}}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -95,3 +95,27 @@ async def test_a_secret_that_may_not_be_read_names_the_right_that_is_missing() -
     kube.interfere = interfere
     with pytest.raises(ForbiddenError, match=r"Secret rook/source: cannot get .* bind a Role .* may get this Secret"):
         await execute([copy("userKey")], kube, make_secret=dict)
+
+
+@pytest.mark.parametrize("action", [copy("keyring", is_keyring=True), CheckSecret(namespace="rook", secret="source")])
+@pytest.mark.parametrize("allowed", ["", "false", "True"])
+async def test_a_secret_that_a_user_names_has_to_be_given_to_benchmarks(
+    action: CopyKeyring | CheckSecret, allowed: str
+) -> None:
+    kube = api(source(keyring=f"[client.bench]\nkey = {KEY}", allowed=allowed))
+    with pytest.raises(KeyringError) as told:
+        await execute([action], kube, make_secret=dict)
+    refusal = refusal_of(told.value)
+    assert refusal.reason == "KeyringNotAllowed"
+    assert 'Secret rook/source: it has no annotation plimsoll.dev/allow-benchmarks: "true"' in refusal.message
+    assert await kube.get(SECRET, "copy", "default") is None
+
+
+async def test_a_key_that_rook_made_for_the_run_needs_no_leave() -> None:
+    assert await copied(api(source(userKey=KEY, allowed="")), copy("userKey"))
+
+
+async def test_a_secret_that_is_given_to_benchmarks_may_be_mounted_whatever_it_holds() -> None:
+    await execute([CheckSecret(namespace="rook", secret="source")], api(source()), make_secret=dict)
+    with pytest.raises(KeyringError, match="use Secret rook/other: there is no such Secret"):
+        await execute([CheckSecret(namespace="rook", secret="other")], api(source()), make_secret=dict)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS, LABEL_RUN_UID
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import KEY, OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
@@ -205,7 +205,7 @@ def test_an_existing_pool_is_used_and_stays(world: PretendWorld, volume: Any) ->
 
 
 def give_keyring(world: PretendWorld, text: str = "[client.bench]\nkey = {KEY}\n") -> None:
-    metadata = {"name": "keyring", "namespace": NAMESPACE}
+    metadata = {"name": "keyring", "namespace": NAMESPACE, "annotations": {ALLOW_BENCHMARKS: "true"}}
     data = {"keyring": b64encode(text.format(KEY=KEY).encode()).decode()}
     world.cluster.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
 

@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll.kube.errors import ApiError, ForbiddenError
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from support.kstatus import kstatus
 from support.pretend_cluster import NAMESPACE, label
 from support.pretend_rook import ROOK, ROOK_API, ROOK_NAMESPACE
@@ -68,9 +69,16 @@ def give_pool(phase: str = "Ready", **annotations: str) -> Arrange:
 
 
 def give_keyring(world: PretendWorld) -> None:
-    metadata = {"name": "keyring", "namespace": NAMESPACE}
+    metadata = {"name": "keyring", "namespace": NAMESPACE, "annotations": {ALLOW_BENCHMARKS: "true"}}
     data = {"keyring": "W2NsaWVudC5vdGhlcl0Ka2V5ID0gc2VjcmV0Cg=="}
     world.cluster.kube.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+
+
+def give_keyring_to_nobody(world: PretendWorld) -> None:
+    give_keyring(world)
+    secret = world.cluster.find("Secret", "keyring")
+    assert secret is not None
+    world.cluster.edit(secret, lambda new: new["metadata"].pop("annotations"))
 
 
 def uninstall_rook(world: PretendWorld) -> None:
@@ -187,6 +195,13 @@ CASES = [
         spec=OF_CEPH,
         before=give_keyring,
         says=("field keyring", "no keyring file with a section [client.bench]"),
+        made=True,
+    ),
+    Case(
+        reason="KeyringNotAllowed",
+        spec=OF_CEPH,
+        before=give_keyring_to_nobody,
+        says=("Secret bench/keyring", "plimsoll.dev/allow-benchmarks", "kubectl annotate secret"),
         made=True,
     ),
     Case(

@@ -13,8 +13,9 @@ import yaml
 
 from plimsoll.api.errors import SpecError
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph, network, teardown
+from plimsoll.lifecycle.render import ceph, client, network, teardown
 from plimsoll.lifecycle.rook.storage import storage_class
+from plimsoll.tools.base import ACTOR_CLIENT
 from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
 from support.pod_security import baseline, restricted
 
@@ -35,6 +36,12 @@ def test_objects_are_what_the_golden_file_says(name: str) -> None:
 def pods(made: CephRun) -> dict[str, Mapping[str, Any]]:
     jobs = [obj for obj in made_for_ceph(made) if obj["kind"] == "Job"]
     return {job["metadata"]["labels"][naming.LABEL_COMPONENT]: job["spec"]["template"]["spec"] for job in jobs}
+
+
+def pods_labels(made: CephRun) -> dict[str, Mapping[str, str]]:
+    jobs = [obj for obj in made_for_ceph(made) if obj["kind"] == "Job"]
+    templates = [job["spec"]["template"]["metadata"]["labels"] for job in jobs]
+    return {labels[naming.LABEL_COMPONENT]: labels for labels in templates}
 
 
 def arguments(made: CephRun, component: str = naming.CLIENT) -> list[str]:
@@ -120,6 +127,33 @@ def test_the_administrators_key_is_there_only_for_who_loads_the_osds() -> None:
     assert secret["items"] == [{"key": "admin.keyring", "path": "keyring"}]
     assert "administrators" not in str(pods(without))
     assert "administrators" not in str(pods(with_osds)["conductor"]["volumes"])
+
+
+def test_of_several_clients_only_the_one_that_loads_the_osds_has_the_administrators_key() -> None:
+    made = ceph_run("ceph", RADOS, OSDS)
+    for number in range(3):
+        job = client.job(made.run, made.plan, SETTINGS, client=number, attempt=2)
+        assert ("administrators" in str(job)) == (number == ACTOR_CLIENT)
+        assert ("osd-bench" in str(job)) == (number == ACTOR_CLIENT)
+
+
+def test_the_teardown_reaches_dns_and_ceph_and_nobody_reaches_it() -> None:
+    made = ceph_run("ceph")
+    record = teardown.record_of(made.plan)
+    assert record is not None
+    policy = teardown.network_policy(made.run, record, SETTINGS)
+    labels = pods_labels(made)[naming.TEARDOWN]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["metadata"]["namespace"] == SETTINGS.namespace
+    assert policy["spec"]["ingress"] == []
+    ports = [port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]]
+    assert ports == [53, 53, 3300, 6789, 6800, 16789]
+
+
+@pytest.mark.parametrize("monitor", ["192.0.2.1:16789", "[v2:192.0.2.1:16789/0]", "[2001:db8::1]:16789"])
+def test_the_port_of_a_monitor_is_found_in_every_form_of_its_address(monitor: str) -> None:
+    assert {"port": 16789, "protocol": "TCP"} in network.to_ceph([monitor])["ports"]
+    assert len(network.to_ceph(["192.0.2.1", "2001:db8::6790", "host:99999"])["ports"]) == 3
 
 
 def test_a_record_says_all_that_the_teardown_needs() -> None:

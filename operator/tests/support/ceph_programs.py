@@ -180,16 +180,20 @@ def _rbd(state: State, arguments: list[str]) -> str:
 def _rados(state: State, arguments: list[str]) -> str:
     if {"-h", "--help"} & {*arguments}:
         return "usage: rados [options] [commands]\n"
-    options, operands = arguments, []
-    if "--" in arguments:
-        options, operands = arguments[: arguments.index("--")], arguments[arguments.index("--") + 1 :]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, operands = arguments[:end], arguments[end + 1 :]
     pool, namespace = _option(options, "--pool"), _option(options, "--namespace")
-    locator = next((text.partition("=")[2] for text in options if text.startswith("--object-locator=")), "")
     named = _option(options, "--obj-name-file")
-    arguments = [text for text in options if not text.startswith("--object-locator=")] + operands
-    arguments += [os.fsdecode(Path(named).read_bytes())] if named else []
-    if any(text.startswith("-") and text != "-" for text in options[1:]):
+    locators = [text for text in options if text.startswith("--object-locator=")]
+    arguments = [text for text in options if text not in locators]
+    if any(text.startswith("-") and text != "-" for text in arguments):
         raise ProgramError(1, "unrecognized option")
+    arguments += [os.fsdecode(Path(named).read_bytes())] if named else operands
+    locator = "".join(locators).partition("=")[2]
+    return _on_objects(state, pool, namespace, locator, arguments)
+
+
+def _on_objects(state: State, pool: str, namespace: str, locator: str, arguments: list[str]) -> str:
     _pool(state, pool, "error opening pool {}: " + NO_ENTRY)
     objects = state["objects"].setdefault(f"{pool}/{namespace}", {})
     match arguments:

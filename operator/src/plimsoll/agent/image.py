@@ -106,7 +106,8 @@ class ImageVolume:
             return self.unreachable
         if os.strerror(errno.EPERM) in stderr or os.strerror(errno.EACCES) in stderr:
             return (
-                f"client.{self.user} may not use image {self.name}. Check that its caps are mon 'profile rbd' and "
+                f"client.{self.user} may not use image {self.name}. Check that its caps are "
+                "mon 'profile simple-rados-client' and "
                 f"osd 'profile rbd pool={self.pool}', with one more for a data pool"
             )
         if "error opening pool" in stderr:

@@ -16,7 +16,9 @@ OSD_BENCH_MOUNT = "/etc/plimsoll/osd-bench"
 def ceph_conf(monitors: Iterable[str]) -> str:
     """Return `ceph.conf` for these addresses, the same text in whatever order they come.
 
-    librbd's cache is off: `volume.rbdCache` turns it on for a command, and nothing else does.
+    librbd's cache is off: `volume.rbdCache` turns it on for a command, and nothing else does. The lock of a client that
+    died is broken without shutting that client out of the cluster: an image is of one run and one client, whose
+    predecessor is gone, and nobody of a run may shut out anybody.
     """
     return (
         "[global]\n"
@@ -25,6 +27,7 @@ def ceph_conf(monitors: Iterable[str]) -> str:
         "\n"
         "[client]\n"
         "rbd_cache = false\n"
+        "rbd_blocklist_on_break_lock = false\n"
     )
 
 

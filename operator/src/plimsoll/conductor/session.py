@@ -32,8 +32,8 @@ from plimsoll.conductor.phases import (
     Settling,
     Staging,
 )
-from plimsoll.conductor.roster import Client, RefusedError, Roster, choose
-from plimsoll.conductor.steps import has_step, lead_seconds, staging_seconds
+from plimsoll.conductor.roster import Client, RefusedError, Roster
+from plimsoll.conductor.steps import has_step, lead_seconds, participants, staging_seconds
 from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Plan
@@ -141,7 +141,7 @@ class Session:
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.clients = choose(self.roster, attempt.point.clients)
+        attempt.clients = participants(attempt.point, self.roster)
         if not has_step(attempt.point, StepKind.PREPARE):
             self._arm(attempt, moment)
             return

@@ -1,16 +1,23 @@
 """What a point's tool does before and after it measures, and how long each part of an attempt may take."""
 
 from plimsoll.conductor.phases import Attempt
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Roster, choose
 from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Point
-from plimsoll.tools.base import StepKind, Timing, ToolParameters
+from plimsoll.tools.base import ACTOR_CLIENT, Roles, StepKind, Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 
 def has_step(point: Point, step: StepKind) -> bool:
     """Tell whether a trial of the point has such a step."""
     return step in TOOLS[point.tool].steps(_parameters(point))
+
+
+def participants(point: Point, roster: Roster) -> tuple[int, ...]:
+    """Return which clients take part in a trial of the point."""
+    if TOOLS[point.tool].roles is Roles.ACTOR:
+        return (ACTOR_CLIENT,)
+    return choose(roster, point.clients)
 
 
 def staging_seconds(point: Point, timings: Timings) -> float:

@@ -25,6 +25,7 @@ _SECRET = Kind(api_version="v1", kind="Secret")
 _JOB = Kind(api_version="batch/v1", kind="Job")
 _POD = Kind(api_version="v1", kind="Pod")
 DEPLOYMENT = Kind(api_version="apps/v1", kind="Deployment")
+_POLICY = Kind(api_version="networking.k8s.io/v1", kind="NetworkPolicy")
 _EVENT = Kind(api_version="v1", kind="Event")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _VOLUME = Kind(api_version="v1", kind="PersistentVolume")
@@ -82,16 +83,17 @@ def forbidden_in_rook(error: ForbiddenError, namespace: str) -> ForbiddenError:
 
 
 async def _in_operators_namespace(kube: Kube, namespace: str, uid: str) -> Sequence[Object]:
-    """Return the record, the keyring, and the Jobs that use them, with their pods."""
+    """Return the record, the keyring, the Jobs that use them, with their pods, and what these may talk to."""
     own, name = {naming.LABEL_RUN_UID: uid}, naming.teardown(uid)
     # Jobs come first: a pod that is read after its Job is at least as new.
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
-    pods, record, keyring = await asyncio.gather(
+    pods, record, keyring, policy = await asyncio.gather(
         kube.list(_POD, namespace=namespace, labels=own),
         kube.get(_CONFIG_MAP, name, namespace),
         kube.get(_SECRET, name, namespace),
+        kube.get(_POLICY, name, namespace),
     )
-    return [*jobs, *pods, *(obj for obj in (record, keyring) if obj is not None)]
+    return [*jobs, *pods, *(obj for obj in (record, keyring, policy) if obj is not None)]
 
 
 async def _in_rooks_namespace(

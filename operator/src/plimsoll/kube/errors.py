@@ -5,6 +5,7 @@
     ├── ConflictError         409  somebody else changed it meanwhile, or its quota: asking anew may help
     ├── TakenError            another object of that name exists, which is not of the run that it was to be made for
     ├── KeyringError          a Secret that is to hold a Ceph key is not there, or holds none
+    │   └── KeyringRefusedError    it does not say that it is for benchmarks
     ├── ForbiddenError        403
     │   ├── UnauthorizedError 401  the credentials are not, or no longer, accepted
     │   └── TerminatingError  403  the namespace is being deleted and takes nothing new
@@ -58,6 +59,10 @@ class KeyringError(ApiError):
     """A Secret that is to hold a Ceph key is not there, or holds none. Never says what it holds."""
 
 
+class KeyringRefusedError(KeyringError):
+    """A Secret that a user names does not say that it is for benchmarks."""
+
+
 class ForbiddenError(ApiError):
     """The API server does not let these credentials do that."""
 
@@ -96,6 +101,8 @@ def refusal_of(error: ApiError) -> Refusal:
     if isinstance(error, TakenError):
         reason = "WaitingForEarlierRun" if error.departing else "NameTaken"
         return Refusal(asked=error.asked, reason=reason, words=error.reason)
+    if isinstance(error, KeyringRefusedError):
+        return Refusal(asked=error.asked, reason="KeyringNotAllowed", words=error.reason)
     if isinstance(error, KeyringError):
         return Refusal(asked=error.asked, reason="KeyringNotFound", words=error.reason)
     passing = isinstance(error, TransientError | ConflictError)

@@ -10,10 +10,10 @@ from functools import partial
 from itertools import groupby
 
 from plimsoll.kube.errors import ConflictError, TakenError
-from plimsoll.kube.keyring import copy_keyring
+from plimsoll.kube.keyring import check_secret, copy_keyring
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
-from plimsoll.lifecycle.actions import Action, CopyKeyring, Create, CreateSecret, Delete
+from plimsoll.lifecycle.actions import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
 from plimsoll.lifecycle.children import label
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.lifecycle.ownership import is_departing, is_what_was_made
@@ -88,6 +88,8 @@ async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
             await kube.create({**obj, "data": data})
         case CopyKeyring():
             await copy_keyring(action, kube)
+        case CheckSecret():
+            await check_secret(action, kube)
         case Delete():
             await kube.delete(
                 Kind(api_version=action.api_version, kind=action.kind),

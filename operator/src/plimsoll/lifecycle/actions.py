@@ -36,7 +36,8 @@ class CopyKeyring:
     Attributes:
         user: without `client.`.
         namespace: of the Secret that has the key, likewise `secret` and `field`.
-        is_keyring: whether that field holds a keyring file, which is copied as it is, and not the mere key.
+        is_keyring: whether that field holds a keyring file, which is copied as it is, and not the mere key. It is a
+            Secret that a user names then, and has to say that it is for benchmarks.
 
     """
 
@@ -46,6 +47,14 @@ class CopyKeyring:
     secret: str
     field: str
     is_keyring: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSecret:
+    """See that a Secret which a run names, and which its pods mount, says that it is for benchmarks."""
+
+    namespace: str
+    secret: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,4 +78,4 @@ class Event:
     message: str
 
 
-Action = Create | CreateSecret | CopyKeyring | Delete
+Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitors_of
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Action, CopyKeyring, Create
+from plimsoll.lifecycle.actions import Action, CheckSecret, CopyKeyring, Create
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.elsewhere import Elsewhere
 from plimsoll.lifecycle.observed import Observed
@@ -73,9 +73,8 @@ def missing(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterato
         return
     if there.keyring is None:
         yield _copy(run, target, there, render_teardown.keyring_secret(run, settings), target.conductor_user)
-    if target.rook is not None and not seen.jobs:
-        for component, user in _users(plan, target):
-            yield _copy(run, target, there, render_ceph.keyring_secret(run, component), user)
+    if not seen.jobs:
+        yield from _keys(run, plan, target, there)
     if naming.ceph_config_map(run.name) not in seen.names("ConfigMap"):
         yield Create(obj=render_ceph.config_map(run, _monitors(target, there)))
     if render_storage.needs_storage_class(plan) and there.storage_class is None and there.rook_operator:
@@ -101,6 +100,16 @@ def _rook_objects(run: Run, target: CephTarget, there: Elsewhere) -> Iterator[Cr
     secrets = render_rook.key_secrets(target, there.all_users)
     if ready >= {pool["metadata"]["name"] for pool in wanted} and secrets is not None:
         yield from _absent(render_rook.users(run, target, secrets), there.users)
+
+
+def _keys(run: Run, plan: Plan, target: CephTarget, there: Elsewhere) -> Iterator[Action]:
+    """Yield what gives pods their keys, and what sees that they may have the one that the user names."""
+    if target.rook is not None:
+        for component, user in _users(plan, target):
+            yield _copy(run, target, there, render_ceph.keyring_secret(run, component), user)
+    administrators = render_ceph.osd_bench_keyring(plan)
+    if administrators is not None:
+        yield CheckSecret(namespace=run.namespace, secret=administrators.name)
 
 
 def _absent(wanted: Iterable[Json], there: Iterable[RookFact]) -> Iterator[Create]:

@@ -67,7 +67,7 @@ def after_claims(seen: Observed) -> Teardown | None:
         if told := removal_fact(facts):
             return Teardown(actions=_deletions(fact.child for fact in facts), fact=told)
     jobs = tuple(_delete(job.child, foreground=True) for job in there.jobs if not job.child.deleting)
-    records = [there.record] if there.record is not None else []
+    records = [child for child in (there.record, there.network_policy) if child is not None]
     return _waiting(
         Fact(holds=False, reason="InProgress", message="the teardown record is being removed"),
         *jobs,
@@ -134,7 +134,9 @@ def _in_ceph(run: Run, there: Elsewhere, record: render.TeardownRecord, settings
     """Return how far the teardown Job is, begun anew when it has given up; None if it is done."""
     job = there.jobs[0] if there.jobs else None
     if job is None:
-        made = Create(obj=render.job(run, record, settings))
+        # A pod that ran before its policy could talk to anybody.
+        obj = render.job if there.network_policy else render.network_policy
+        made = Create(obj=obj(run, record, settings))
         return _waiting(
             Fact(holds=False, reason="InProgress", message="what the run left in Ceph is about to be removed"), made
         )

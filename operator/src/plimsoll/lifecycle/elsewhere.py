@@ -57,6 +57,7 @@ class Elsewhere:
         record: ConfigMap with what the run may leave behind in Ceph; None if it is not written yet.
         recorded: what stands in it; None if it cannot be read.
         keyring: the Secret with which that can be taken away; None if it is not there yet.
+        network_policy: what those may talk to that take it away; None if it is not there yet.
         jobs: those that take it away, and their pods.
         warnings: UID of such a Job -> the newest warning about it.
 
@@ -75,6 +76,7 @@ class Elsewhere:
     record: Child | None = None
     recorded: TeardownRecord | None = None
     keyring: Child | None = None
+    network_policy: Child | None = None
     jobs: tuple[JobFact, ...] = ()
     pods: tuple[PodFact, ...] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +84,7 @@ class Elsewhere:
     @property
     def is_empty(self) -> bool:
         """Tell whether nothing of the run is there."""
-        return not (self.kept or self.jobs or self.pods)
+        return not (self.kept or self.jobs or self.pods or self.network_policy)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -143,6 +145,7 @@ def elsewhere_of(
         record=next(map(child_of, records), None),
         recorded=_recorded(records, run),
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
+        network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(map(job_fact, jobs)),
         pods=tuple(map(pod_fact, pods)),
         warnings=warnings,

@@ -23,7 +23,8 @@ STORAGE = "storage"
 TEARDOWN = "teardown"
 
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
-"""Annotation with which the owner of an existing CephBlockPool says `"true"`: runs may use it."""
+"""Annotation with which the owner of an existing CephBlockPool, or of a Secret with a keyring, says `"true"`: runs may
+use it."""
 
 _MAX_NAME = 63
 _DIGEST = 8

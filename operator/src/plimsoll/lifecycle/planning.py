@@ -6,9 +6,10 @@ from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.platform import Platform, RookPlatform, environment_of, names_in
+from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
 from plimsoll.lifecycle.rook.facts import why_not_existing
-from plimsoll.lifecycle.rook.feasibility import osds_of, why_infeasible, with_placement_groups
+from plimsoll.lifecycle.rook.feasibility import osds_of, why_infeasible
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.ceph import ceph_target
@@ -84,7 +85,10 @@ def _hindrance(
         return Fact(holds=False, reason="CephClusterNotReady", message=unusable)
     if target.made is None:
         return None
-    infeasible = why_infeasible(target.made, osds_of(platform.osds), rook.cluster.namespace)
+    osds = osds_of(platform.osds)
+    infeasible = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
+        target.made, osds, platform.pools, platform.cluster
+    )
     return (
         Ending(succeeded=False, reason="PoolNotFeasible", message=f"spec.storage.rook.pool: {infeasible}")
         if infeasible
@@ -107,9 +111,9 @@ def _not_existing(target: CephTarget, platform: RookPlatform) -> Ending | Fact |
 
 def _with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
     """Return the plan with the placement groups fixed, if a pool is made for it."""
-    if plan.ceph is None or plan.ceph.made is None or platform is None:
+    if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
         return plan
-    made = with_placement_groups(plan.ceph.made, osds_of(platform.osds))
+    made = fitting_placement_groups(plan.ceph.made, osds_of(platform.osds), platform.pools, platform.cluster)
     return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
 
 

@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+
 _REMEDIES = {
     "QuotaExceeded": "raise the namespace's ResourceQuota, or lower clients.count, clients.resources or volume.size",
     "ApiRefused": (
         "change the run, or what refuses it: an admission policy, LimitRange, Pod Security, the operator's ClusterRole"
     ),
     "KeyringNotFound": "make that Secret, with a keyring file of the CephX user in that field; with Rook, look at Rook",
+    "KeyringNotAllowed": (
+        "whoever is responsible for it may say so with `kubectl annotate secret NAME "
+        f'{ALLOW_BENCHMARKS}="true"` in its namespace'
+    ),
     "NameTaken": "delete that object and the run, or rename the run",
     "WaitingForEarlierRun": "nothing has to be done; if it lasts, look at that object's finalizers",
     "ApiUnavailable": "look at the API server and at the admission webhooks that it asks",

@@ -52,6 +52,10 @@ class Roles(StrEnum):
     ACTOR = "actor"
 
 
+ACTOR_CLIENT = 0
+"""Which client runs the tools of one actor: no other gets what only these need, such as an administrator's key."""
+
+
 class StepKind(StrEnum):
     """What a step is for. Only `measure` is timed and judged."""
 

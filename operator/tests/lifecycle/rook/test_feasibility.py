@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 
 from plimsoll.api.storage import Pool
+from plimsoll.lifecycle.rook.budget import fitting_placement_groups
 from plimsoll.lifecycle.rook.feasibility import (
     operator_namespace,
     osds_of,
     placement_groups,
     why_infeasible,
     width,
-    with_placement_groups,
 )
 
 
@@ -141,8 +141,8 @@ def test_placement_groups_are_a_power_of_two_and_at_most_a_hundred_replicas_for_
 
 def test_what_a_user_says_of_placement_groups_stays() -> None:
     osds = osds_of(THREE)
-    assert with_placement_groups(replicated(3, placementGroups=8), osds).placement_groups == 8
-    assert with_placement_groups(replicated(3), osds).placement_groups == 64
+    assert fitting_placement_groups(replicated(3, placementGroups=8), osds, (), {}).placement_groups == 8
+    assert fitting_placement_groups(replicated(3), osds, (), {}).placement_groups == 64
 
 
 def test_deployments_say_where_rooks_operator_is() -> None:

@@ -53,14 +53,14 @@ def test_users_may_do_what_they_have_to_and_no_more() -> None:
     made = ceph_run("rook-images")
     conductor, agent = users(made.run, made.target, ("plimsoll-3", "plimsoll-5"))
     both = f"profile rbd pool={BASE}, profile rbd pool={BASE}-data"
-    assert agent["spec"] == {"caps": {"mon": "profile rbd", "osd": both}, "secretName": "plimsoll-5"}
+    assert agent["spec"] == {"caps": {"mon": "profile simple-rados-client", "osd": both}, "secretName": "plimsoll-5"}
     flags = ", ".join(
         f'allow command "osd pool set" with pool={pool} var={flag}'
         for pool in (BASE, f"{BASE}-data")
         for flag in ("noscrub", "nodeep-scrub")
     )
     assert conductor["spec"] == {
-        "caps": {"mon": f"profile rbd, allow r, {flags}", "mgr": "allow r", "osd": both},
+        "caps": {"mon": f"allow r, {flags}", "mgr": "allow r", "osd": both},
         "secretName": "plimsoll-3",
     }
 

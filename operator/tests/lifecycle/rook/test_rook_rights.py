@@ -38,12 +38,11 @@ def test_nothing_of_rooks_may_be_changed_but_pools_and_users() -> None:
     assert changed == {"cephblockpools", "cephclients"}
 
 
-def test_without_rook_only_the_keyring_that_is_named_may_be_read() -> None:
+def test_without_rook_only_the_keyrings_that_are_named_may_be_read() -> None:
+    names = ["plimsoll-keyring", "plimsoll-osd-bench"]
     assert rules("ceph") == {
-        "secrets": {
-            "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["plimsoll-keyring"], "verbs": ["get"]
-        }
-    }  # fmt: skip
+        "secrets": {"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": ["get"]}
+    }
 
 
 def test_the_operator_is_the_one_who_gets_these_rights() -> None:

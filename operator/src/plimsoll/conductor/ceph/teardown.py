@@ -22,7 +22,7 @@ _PAUSE_SECONDS = 5.0
 _OBJECTS_AT_ONCE = 200
 _AT_ONCE = 4
 _USAGE = frozenset({"-h", "--help"})
-"""Wherever one of these stands, `rados` prints its usage and does nothing, successfully. Source: Ceph, ceph_argparse.cc."""
+"""Wherever one of these stands `rados` prints its usage, does nothing, and succeeds. Source: Ceph, ceph_argparse.cc."""
 
 _log = logging.getLogger(__name__)
 

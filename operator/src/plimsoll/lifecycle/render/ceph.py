@@ -9,7 +9,7 @@ from plimsoll.lifecycle.render.common import Json, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.ceph import image_name, rados_namespace
 from plimsoll.plan.document import CephTarget, Plan
-from plimsoll.tools.base import TargetKind
+from plimsoll.tools.base import ACTOR_CLIENT, TargetKind
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.registry import TOOLS
 
@@ -74,13 +74,10 @@ def mounts() -> list[Json]:
     return [{"name": "ceph", "mountPath": MOUNT, "readOnly": True}]
 
 
-def client_volumes(run: Run, plan: Plan) -> list[Json]:
-    """Return the volumes of a client's pod; also the administrator's keyring if a workload needs it.
-
-    All clients have it: which of them is to load the OSDs only the conductor says.
-    """
+def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
+    """Return the volumes of a client's pod; also the administrator's keyring if it is the one that needs it."""
     found = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and clients_use_ceph(plan) else []
-    administrators = _osd_bench_keyring(plan)
+    administrators = _keyring_of(plan, client)
     if administrators is not None:
         items = [{"key": administrators.key, "path": KEYRING_FILE}]
         secret = {"secretName": administrators.name, "defaultMode": _READABLE, "items": items}
@@ -88,10 +85,10 @@ def client_volumes(run: Run, plan: Plan) -> list[Json]:
     return found
 
 
-def client_mounts(plan: Plan) -> list[Json]:
+def client_mounts(plan: Plan, client: int) -> list[Json]:
     """Return where a client's container sees them."""
     found = mounts() if clients_use_ceph(plan) else []
-    if _osd_bench_keyring(plan) is not None:
+    if _keyring_of(plan, client) is not None:
         found.append({"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True})
     return found
 
@@ -108,7 +105,7 @@ def client_arguments(plan: Plan, client: int) -> list[str]:
     if TargetKind.POOL in _targets(plan):
         # Objects go where the data of images goes: that is the pool whose layout is measured.
         found += [f"--rados-pool={target.pools[-1]}", f"--rados-namespace={rados_namespace(plan.run.uid, client)}"]
-    if _osd_bench_keyring(plan) is not None:
+    if _keyring_of(plan, client) is not None:
         found.append(f"--osd-keyring={OSD_BENCH_MOUNT}/{KEYRING_FILE}")
     return found
 
@@ -119,10 +116,15 @@ def tools_of(plan: Plan) -> tuple[str, ...]:
     return tuple(sorted({point.tool for point in plan.points} | prefilled))
 
 
-def _osd_bench_keyring(plan: Plan) -> KeyringReference | None:
+def osd_bench_keyring(plan: Plan) -> KeyringReference | None:
     """Return the Secret with the administrator's keyring, the same for all workloads; None if none needs it."""
     loads = (point.parameters for point in plan.points if point.tool == OSD_BENCH.key)
     return next((OsdBenchParameters.model_validate(parameters).keyring_secret for parameters in loads), None)
+
+
+def _keyring_of(plan: Plan, client: int) -> KeyringReference | None:
+    """Return the same for the client that loads the OSDs, None for all others."""
+    return osd_bench_keyring(plan) if client == ACTOR_CLIENT else None
 
 
 def _targets(plan: Plan) -> set[TargetKind]:

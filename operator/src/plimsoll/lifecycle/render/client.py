@@ -123,7 +123,7 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
             {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
-            *ceph.client_mounts(plan),
+            *ceph.client_mounts(plan, client),
         ],
     }
     if _has_device(plan):
@@ -161,7 +161,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         },
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
-        *ceph.client_volumes(run, plan),
+        *ceph.client_volumes(run, plan, client),
     ]
     if has_claim(plan):
         claim_name = naming.client_claim(run.name, client)

@@ -1,7 +1,8 @@
 """Who may talk to whom: agents to their conductor, and to Ceph if they need it; the conductor to DNS and the API."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
 from plimsoll.lifecycle.render.common import Json, metadata
@@ -9,7 +10,7 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 
-_DNS = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+DNS: Json = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 _MONITOR_PORTS = (3300, 6789)
 _CEPH_PORTS: tuple[Json, ...] = (
@@ -32,7 +33,7 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
         naming.CLIENT,
         ingress=[],
         egress=[
-            _DNS,
+            DNS,
             {"to": [_peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
         ],
@@ -58,16 +59,15 @@ def _conductor_policy(run: Run, settings: Settings) -> Json:
 
 
 def _to_ceph(plan: Plan) -> Iterator[Json]:
-    """Yield the way to Ceph's daemons. Where the OSDs are only the monitors say, so it goes by ports alone."""
     if plan.ceph is not None and ceph.clients_use_ceph(plan):
-        others = sorted({*map(_port_of, plan.ceph.monitors)} - {0, *_MONITOR_PORTS})
-        yield {"ports": [*_CEPH_PORTS, *({"port": port, "protocol": "TCP"} for port in others)]}
+        yield to_ceph(plan.ceph.monitors)
 
 
-def _port_of(monitor: str) -> int:
-    """Return the port in an address such as `10.0.0.1:6790`; 0 if it names none."""
-    port = monitor.rpartition(":")[2]
-    return int(port) if port.isdecimal() and int(port) <= _MAX_PORT else 0
+def to_ceph(monitors: Iterable[str]) -> Json:
+    """Return the way to Ceph's daemons. Where the OSDs are only the monitors say, so it goes by ports alone."""
+    others = {int(port) for key in monitor_keys(monitors) if (port := key.rpartition("]:")[2]).isdecimal()}
+    further = sorted(port for port in others if 0 < port <= _MAX_PORT)
+    return {"ports": [*_CEPH_PORTS, *({"port": port, "protocol": "TCP"} for port in further)]}
 
 
 def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]) -> Json:

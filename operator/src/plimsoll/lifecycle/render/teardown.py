@@ -12,7 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.ceph.conf import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render import ceph
+from plimsoll.lifecycle.render import ceph, network
 from plimsoll.lifecycle.render.common import Json, container_security, environment, foreign_metadata, pod_security
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -73,6 +73,22 @@ def keyring_secret(run: Run, settings: Settings) -> Json:
         "metadata": _metadata(run, settings),
         "immutable": True,
         "type": "Opaque",
+    }
+
+
+def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json:
+    """Return what the Job may talk to: Ceph's ports and DNS. Where the monitors are, the run's author may have said."""
+    metadata = _metadata(run, settings)
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata,
+        "spec": {
+            "podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.TEARDOWN}},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [],
+            "egress": [network.DNS, network.to_ceph(record.ceph.monitors)],
+        },
     }
 
 

@@ -69,18 +69,15 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
     return _too_few(pool, osds)
 
 
-def with_placement_groups(pool: Pool, osds: Sequence[Osd]) -> Pool:
-    """Return the pool with its placement groups fixed: as the user says, or about 100 replicas for each OSD."""
-    if pool.placement_groups is not None:
-        return pool
-    return pool.model_copy(update={"placement_groups": placement_groups(pool, osds)})
-
-
 def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
     """Return how many placement groups give each usable OSD about 100 replicas: a power of two, rounded down."""
-    usable = sum(1 for osd in osds if osd.available and _has_class(osd, pool))
-    log2 = (usable * REPLICAS_PER_OSD // width(pool)).bit_length() - 1
+    log2 = (usable_osds(pool, osds) * REPLICAS_PER_OSD // width(pool)).bit_length() - 1
     return 1 << min(max(log2, 0), _MAX_PLACEMENT_GROUPS_LOG2)
+
+
+def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
+    """Return how many available OSDs a pool may be on."""
+    return sum(1 for osd in osds if osd.available and _has_class(osd, pool))
 
 
 def width(pool: Pool) -> int:

@@ -116,8 +116,12 @@ def _parameters(pool: Pool) -> dict[str, str]:
 
 
 def _agent_caps(target: CephTarget) -> dict[str, str]:
-    """Return what images and objects in the run's pools take."""
-    return {"mon": "profile rbd", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
+    """Return what images and objects in the run's pools take.
+
+    Of the monitors it reads where things are. Their profile `rbd` could also have other clients shut out of the
+    cluster, which librbd wants only before it breaks a dead client's lock: `ceph.conf` says not to.
+    """
+    return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
 
 
 def _conductor_caps(target: CephTarget) -> dict[str, str]:
@@ -128,4 +132,4 @@ def _conductor_caps(target: CephTarget) -> dict[str, str]:
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join((agent["mon"], "allow r", *flags)), "mgr": "allow r", "osd": agent["osd"]}
+    return {"mon": ", ".join(("allow r", *flags)), "mgr": "allow r", "osd": agent["osd"]}
