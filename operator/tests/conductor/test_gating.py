@@ -4,9 +4,12 @@ import pytest
 from pydantic import JsonValue
 
 from plimsoll.conductor.gating import Gate, View
-from plimsoll.conductor.steps import overrun_seconds, staging_seconds
+from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.steps import overrun_seconds, participants, staging_seconds
 from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Point
+from plimsoll.protocol.messages import Registration
+from plimsoll.tools.base import ACTOR_CLIENT
 
 ILL = View(prepared=True, problems=("1 of 3 OSDs are down",))
 
@@ -64,3 +67,12 @@ def test_a_tool_that_cleans_up_may_overrun_for_as_long_as_it_measured_and_a_minu
 
 def test_a_tool_that_ends_when_its_work_is_done_has_ten_times_its_trial_more() -> None:
     assert overrun_seconds(point("osdBench", user="admin", keyring_secret={"name": "k"}), Timings()) == 45 + 10 * 70
+
+
+def test_who_loads_the_osds_is_the_client_that_has_the_key_wherever_it_is() -> None:
+    roster = Roster(3, lost_after=20)
+    for number, node in enumerate(("node-c", "node-a", "node-b")):
+        roster.register(Registration(protocol=1, client=number, instance=str(number), node=node), 0.0)
+    keyring: JsonValue = {"name": "k"}
+    assert participants(point("osdBench", user="admin", keyring_secret=keyring), roster) == (ACTOR_CLIENT,)
+    assert participants(point("fio"), roster) == (1,)

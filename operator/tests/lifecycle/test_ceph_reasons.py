@@ -156,6 +156,12 @@ CASES = [
         spec=rook(pool={"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}),
         says=("spec.storage.rook.pool", "needs 6", "there are 3", "fewer chunks"),
     ),
+    Case(
+        reason="PoolNotFeasible",
+        name="more placement groups than Ceph allows",
+        spec=rook(pool={"replicated": {"size": 3}, "placementGroups": 1024}),
+        says=("spec.storage.rook.pool", "mon_max_pg_per_osd", "at most 128 placementGroups"),
+    ),
     Case(reason="PoolNotFeasible", name="OSDs that are down", before=take_osds, says=("needs 3", "there is 1")),
     Case(reason="PoolNotFound", spec=existing(), says=("spec.storage.rook.existingPool", "given is not there")),
     Case(
