@@ -38,6 +38,11 @@ app.kubernetes.io/component: operator
 {{- end }}
 {{- end }}
 
+{{/* As whom the API server knows the operator. */}}
+{{- define "plimsoll.operatorUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "plimsoll.serviceAccountName" . }}
+{{- end }}
+
 {{/* An image, of a list of the chart's context and the image's values. */}}
 {{- define "plimsoll.image" -}}
 {{- $context := index . 0 }}

@@ -68,6 +68,8 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"rook": {"clusters": {"rook-ceph/rook-ceph": ["ben*"]}}}, "'ben*' does not match pattern"),
         ({"ceph": {"keyrings": {"bench": []}}}, "minItems: got 0, want 1"),
         ({"osdBench": True}, "at '/osdBench': got boolean, want object"),
+        ({"queue": {"holdSeconds": 59}}, "at '/queue/holdSeconds': minimum: got 59, want 60"),
+        ({"admission": {"claims": "no"}}, "at '/admission/claims': got string, want boolean"),
         ({"logFormat": "xml"}, "value must be one of 'json', 'plain'"),
         ({"metrics": {"podMonitor": {"interval": "15"}}}, "at '/metrics/podMonitor/interval'"),
         ({"metrics": {"rules": {"interval": "15s"}}}, "additional properties 'interval' not allowed"),

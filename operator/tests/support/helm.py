@@ -20,6 +20,7 @@ EVERYTHING: Document = {
     "rook": {"clusters": {"rook-ceph/a": ["bench"], "rook-ceph/b": ["*"], "other/c": ["bench", "lab"]}},
     "ceph": {"keyrings": {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}},
     "osdBench": {"enabled": True},
+    "admission": {"pods": True},
     "imagePullSecrets": [{"name": "registry"}],
     "serviceAccount": {"annotations": {"who": "me"}},
     "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
