@@ -117,3 +117,59 @@ volumes: [{name: tmp, emptyDir: {}}]
 {{- fail (printf "\n\n%s is true, and this cluster does not serve %s: install the Prometheus Operator first, or leave it false. Without a cluster, as with `helm template`, add --api-versions %s.\n" (index . 1) $served $served) }}
 {{- end }}
 {{- end }}
+
+{{/* What the operator may do in every namespace whose runs it looks after. */}}
+{{- define "plimsoll.runRules" -}}
+- apiGroups: [plimsoll.dev]
+  resources: [benchmarkruns]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [plimsoll.dev]
+  resources: [benchmarkruns/status, benchmarkresults/status]
+  verbs: [patch]
+# To own what blocks a run's deletion: the admission plugin OwnerReferencesPermissionEnforcement asks for it.
+- apiGroups: [plimsoll.dev]
+  resources: [benchmarkruns/finalizers]
+  verbs: [update]
+# Watched for their metrics.
+- apiGroups: [plimsoll.dev]
+  resources: [benchmarkresults]
+  verbs: [get, list, watch, create]
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch, create, patch]
+# Session secrets are made and never read back.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create]
+# Jobs make the pods.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, delete]
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [services, serviceaccounts]
+  verbs: [get, list, create, delete]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, create, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, create, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list, create]
+{{- end }}
+
+{{/* The namespaces whose runs it looks after, as JSON; empty for all. Its own is always among them: `helm test` makes a run there. */}}
+{{- define "plimsoll.namespaces" -}}
+{{- if .Values.watchNamespaces }}
+{{- prepend .Values.watchNamespaces .Release.Namespace | uniq | toJson }}
+{{- else -}}
+[]
+{{- end }}
+{{- end }}

@@ -69,6 +69,7 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"ceph": {"keyrings": {"bench": []}}}, "minItems: got 0, want 1"),
         ({"osdBench": True}, "at '/osdBench': got boolean, want object"),
         ({"queue": {"holdSeconds": 59}}, "at '/queue/holdSeconds': minimum: got 59, want 60"),
+        ({"watchNamespaces": ["be*"]}, "'be*' does not match pattern"),
         ({"admission": {"claims": "no"}}, "at '/admission/claims': got string, want boolean"),
         ({"logFormat": "xml"}, "value must be one of 'json', 'plain'"),
         ({"metrics": {"podMonitor": {"interval": "15"}}}, "at '/metrics/podMonitor/interval'"),
@@ -173,6 +174,8 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("RoleBinding", "plimsoll"),
         ("Service", "plimsoll-metrics"),
         ("ServiceAccount", "plimsoll"),
+        ("ValidatingAdmissionPolicy", "plimsoll-claims"),
+        ("ValidatingAdmissionPolicyBinding", "plimsoll-claims"),
     ]
 
 
@@ -252,6 +255,31 @@ def test_keyrings_are_readable_where_and_as_they_are_named(everything: Rendering
     roles = [role for role in everything.of_kind("Role") if role["metadata"]["name"] == "plimsoll-keyring"]
     named = {role["metadata"]["namespace"]: role["rules"][0]["resourceNames"] for role in roles}
     assert named == {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}
+
+
+def _rules(rendering: Rendering, name: str) -> list[str]:
+    return sorted(json.dumps(rule, sort_keys=True) for rule in rendering.one("ClusterRole", name)["rules"])
+
+
+def test_with_namespaces_the_operator_looks_after_these_and_its_own_and_has_no_rights_in_others(
+    defaults: Rendering,
+) -> None:
+    some = render({"watchNamespaces": ["bench", "lab", NAMESPACE], "deleteRunsOnUninstall": {"enabled": True}})
+    expected = [f"--namespace={name}" for name in (NAMESPACE, "bench", "lab")]
+    args = {pod["containers"][0]["args"][0]: pod["containers"][0]["args"] for pod in pod_specs(some)}
+    for program in ("operator", "remove-runs"):
+        assert [argument for argument in args[program] if argument.startswith("--namespace")] == expected
+    bound = [one["metadata"]["namespace"] for one in some.of_kind("RoleBinding") if "-runs" in one["metadata"]["name"]]
+    assert sorted(bound) == sorted(2 * ["bench", "lab", NAMESPACE])
+    assert [one["metadata"]["name"] for one in some.of_kind("ClusterRoleBinding")] == ["plimsoll"]
+    everywhere = {name for rule in some.one("ClusterRole")["rules"] for name in rule.get("resources", ())}
+    assert everywhere == {"storageclasses", "persistentvolumes", "namespaces", "customresourcedefinitions"}
+    assert sorted([*_rules(some, "plimsoll"), *_rules(some, "plimsoll-runs")]) == _rules(defaults, "plimsoll")
+
+
+def test_without_any_it_looks_after_all(defaults: Rendering) -> None:
+    (operator,) = [pod for pod in pod_specs(defaults) if pod["containers"][0]["args"][0] == "operator"]
+    assert not any(argument.startswith("--namespace") for argument in operator["containers"][0]["args"])
 
 
 def test_viewers_change_nothing_and_editors_write_no_numbers(defaults: Rendering) -> None:

@@ -40,8 +40,9 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server
 
 
-def test_an_api_server_takes_everything(apiserver: ApiServer) -> None:
-    for one in render(EVERYTHING).objects:
+@pytest.mark.parametrize("namespaces", [[], ["bench", "lab"]])
+def test_an_api_server_takes_everything(apiserver: ApiServer, namespaces: list[str]) -> None:
+    for one in render(EVERYTHING | {"watchNamespaces": namespaces}).objects:
         if one["kind"] in MONITORING:
             continue  # not its own kinds; the end-to-end tests have the Prometheus Operator's
         path = PATHS[one["kind"]].format(one["metadata"].get("namespace"))

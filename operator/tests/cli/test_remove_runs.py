@@ -42,6 +42,14 @@ async def test_runs_of_all_namespaces_are_deleted() -> None:
     assert kube.objects(RUN_KIND) == []
 
 
+async def test_runs_of_namespaces_that_are_not_named_stay() -> None:
+    kube = FakeKube(namespaces=["default", "bench", "lab"])
+    for namespace in ("default", "bench", "lab"):
+        put(kube, "a", namespace)
+    assert await remove_runs(kube, ["default", "lab"], seconds=10, poll_seconds=0.001) == []
+    assert [run["metadata"]["namespace"] for run in kube.objects(RUN_KIND)] == ["bench"]
+
+
 async def test_it_waits_until_the_operator_lets_a_run_go() -> None:
     kube = FakeKube()
     put(kube, "a", held=True)

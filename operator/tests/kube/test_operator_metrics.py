@@ -19,6 +19,7 @@ from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
 from plimsoll.metrics.instruments import STEP_ERRORS
 from support.apiserver import ApiServer, wait_until
+from support.operator_process import operator_process
 from support.run_documents import document
 from support.scrapes import RESULTS, check_against_catalogue
 
@@ -85,28 +86,9 @@ class Operator:
 
 @contextmanager
 def operator(kubeconfig: str, log: Path) -> Iterator[Operator]:
-    """Run one, and expect that it ends well when it is told to end."""
-    port = free_port()
-    addresses = [
-        "--liveness",
-        f"http://127.0.0.1:{free_port()}/healthz",
-        "--metrics",
-        f"http://127.0.0.1:{port}/metrics",
-    ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "plimsoll", "operator", *addresses],
-            env={"KUBECONFIG": kubeconfig, "PLIMSOLL_RUNNER_IMAGE": "runner:1"},
-            stdout=output,
-            stderr=output,
-        )
-    try:
+    """Run one."""
+    with operator_process(kubeconfig, log) as port:
         yield Operator(port)
-        process.terminate()
-        assert process.wait(60) == 0, log.read_text()[-2000:]
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_metrics_are_of_what_is_there_also_after_a_restart(

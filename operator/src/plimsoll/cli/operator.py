@@ -13,10 +13,17 @@ import plimsoll.handlers  # noqa: F401 - registers the handlers
 @click.option(
     "--metrics", default="", help="Where metrics are served, as http://0.0.0.0:8081/metrics; nowhere if it is empty."
 )
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Whose runs it looks after; may be repeated. All without any."
+)
 @click.option("--log-format", type=click.Choice(["json", "plain"]), default="json", show_default=True)
-def command(*, liveness: str, metrics: str, log_format: str) -> None:
+def command(*, liveness: str, metrics: str, namespaces: tuple[str, ...], log_format: str) -> None:
     """Turn BenchmarkRuns into conductors, agents and results. Runs in the cluster, or as KUBECONFIG says."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
     memo = kopf.Memo(metrics=metrics)
-    asyncio.run(kopf.operator(clusterwide=True, liveness_endpoint=liveness, standalone=True, memo=memo))
+    asyncio.run(
+        kopf.operator(
+            clusterwide=not namespaces, namespaces=namespaces, liveness_endpoint=liveness, standalone=True, memo=memo
+        )
+    )

@@ -1,4 +1,4 @@
-"""`plimsoll remove-runs`: deletes all runs. Started by the Helm chart, before the operator is taken away."""
+"""`plimsoll remove-runs`: deletes the runs that an operator looks after, before Helm takes it away."""
 
 import asyncio
 import logging
@@ -27,11 +27,12 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--timeout", "seconds", type=click.IntRange(min=1), default=240, show_default=True, help="Seconds to wait."
 )
-def command(*, seconds: int) -> None:
-    """Delete the BenchmarkRuns of all namespaces, and wait until the operator has taken them down."""
+@click.option("--namespace", "namespaces", multiple=True, help="Whose runs; may be repeated. All without any.")
+def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
+    """Delete BenchmarkRuns, and wait until the operator has taken them down."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        left = asyncio.run(_in_cluster(seconds))
+        left = asyncio.run(_in_cluster(seconds, namespaces))
     except ApiError as error:
         message = f"the runs cannot be removed: {error}"
         raise click.ClickException(message) from error
@@ -42,16 +43,20 @@ def command(*, seconds: int) -> None:
     sys.exit(_EXIT_LEFT)
 
 
-async def _in_cluster(seconds: float) -> Sequence[Object]:
+async def _in_cluster(seconds: float, namespaces: Sequence[str]) -> Sequence[Object]:
     # Only here: its import takes longer than everything else.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
     async with AioKube() as kube:
-        return await remove_runs(kube, seconds=seconds)
+        return await remove_runs(kube, namespaces, seconds=seconds)
 
 
-async def remove_runs(kube: Kube, *, seconds: float, poll_seconds: float = _POLL_SECONDS) -> Sequence[Object]:
+async def remove_runs(
+    kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = _POLL_SECONDS
+) -> Sequence[Object]:
     """Delete all runs, also those that are made meanwhile, until there are none; return those left when time is up.
+
+    Of these namespaces, or of all if none is named.
 
     Raises:
         ApiError: if they can be neither listed nor deleted.
@@ -60,7 +65,7 @@ async def remove_runs(kube: Kube, *, seconds: float, poll_seconds: float = _POLL
     deadline = time.monotonic() + seconds
     said = ""
     while True:
-        left = await persist(lambda: _runs(kube), seconds=_REQUEST_SECONDS)
+        left = await persist(lambda: _runs(kube, namespaces), seconds=_REQUEST_SECONDS)
         if (told := _told(left)) != said:
             _log.info("%s", told or "all are gone")
             said = told
@@ -70,11 +75,12 @@ async def remove_runs(kube: Kube, *, seconds: float, poll_seconds: float = _POLL
         await asyncio.sleep(poll_seconds)
 
 
-async def _runs(kube: Kube) -> Sequence[Object]:
+async def _runs(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
     try:
-        return await kube.list(RUN)
+        lists = [await kube.list(RUN, namespace=namespace) for namespace in namespaces or (None,)]
     except UnknownKindError:
         return []  # where the definition is gone, so are its objects
+    return [run for found in lists for run in found]
 
 
 async def _delete(kube: Kube, runs: Sequence[Object]) -> None:
