@@ -69,6 +69,17 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
     assert clean.leftovers() == []
 
 
+def test_nobody_but_the_operator_claims_from_the_storage_class_of_a_run(cluster: Cluster, namespace: str) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "mine", "namespace": namespace},
+        "spec": spec | {"storageClassName": "plimsoll-layers-0123abcd"},
+    }
+    assert "is for the claims of one BenchmarkRun" in cluster.refusal(claim)
+
+
 def assert_provenance(ceph: Ceph, result: dict[str, Any], pool: str) -> None:
     """See in a result which Ceph, which pool and which OSDs it is of."""
     environment = result["status"]["environment"]
