@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.sample import Cells, Measurement, OperationSample
+from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.gaps import MAX_GAPS, JobCompletions, gaps_of
+from plimsoll.tools.fio.gaps import JobCompletions, gaps_of
 from plimsoll.tools.fio.series import SeriesError
 from support.documents import SECOND, latency
 from tools.conftest import FILE, load

@@ -23,6 +23,8 @@ _MAX_CELLS = 2**18
 """Seconds of the longest runtime, with a margin."""
 
 _MAX_HISTOGRAM = 2**20
+MAX_GAPS = 4096
+"""The longest of a client. Of 50 ms each they are more than 5 % of an hour."""
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]

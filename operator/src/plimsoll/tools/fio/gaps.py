@@ -20,7 +20,7 @@ from functools import reduce
 from itertools import pairwise
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.sample import Gaps, OperationSample
+from plimsoll.measure.sample import MAX_GAPS, Gaps, OperationSample
 from plimsoll.measure.stretches import both, joined
 from plimsoll.measure.window import Interval
 from plimsoll.tools.fio.command import LOG_MILLISECONDS
@@ -28,9 +28,6 @@ from plimsoll.tools.fio.series import DIRECTIONS, MAX_JITTER, SeriesError
 
 LEAST_MILLISECONDS = 40
 """Of a gap. Freezes are looked for from 100 ms on, and a gap is shorter than its freeze by up to two intervals."""
-MAX_GAPS = 4096
-"""Of a client; the longest. Of 50 ms each they are more than 5 % of an hour."""
-
 _LATE = 1000
 """Milliseconds by which fio's own end may lie after that of the last operation."""
 _LINE = re.compile(r"(\d{1,13}), \d{1,20}, (\d)(?:,.*)?", re.ASCII)
