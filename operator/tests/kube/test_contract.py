@@ -119,6 +119,26 @@ async def test_a_list_has_what_has_the_labels(kube: Kube, namespace: str) -> Non
     assert [obj["metadata"]["name"] for obj in by_field] == ["b"]
 
 
+async def test_metadata_of_a_list_and_its_pages_are_those_of_the_objects(kube: Kube, namespace: str) -> None:
+    for number in range(5):
+        obj = config_map(f"c{number}", namespace, x="1")
+        obj["metadata"]["labels"] = {"odd": str(number % 2)}
+        await kube.create(obj)
+    await kube.patch(CONFIG_MAP, "c3", namespace, {"data": {"x": "2"}})
+    odd = {"odd": "1"}
+    found = await kube.list(CONFIG_MAP, namespace=namespace, labels=odd)
+    assert [obj["metadata"]["name"] for obj in found] == ["c1", "c3"]
+    assert await kube.list_metadata(CONFIG_MAP, namespace=namespace, labels=odd) == [obj["metadata"] for obj in found]
+    pages = [page async for page in kube.pages(CONFIG_MAP, size=1, namespace=namespace, labels=odd)]
+    assert [len(page) for page in pages] == [1, 1]
+    assert [obj for page in pages for obj in page] == found
+    none = {"odd": "2"}
+    assert await kube.list_metadata(CONFIG_MAP, namespace=namespace, labels=none) == []
+    assert [
+        obj async for page in kube.pages(CONFIG_MAP, size=1, namespace=namespace, labels=none) for obj in page
+    ] == []
+
+
 async def test_a_list_over_all_namespaces(kube: Kube, namespace: str) -> None:
     other = f"{namespace}-other"
     await kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.names import Outcome, RunPhase, Verdict
-from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import Prefill, RunState, TrialKey
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle.children import Child, PodFact
+from plimsoll.lifecycle.measured import Measured, TrialFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.run import Run, run_of
@@ -65,10 +65,10 @@ def conductor() -> PodFact:
 
 
 def seen_in(
-    phase: RunPhase, *, plan: Plan | None = None, trials: Mapping[str, tuple[Trial, ...]] = {}, **state: Any
+    phase: RunPhase, *, plan: Plan | None = None, trials: Mapping[str, tuple[TrialFact, ...]] = {}, **state: Any
 ) -> Observed:
     known = RunState(epoch="epoch", phase=phase, trials_total=TRIALS, **state)
-    results = {point: ResultStatus(trials=recorded) for point, recorded in trials.items()}
+    results = {point: Measured(trials=recorded) for point, recorded in trials.items()}
     return Observed(plan=plan or plan_of(), state=known, pods=(conductor(),), results=results, warnings={})
 
 
@@ -90,17 +90,8 @@ def under_way(number: int, begun: datetime, *, attempt: int = 0, **more: Any) ->
     )
 
 
-def measured(begun: float, took: float, *, outcome: Outcome = Outcome.MEASURED, epoch: str = "epoch") -> Trial:
-    return Trial(
-        pass_number=0,
-        attempt=0,
-        epoch=epoch,
-        clients=(0, 1),
-        outcome=outcome,
-        started_at=after(begun).isoformat(),
-        finished_at=after(begun + took).isoformat(),
-        verdict=Verdict.VALID,
-    )
+def measured(begun: float, took: float, *, outcome: Outcome = Outcome.MEASURED, epoch: str = "epoch") -> TrialFact:
+    return TrialFact(epoch=epoch, outcome=outcome, started=after(begun), finished=after(begun + took))
 
 
 # -- while trials are measured

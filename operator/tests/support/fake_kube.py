@@ -6,7 +6,7 @@ too, `patch_status` above all, or `put` for objects that come with a status, suc
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -115,6 +115,18 @@ class FakeKube:
         await self._enter(f"list {kind.kind} {namespace or ''}".strip(), kind)
         found = [obj for key, obj in self._objects.items() if key.kind == kind and namespace in {None, key.namespace}]
         return [deepcopy(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
+
+    async def list_metadata(
+        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Object]:
+        return [obj["metadata"] for obj in await self.list(kind, namespace=namespace, labels=labels)]
+
+    async def pages(
+        self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Sequence[Object]]:
+        found = await self.list(kind, namespace=namespace, labels=labels)
+        for begin in range(0, max(len(found), 1), size):
+            yield found[begin : begin + size]
 
     async def create(self, obj: Object) -> bool:
         key = await self._request("create", Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.kube.port import Kube
+from plimsoll.kube.results import ResultDigests
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.instruments import Instruments
@@ -28,6 +29,7 @@ class Context:
         results: what Prometheus is told of every result, None if it cannot be read.
         wakeups: set when something of a run, or of the queue, has changed.
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
+        digests: what is known of a run's results, so that a look reads only those that have changed.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
         admitted: runs that have been given their turn, for the same reason.
         refused: what could not be done at the last look, until a look at which everything can.
@@ -40,6 +42,7 @@ class Context:
     results: dict[str, ResultRecord | None] = field(default_factory=dict)
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    digests: defaultdict[str, ResultDigests] = field(default_factory=lambda: defaultdict(ResultDigests))
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted: set[str] = field(default_factory=set)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -58,6 +61,7 @@ class Context:
         """Drop what is known of a run that needs no attention any more."""
         self.wakeups.pop(uid, None)
         self.locks.pop(uid, None)
+        self.digests.pop(uid, None)
         self.said.pop(uid, None)
         self.refused.pop(uid, None)
         self.admitted.discard(uid)

@@ -8,7 +8,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -42,10 +42,14 @@ Observer = Callable[[str, float, str | None], None]
 no answer, None if it was done."""
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
+_JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
+
+_Query = Sequence[tuple[str, str]]
 
 
 class AioKube:
@@ -95,25 +99,30 @@ class AioKube:
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
         """Return the objects with these labels and fields; see `Kube.list`."""
-        asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
-        resource = await self._discovery.resource(kind)
-        query = [("limit", str(PAGE_SIZE)), *_selectors(labels, fields)]
-        found: list[Object] = []
+        items = await self._items(kind, namespace, _selectors(labels, fields))
+        return [_named(kind, item) for item in items]
+
+    async def list_metadata(
+        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Object]:
+        """Return the metadata of the objects with these labels; see `Kube.list_metadata`."""
+        items = await self._items(kind, namespace, _selectors(labels, None), accept=_METADATA)
+        return [item["metadata"] for item in items]
+
+    async def pages(
+        self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Sequence[Object]]:
+        """Yield the objects with these labels, a few at a time; see `Kube.pages`."""
         token = ""
         while True:
-            page = [*query, ("continue", token)] if token else query
             try:
-                answer = await self._ask("get", resource.collection(namespace), kind, asked, query=page)
+                items, token = await self._page(kind, namespace, _selectors(labels, None), size, token)
             except _ExpiredError:
-                # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
-                found, token, query = [], "", query[1:]
+                token = ""
                 continue
-            # The entries of a list do not say what they are.
-            own = {"apiVersion": kind.api_version, "kind": kind.kind}
-            found += [own | item for item in answer.get("items") or ()]
-            token = answer.get("metadata", {}).get("continue", "")
+            yield [_named(kind, item) for item in items]
             if not token:
-                return found
+                return
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
         """Return what `kubectl get` shows of the objects with these labels: for each, column -> cell.
@@ -184,6 +193,41 @@ class AioKube:
         """Return the API server's version."""
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
+    async def _items(
+        self, kind: Kind, namespace: str | None, selectors: _Query, accept: str = _JSON
+    ) -> Sequence[Object]:
+        """Return all entries of a list."""
+        found: list[Object] = []
+        limit: int | None = PAGE_SIZE
+        token = ""
+        while True:
+            try:
+                items, token = await self._page(kind, namespace, selectors, limit, token, accept)
+            except _ExpiredError:
+                # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
+                found, token, limit = [], "", None
+                continue
+            found += items
+            if not token:
+                return found
+
+    async def _page(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        selectors: _Query,
+        limit: int | None,
+        token: str,
+        accept: str = _JSON,
+    ) -> tuple[Sequence[Object], str]:
+        """Return some entries of a list, and the token of the next ones; it is empty if there are none."""
+        resource = await self._discovery.resource(kind)
+        asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
+        query = [("limit", str(limit or "")), *selectors, ("continue", token)]
+        query = [(name, value) for name, value in query if value]
+        answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=accept)
+        return answer.get("items") or (), answer.get("metadata", {}).get("continue", "")
+
     async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
         found = await self.get(kind, name, namespace)
         return None if found is None else str(found["metadata"]["uid"])
@@ -220,9 +264,9 @@ class AioKube:
         asked: str,
         *,
         body: Object | Sequence[Object] | None = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         query: Sequence[tuple[str, str]] = (),
-        accept: str = "application/json",
+        accept: str = _JSON,
     ) -> dict[str, Any]:
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
@@ -275,10 +319,14 @@ def _as_it_is(_: object, document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
-    for name, wanted in (("labelSelector", labels), ("fieldSelector", fields)):
-        if wanted:
-            yield name, ",".join(f"{key}={value}" for key, value in wanted.items())
+def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> _Query:
+    both = (("labelSelector", labels), ("fieldSelector", fields))
+    return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]
+
+
+def _named(kind: Kind, item: Object) -> Object:
+    """Return an entry of a list with its kind, which the list leaves out."""
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **item}
 
 
 def _identity(obj: Object) -> tuple[Kind, str, str | None]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from plimsoll.api.names import API_VERSION, RESULT_KIND
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.elsewhere import gather_elsewhere, gather_rook
 from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.kube.results import ResultDigests
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.elsewhere import Scope
 from plimsoll.lifecycle.observed import Observed, observe
@@ -32,41 +32,47 @@ _CHILDREN = (
     Kind(api_version="rbac.authorization.k8s.io/v1", kind="Role"),
     Kind(api_version="rbac.authorization.k8s.io/v1", kind="RoleBinding"),
 )
-_RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 _EVENT = Kind(api_version="v1", kind="Event")
 
 
 async def gather(
-    kube: Kube, *, namespace: str, name: str, uid: str, scope: Scope | None = None, for_removal: bool = False
+    kube: Kube,
+    *,
+    namespace: str,
+    name: str,
+    uid: str,
+    scope: Scope | None = None,
+    digests: ResultDigests | None = None,
+    for_removal: bool = False,
 ) -> Observed:
     """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment.
 
-    `scope`: where to look outside its namespace. `for_removal`: only what has to be taken away, so that nothing else,
-    such as results whose CRD is gone, hinders it.
+    `scope`: where to look outside its namespace. `digests`: what the last look read of its results; without it all of
+    them are read. `for_removal`: only what has to be taken away, so that nothing else, such as results whose
+    CRD is gone, hinders it.
     """
-    seen = await _gather(kube, namespace=namespace, name=name, uid=uid, for_removal=for_removal)
+    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
+    seen = await _gather(kube, identity, digests or ResultDigests(), for_removal=for_removal)
     if scope is None:
         return seen
-    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
     return replace(seen, elsewhere=await gather_elsewhere(kube, scope, identity, has_claims=bool(seen.claims)))
 
 
-async def _gather(kube: Kube, *, namespace: str, name: str, uid: str, for_removal: bool) -> Observed:
+async def _gather(kube: Kube, run: RunIdentity, digests: ResultDigests, *, for_removal: bool) -> Observed:
     """Return what is there of a run in its namespace."""
-    own = {naming.LABEL_RUN_UID: uid}
-    identity = RunIdentity(name=name, namespace=namespace, uid=uid)
+    own, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
     lists = [kube.list(kind, namespace=namespace, labels=own) for kind in _CHILDREN]
     if for_removal:
-        return observe([*jobs, *chain.from_iterable(await asyncio.gather(*lists))], run=identity)
+        return observe([*jobs, *chain.from_iterable(await asyncio.gather(*lists))], run=run)
     # By name: results of an earlier run of this name are in the way of this one's.
-    results = kube.list(_RESULT, namespace=namespace, labels={naming.LABEL_RUN: naming.label_value(name)})
-    objects = [*jobs, *chain.from_iterable(await asyncio.gather(*lists, results))]
-    objects += await _in_the_plans_place(kube, namespace, name, objects)
+    results, *children = await asyncio.gather(digests.read(kube, namespace=namespace, name=run.name), *lists)
+    objects = [*jobs, *chain.from_iterable(children)]
+    objects += await _in_the_plans_place(kube, namespace, run.name, objects)
     events = await asyncio.gather(
         *(kube.list(_EVENT, namespace=namespace, fields={"involvedObject.kind": kind}) for kind in _waiting(objects))
     )
-    return observe(objects, run=identity, events=[*chain.from_iterable(events)])
+    return observe(objects, run=run, results=results, events=[*chain.from_iterable(events)])
 
 
 async def gather_platform(kube: Kube, rook: NamespacedName | None = None) -> Platform:

@@ -1,10 +1,10 @@
-"""What Plimsoll asks of a Kubernetes API: six verbs on plain dictionaries, and its version.
+"""What Plimsoll asks of a Kubernetes API: verbs on plain dictionaries, and its version.
 
 Dictionaries rather than typed models: a model of an older version drops the fields it does not know when an object is
 written back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,6 +43,21 @@ class Kube(Protocol):
         """Return the objects with these labels, and these values in fields that the API server can select by.
 
         `namespace` None means all namespaces.
+        """
+        ...
+
+    async def list_metadata(
+        self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Sequence[Object]:
+        """Return the metadata of the objects with these labels: little of what is large."""
+        ...
+
+    def pages(
+        self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Sequence[Object]]:
+        """Yield the objects with these labels, `size` at a time: no more of them are in memory at once.
+
+        An object may come twice, in two versions.
         """
         ...
 

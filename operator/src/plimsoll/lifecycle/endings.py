@@ -1,10 +1,12 @@
 """Has the run ended, and how? Read from what the conductor said and what became of the pods."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.lifecycle import provisioning, readiness
 from plimsoll.lifecycle.decision import Ending, Fact
+from plimsoll.lifecycle.measured import Measured
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import Refusal, remedy_of
@@ -100,12 +102,16 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
-        message = f"{len(invalid)} of {len(results)} points are Invalid: {main_reasons(invalid)}; {_FINDINGS}"
+        message = f"{len(invalid)} of {len(results)} points are Invalid: {_main_reasons(invalid)}; {_FINDINGS}"
         return Ending(succeeded=False, reason="InvalidResults", message=message)
     if suspect:
-        message = f"all {len(results)} points are measured, {len(suspect)} are Suspect: {main_reasons(suspect)}"
+        message = f"all {len(results)} points are measured, {len(suspect)} are Suspect: {_main_reasons(suspect)}"
         return Ending(succeeded=True, reason="Suspect", message=f"{message}; {_FINDINGS}")
     return Ending(succeeded=True, reason="Valid", message=f"all {len(results)} points are measured and Valid")
+
+
+def _main_reasons(results: Iterable[Measured]) -> str:
+    return main_reasons(result.reason for result in results)
 
 
 def _conductor_gave_up(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:

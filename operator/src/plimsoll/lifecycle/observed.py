@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import RESULT_KIND, RunPhase
-from plimsoll.api.result import ResultStatus
 from plimsoll.api.state import RunState
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import (
@@ -25,6 +24,7 @@ from plimsoll.lifecycle.children import (
     warnings_on,
 )
 from plimsoll.lifecycle.elsewhere import Elsewhere
+from plimsoll.lifecycle.measured import Measured, ResultFact
 from plimsoll.lifecycle.ownership import is_departing, is_of_run, jobs_of
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.refusal import Refusal
@@ -40,7 +40,7 @@ class Observed:
         plan: the frozen plan; None before it is made.
         plan_problem: why the plan that is there cannot be used; empty if it can.
         plan_sha256: of the frozen plan, as it stands there; empty before it is made.
-        results: status of each point whose result exists.
+        results: what is measured of each point whose result exists.
         unreadable_results: names of results of which this version cannot read what is measured.
         foreign_results: names of results that an earlier run of the same name left for good.
         departing: objects of an earlier run of the same name that go with it, but are still there.
@@ -58,7 +58,7 @@ class Observed:
     plan_problem: str = ""
     plan_sha256: str = ""
     state: RunState | None = None
-    results: Mapping[str, ResultStatus]
+    results: Mapping[str, Measured]
     unreadable_results: tuple[str, ...] = ()
     foreign_results: tuple[str, ...] = ()
     departing: tuple[str, ...] = ()
@@ -116,10 +116,13 @@ class Observed:
         return pods[-1] if pods else None
 
 
-def observe(objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Object] = ()) -> Observed:
+def observe(
+    objects: Iterable[Object], *, run: RunIdentity, results: Sequence[ResultFact] = (), events: Sequence[Object] = ()
+) -> Observed:
     """Read the facts out of a run's objects, and of what others have under the same names.
 
-    What carries the run's labels only is nobody's business here. `events` are those on the run's claims and Jobs.
+    What carries the run's labels only is nobody's business here. `results` are those of the run's name, `events` those
+    on the run's claims and Jobs.
     """
     by_kind: dict[str, list[Object]] = {}
     others: list[Object] = []
@@ -131,23 +134,25 @@ def observe(objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Obj
     maps = {obj["metadata"]["name"]: obj for obj in by_kind.get("ConfigMap", [])}
     plan_map = maps.get(naming.plan_config_map(run.name))
     plan, problem = _plan(plan_map, run)
-    results = by_kind.pop(RESULT_KIND, [])
+    own_results = [result for result in results if result.run_uid == run.uid]
+    foreign_results = [result for result in results if result.run_uid != run.uid]
     in_the_way = [obj for obj in others if _is_in_the_way(obj, run)]
-    staying = [obj for obj in in_the_way if not is_departing(obj)]
     jobs, claims = by_kind.pop("Job", []), by_kind.pop("PersistentVolumeClaim", [])
     foreign_jobs = {obj["metadata"]["uid"] for obj in others if obj["kind"] == "Job"}
     pods = [pod for pod in by_kind.pop("Pod", []) if not jobs_of(pod) & foreign_jobs]
-    measured = {obj["spec"]["point"]: _result(obj) for obj in results}
     return Observed(
         plan=plan,
         plan_problem=problem,
         plan_sha256=sha256(_text(plan_map, PLAN_FILE).encode()).hexdigest() if plan_map else "",
         state=_state(maps.get(naming.state_config_map(run.name))),
-        results={point: status or ResultStatus() for point, status in measured.items()},
-        unreadable_results=tuple(obj["metadata"]["name"] for obj in results if measured[obj["spec"]["point"]] is None),
-        foreign_results=tuple(obj["metadata"]["name"] for obj in staying if obj["kind"] == RESULT_KIND),
-        departing=tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in in_the_way if is_departing(obj)),
-        name_taken=next((f"{o['kind']} {o['metadata']['name']}" for o in staying if o["kind"] != RESULT_KIND), ""),
+        results={result.point: result.measured or Measured() for result in own_results},
+        unreadable_results=tuple(result.name for result in own_results if result.measured is None),
+        foreign_results=tuple(result.name for result in foreign_results if not result.departing),
+        departing=(
+            *(f"{RESULT_KIND} {result.name}" for result in foreign_results if result.departing),
+            *(f"{obj['kind']} {obj['metadata']['name']}" for obj in in_the_way if is_departing(obj)),
+        ),
+        name_taken=next((f"{o['kind']} {o['metadata']['name']}" for o in in_the_way if not is_departing(o)), ""),
         jobs=tuple(map(job_fact, jobs)),
         pods=tuple(map(pod_fact, pods)),
         claims=tuple(map(claim_fact, claims)),
@@ -157,9 +162,8 @@ def observe(objects: Iterable[Object], *, run: RunIdentity, events: Sequence[Obj
 
 
 def _is_in_the_way(obj: Object, run: RunIdentity) -> bool:
-    """Tell whether a stranger's object stands where a result or the plan of the run has to."""
-    place = naming.plan_config_map(run.name)
-    return bool(obj["kind"] == RESULT_KIND or (obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == place))
+    """Tell whether a stranger's object stands where the plan of the run has to."""
+    return bool(obj["kind"] == "ConfigMap" and obj["metadata"]["name"] == naming.plan_config_map(run.name))
 
 
 def _plan(config_map: Object | None, run: RunIdentity) -> tuple[Plan | None, str]:
@@ -187,15 +191,6 @@ def _state(config_map: Object | None) -> RunState | None:
         return None
     try:
         return RunState.model_validate_json(_text(config_map, STATE_FILE))
-    except ValidationError:
-        return None
-
-
-def _result(obj: Object) -> ResultStatus | None:
-    """Return what is measured of a point, None if it cannot be read; `display` is for people and not read back."""
-    status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
-    try:
-        return ResultStatus.model_validate(status)
     except ValidationError:
         return None
 

@@ -8,8 +8,8 @@ from math import ceil
 from statistics import fmean, median
 
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
-from plimsoll.api.result import Trial
 from plimsoll.api.state import RunState
+from plimsoll.lifecycle.measured import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
@@ -96,7 +96,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     )
 
 
-def _trials(seen: Observed, point: str) -> Sequence[Trial]:
+def _trials(seen: Observed, point: str) -> Sequence[TrialFact]:
     return seen.results[point].trials if point in seen.results else ()
 
 
@@ -104,16 +104,16 @@ def _seconds_taken(seen: Observed, point: str) -> Iterator[float]:
     """Yield how long the attempts at a point took that were measured to their end."""
     for trial in _trials(seen, point):
         if trial.outcome is Outcome.MEASURED:
-            yield max(0.0, (_moment(trial.finished_at) - _moment(trial.started_at)).total_seconds())
+            yield max(0.0, (trial.finished - trial.started).total_seconds())
 
 
 def _gaps(seen: Observed) -> Iterator[float]:
     """Yield the seconds between one attempt and the next of the same conductor."""
     trials = [trial for point in seen.results for trial in _trials(seen, point)]
-    trials.sort(key=lambda trial: _moment(trial.started_at))
+    trials.sort(key=lambda trial: trial.started)
     for one, other in pairwise(trials):
         if one.epoch == other.epoch:
-            yield (_moment(other.started_at) - _moment(one.finished_at)).total_seconds()
+            yield (other.started - one.finished).total_seconds()
 
 
 def _left(plan: Plan, state: RunState) -> list[tuple[int, Point]]:

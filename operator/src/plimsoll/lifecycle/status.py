@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
-from plimsoll.api.result import OperationSummary
 from plimsoll.api.status import (
     MAX_HEADLINES,
     BenchmarkRunStatus,
@@ -22,6 +21,7 @@ from plimsoll.api.status import (
     set_condition,
 )
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
+from plimsoll.lifecycle.measured import OperationFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.refusal import Refusal
@@ -143,23 +143,23 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
     """Yield the numbers of every point that may be believed, in the plan's order."""
     for point in seen.plan.points if seen.plan else ():
         result = seen.results.get(point.name)
-        if result is None or result.summary is None or result.verdict in {None, Verdict.INVALID}:
+        if result is None or result.verdict in {None, Verdict.INVALID}:
             continue
-        for operation in result.summary.operations:
+        for operation in result.operations:
             yield Headline(
                 workload=point.workload,
                 point=point.name,
                 label=point.label[:_MAX_TEXT],
                 operation=operation.operation,
-                iops=round(operation.iops.mean),
-                bytes_per_second=round(operation.bytes_per_second.mean),
+                iops=round(operation.iops),
+                bytes_per_second=round(operation.bytes_per_second),
                 latency_nanoseconds=_latency(operation),
                 verdict=result.verdict or Verdict.INVALID,
             )
 
 
-def _latency(operation: OperationSummary) -> HeadlineLatency | None:
-    known = {f"p{p}": round(operation.percentiles[p].mean) for p in ("50", "99") if p in operation.percentiles}
+def _latency(operation: OperationFact) -> HeadlineLatency | None:
+    known = {f"p{percentile}": round(mean) for percentile, mean in operation.percentiles.items()}
     return HeadlineLatency.model_validate(known) if known else None
 
 

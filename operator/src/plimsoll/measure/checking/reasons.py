@@ -26,9 +26,9 @@ def reasons_of(status: ResultStatus) -> tuple[str, ...]:
     return (_attempt_reasons(last) if last else ()) or (NO_TRIAL_COUNTS.reason,)
 
 
-def main_reasons(statuses: Iterable[ResultStatus]) -> str:
-    """Return the first reason of each point, the most frequent first: `ClientStalled, LateClient (2 points)`."""
-    counts = Counter(reasons[0] for status in statuses if (reasons := reasons_of(status)))
+def main_reasons(reasons: Iterable[str]) -> str:
+    """Return the reasons of points, the most frequent first: `ClientStalled, LateClient (2 points)`."""
+    counts = Counter(reason for reason in reasons if reason)
     named = [f"{reason} ({count} points)" if count > 1 else reason for reason, count in counts.most_common(_NAMED)]
     more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
     return f"{', '.join(named)}{more}"
