@@ -29,7 +29,7 @@ class Watched:
     def __init__(self) -> None:
         cluster = PretendCluster()
         self.run: Document = cluster.kube.put(make_run("a"))
-        self.context = Context(kube=cluster.kube, settings=SETTINGS)
+        self.context = Context(kube=cluster.kube, settings=SETTINGS, now=lambda: cluster.now)
         self.own = self.context.wakeups[self.run["metadata"]["uid"]]
         self.other = self.context.wakeups["another"]
         # As kopf does it for every object.

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,16 @@ def serve(tmp_path: Path) -> Serve:
         await runner.cleanup()
 
     return serve
+
+
+@pytest.mark.parametrize("code", [200, 403, 503])
+async def test_every_answer_says_what_time_the_server_has(serve: Serve, code: int) -> None:
+    server = datetime(2020, 2, 29, 12, tzinfo=UTC)
+    answer = web.json_response({}, status=code, headers={"Date": format_datetime(server, usegmt=True)})
+    async with serve(answer) as (kube, _):
+        with suppress(ApiError):
+            await kube.version()
+        assert abs((kube.clock.now() - server).total_seconds()) < 60
 
 
 @pytest.mark.parametrize(

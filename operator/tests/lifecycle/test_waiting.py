@@ -1,6 +1,7 @@
 """What a user can read while something does not come: at once, in the conditions, and no longer than it lasts."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -86,6 +87,27 @@ def test_a_conductor_on_a_dead_node_ends_the_run_in_time(world: PretendWorld) ->
     assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
     for words in (pod["metadata"]["name"], pod["spec"]["nodeName"], "its node may be gone", "readySeconds (60 s)"):
         assert words in ended["message"]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-20), timedelta(minutes=20)])
+def test_the_clock_of_a_node_neither_shortens_nor_extends_the_wait_for_a_conductor(
+    world: PretendWorld, ahead: timedelta
+) -> None:
+    world.cluster.faults.nodes_ahead = ahead
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.pass_time(30 * 60.0)
+    world.cluster.faults.over_quota = {None}
+    for pod in world.conductors.pods():
+        world.conductors.kill(pod)
+    died = world.cluster.now
+    for _ in range(5):
+        world.look(uid)
+        world.cluster.pass_time(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
+    assert world.cluster.now - died < timedelta(minutes=2)
 
 
 def test_a_conductor_that_the_operator_cannot_understand_is_left_alone(world: PretendWorld) -> None:

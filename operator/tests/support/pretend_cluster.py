@@ -42,6 +42,7 @@ class Faults:
         silent: their containers do not start, and the pod does not say why.
         unusable: their containers cannot be made.
         over_quota: their Jobs may make no pods.
+        nodes_ahead: how far the clocks of all nodes are ahead of the API server's.
 
     """
 
@@ -52,6 +53,7 @@ class Faults:
     over_quota: set[int | None] = field(default_factory=set)
     no_volumes: bool = False
     dead_nodes: set[str] = field(default_factory=set)
+    nodes_ahead: timedelta = timedelta()
 
 
 class PretendCluster:
@@ -102,7 +104,16 @@ class PretendCluster:
         self.edit(obj, change)
 
     def set_status(self, obj: Document, **status: Any) -> None:
-        self.edit(obj, lambda new: new.setdefault("status", {}).update(status))
+        """Change a status; the API server keeps when."""
+
+        def change(new: Document) -> None:
+            before = deepcopy(new.get("status"))
+            new.setdefault("status", {}).update(status)
+            if new["status"] != before:
+                entry = {"manager": "pretended", "subresource": "status", "time": timestamp(self.now)}
+                new["metadata"]["managedFields"] = [entry]
+
+        self.edit(obj, change)
 
     # -- all of them, once
 
@@ -268,7 +279,7 @@ class PretendCluster:
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
         elif self._has_volume(pod) and self._has_sources(pod):
-            running = {"startedAt": timestamp(self.now)}
+            running = {"startedAt": timestamp(self.now + self.faults.nodes_ahead)}
             self.set_status(pod, phase="Running", conditions=[], containerStatuses=[{"state": {"running": running}}])
 
     def _hold(self, pod: Document, reason: str, message: str) -> None:
@@ -307,7 +318,8 @@ class PretendCluster:
     def end(self, pod: Document, code: int, words: str = "") -> None:
         """Have a pod's container end."""
         reason = "Completed" if code == 0 else "Error"
-        ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": timestamp(self.now)}
+        finished = timestamp(self.now + self.faults.nodes_ahead)
+        ended = {"exitCode": code, "reason": reason, "message": words, "finishedAt": finished}
         self.set_status(
             pod, phase="Failed" if code else "Succeeded", containerStatuses=[{"state": {"terminated": ended}}]
         )

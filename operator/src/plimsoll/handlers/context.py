@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from plimsoll.kube.port import Kube
@@ -15,16 +15,12 @@ from plimsoll.metrics.instruments import Instruments
 from plimsoll.metrics.results import ResultRecord
 
 
-def utc_now() -> datetime:
-    """Return now."""
-    return datetime.now(UTC)
-
-
 @dataclass(slots=True, kw_only=True)
 class Context:
     """The operator's connections and what it knows between two looks at a run, by UID.
 
     Attributes:
+        now: the API server's time: whatever it is compared with, the API server has set.
         instruments: what the operator measures of itself.
         results: what Prometheus is told of every result, None if it cannot be read.
         wakeups: set when something of a run, or of the queue, has changed.
@@ -37,7 +33,7 @@ class Context:
 
     kube: Kube
     settings: Settings
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime]
     instruments: Instruments = field(default_factory=Instruments)
     results: dict[str, ResultRecord | None] = field(default_factory=dict)
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))

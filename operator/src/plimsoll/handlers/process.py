@@ -72,7 +72,9 @@ async def configure(
     async with AsyncExitStack() as opened:
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
-        memo.context = Context(kube=kube, settings=settings_of(dict(os.environ)), instruments=instruments)
+        memo.context = Context(
+            kube=kube, settings=settings_of(dict(os.environ)), now=kube.clock.now, instruments=instruments
+        )
         await opened.enter_async_context(_watched_loop(instruments))
         if address := memo.get("metrics"):
             await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))

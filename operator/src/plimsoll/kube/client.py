@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -19,6 +19,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
+from plimsoll.kube.clock import ApiClock
 from plimsoll.kube.discovery import Discovery
 from plimsoll.kube.errors import (
     Answer,
@@ -53,7 +54,12 @@ _Query = Sequence[tuple[str, str]]
 
 
 class AioKube:
-    """A connection to one API server: `async with AioKube() as kube`. See `plimsoll.kube.port.Kube` for the verbs."""
+    """A connection to one API server: `async with AioKube() as kube`. See `plimsoll.kube.port.Kube` for the verbs.
+
+    Attributes:
+        clock: the API server's.
+
+    """
 
     _client: DynamicClient
     _api: ApiClient
@@ -69,9 +75,10 @@ class AioKube:
         self._context = context
         self._observer = observer
         self._discovery = Discovery(self._fetch)
+        self.clock = ApiClock()
 
     async def __aenter__(self) -> Self:
-        self._api = await _client(self._kubeconfig, self._context)
+        self._api = await _client(self._kubeconfig, self._context, _tracing(self.clock))
         self._api.user_agent = f"plimsoll/{__version__}"
         # Not awaited, as its manual says: that would start the library's discovery.
         self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]
@@ -339,8 +346,23 @@ def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"
 
 
-async def _client(kubeconfig: str | None, context: str | None) -> ApiClient:
-    configuration = Configuration()
+def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
+    """Return what tells a clock of every answer."""
+
+    async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
+        request.asked = time.monotonic()
+
+    async def end(_session: object, request: SimpleNamespace, answer: aiohttp.TraceRequestEndParams) -> None:
+        clock.read(answer.response.headers.get("Date", ""), request.asked, time.monotonic())
+
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_start.append(begin)
+    tracing.on_request_end.append(end)
+    return tracing
+
+
+async def _client(kubeconfig: str | None, context: str | None, tracing: aiohttp.TraceConfig) -> ApiClient:
+    configuration = Configuration(trace_configs=[tracing])
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]

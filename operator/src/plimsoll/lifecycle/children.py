@@ -9,6 +9,7 @@ from plimsoll.lifecycle import naming
 
 Object = Mapping[str, Any]
 
+_STARTED = {"running", "terminated"}
 _NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
 
 
@@ -49,8 +50,8 @@ class PodFact:
     """A pod.
 
     Attributes:
-        began: when its container began to run; None unless it runs.
-        ended: when its container ended; None before.
+        changed: when its container began to run or ended, by the API server's clock; None before. The kubelet's own
+            times are of its node's clock, which may be wrong.
         gone_by: when it has to be gone, which is its deletion and the grace period; None if it may stay.
         problem: why its containers do not run: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they do.
         last_words: termination message or exit code of its container if it failed, else empty. The pod's phase can lag
@@ -64,8 +65,7 @@ class PodFact:
     node: str
     phase: str
     created: datetime
-    began: datetime | None
-    ended: datetime | None
+    changed: datetime | None
     gone_by: datetime | None
     problem: str
     last_words: str
@@ -124,8 +124,7 @@ def pod_fact(obj: Object) -> PodFact:
         node=obj.get("spec", {}).get("nodeName", ""),
         phase=status.get("phase", "Pending"),
         created=datetime.fromisoformat(obj["metadata"]["creationTimestamp"]),
-        began=_latest(state.get("running", {}).get("startedAt") for state in states),
-        ended=_latest(state.get("terminated", {}).get("finishedAt") for state in states),
+        changed=_status_written(obj) if any(state.keys() & _STARTED for state in states) else None,
         gone_by=_time(obj["metadata"].get("deletionTimestamp")),
         problem=_problem(status),
         last_words=_last_words(status),
@@ -168,8 +167,11 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _latest(texts: Iterable[str | None]) -> datetime | None:
-    return max((datetime.fromisoformat(text) for text in texts if text), default=None)
+def _status_written(obj: Object) -> datetime | None:
+    """Return when the status was written last; the API server keeps that with the names of who wrote what."""
+    entries = obj["metadata"].get("managedFields") or ()
+    times = (entry.get("time") for entry in entries if entry.get("subresource") == "status")
+    return max((datetime.fromisoformat(text) for text in times if text), default=None)
 
 
 def _problem(status: Object) -> str:

@@ -68,7 +68,7 @@ def conductor_absent_since(seen: Observed) -> datetime | None:
     silent = seen.state is None and any(pod.runs for pod in seen.conductor_pods)
     if job is None or job.complete or silent or seen.conductor_in_charge:
         return None
-    changes = [pod.gone_by or pod.ended or pod.began or pod.created for pod in seen.conductor_pods]
+    changes = [pod.gone_by or pod.changed or pod.created for pod in seen.conductor_pods]
     return max(job.deleted or job.created, *changes) if changes else job.deleted or job.created
 
 
