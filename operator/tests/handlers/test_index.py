@@ -1,7 +1,6 @@
 """Which change of a run wakes whom, and what is kept for Prometheus."""
 
 import copy
-import logging
 from typing import Any
 
 import kopf
@@ -9,18 +8,13 @@ import pytest
 
 from plimsoll.handlers import index
 from plimsoll.handlers.context import Context
-from plimsoll.metrics.results import ResultRecord
 from plimsoll.metrics.runs import RunRecord
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_operator import SETTINGS
 from support.pretend_world import make_run
-from support.scrapes import RESULTS
 
 queue_changed: Any = index.queue_changed
-result_changed: Any = index.result_changed
 runs: Any = index.runs
-
-LOGGER = logging.getLogger("test")
 
 
 class Watched:
@@ -81,36 +75,6 @@ async def test_what_prometheus_is_told_of_a_run_is_kept_by_uid(watched: Watched)
     assert uid == "r"
     assert isinstance(run, RunRecord)
     assert (run.namespace, run.name, run.status) == ("bench", "a", "")
-
-
-async def tell(watched: Watched, body: Any, kind: str | None = None) -> dict[str, ResultRecord | None]:
-    """Tell of a change of a result, and return what is known then."""
-    await result_changed(body=kopf.Body(_raw(body)), uid="u", type=kind, memo=watched.memo, logger=LOGGER)
-    return watched.context.results
-
-
-async def test_a_result_is_known_as_long_as_it_is_there(watched: Watched) -> None:
-    known = (await tell(watched, RESULTS[0]))["u"]
-    assert known is not None
-    assert known.point == RESULTS[0]["spec"]["point"]
-    known = (await tell(watched, RESULTS[1], "MODIFIED"))["u"]
-    assert known is not None
-    assert known.point == RESULTS[1]["spec"]["point"]
-    assert await tell(watched, RESULTS[1], "DELETED") == {}
-    assert await tell(watched, RESULTS[1], "DELETED") == {}
-
-
-async def test_of_a_result_without_numbers_nothing_is_known(watched: Watched) -> None:
-    await tell(watched, RESULTS[0])
-    body = {name: value for name, value in RESULTS[0].items() if name != "status"}
-    assert await tell(watched, body, "MODIFIED") == {}
-
-
-async def test_a_result_that_cannot_be_read_is_logged_and_counted(
-    watched: Watched, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert await tell(watched, RESULTS[0] | {"status": {"verdict": "Excellent"}}) == {"u": None}
-    assert "status.verdict: Input should be 'Valid', 'Suspect' or 'Invalid'" in caplog.text
 
 
 def _raw(document: Any) -> Any:

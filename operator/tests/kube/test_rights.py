@@ -47,10 +47,10 @@ KOPF: set[Right] = {
     *((verb, kind) for verb in ("list", "watch") for kind in ("benchmarkruns", "jobs", "pods", "configmaps")),
     *((verb, kind) for verb in ("list", "watch") for kind in ("persistentvolumeclaims", "namespaces")),
     *((verb, "customresourcedefinitions") for verb in ("list", "watch")),
-    *((verb, "benchmarkresults") for verb in ("list", "watch")),
     ("patch", "benchmarkruns"),  # finalizers, annotations
     ("create", "events"),
 }
+FOLLOWING: set[Right] = {(verb, "benchmarkresults") for verb in ("list", "watch")}
 OWNING: set[Right] = {("update", "benchmarkruns/finalizers")}
 
 
@@ -150,7 +150,7 @@ def lent() -> set[Right]:
 
 
 def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(asked: list[str], lent: set[Right]) -> None:
-    needed = rights(request for request in asked if not place(request)) | lent | KOPF | OWNING
+    needed = rights(request for request in asked if not place(request)) | lent | KOPF | FOLLOWING | OWNING
     held = granted(OPERATOR, "ClusterRole")
     assert needed - held == set(), "missing"
     assert held - needed == set(), "not used"

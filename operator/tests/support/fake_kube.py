@@ -1,4 +1,4 @@
-"""A Kubernetes API in memory, with the garbage collector that a bare API server lacks. No watches.
+"""A Kubernetes API in memory, with the garbage collector that a bare API server lacks. Its watches poll.
 
 tests/kube/test_contract.py asks it and a real API server the same questions. Whoever plays a controller uses the port
 too, `patch_status` above all, or `put` for objects that come with a status, such as pods.
@@ -6,19 +6,22 @@ too, `patch_status` above all, or `put` for objects that come with a status, suc
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.kube.errors import ApiError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
-from plimsoll.kube.port import Kind, Object
+from plimsoll.kube.lists import version_of
+from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
 NAMESPACE = Kind(api_version="v1", kind="Namespace")
 FOREGROUND = "foregroundDeletion"
 
 Document = dict[str, Any]
+
+_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,24 @@ class FakeKube:
         found = [obj for key, obj in self._objects.items() if key.kind == kind and namespace in {None, key.namespace}]
         return [deepcopy(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
 
-    async def list_metadata(
+    async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> Sequence[Object]:
-        return [obj["metadata"] for obj in await self.list(kind, namespace=namespace, labels=labels)]
+    ) -> Sequence[Version]:
+        return [version_of(obj) for obj in await self.list(kind, namespace=namespace, labels=labels)]
+
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+        known = {version.uid: version for version in await self.versions(kind, namespace=namespace)}
+        yield Listed([*known.values()])
+        while True:
+            found = (version_of(obj) for key, obj in self._objects.items() if key.kind == kind)
+            there = {version.uid: version for version in found if namespace in {None, version.namespace}}
+            for uid in known.keys() - there.keys():
+                yield Gone(known[uid])
+            for uid, version in there.items():
+                if known.get(uid) != version:
+                    yield Changed(version)
+            known = there
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def pages(
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None

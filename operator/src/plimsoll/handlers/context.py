@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from plimsoll.handlers.results import KnownResults
 from plimsoll.kube.port import Kube
-from plimsoll.kube.results import ResultDigests
+from plimsoll.kube.results import Digests
+from plimsoll.lifecycle.measured import ResultFact, result_fact
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.instruments import Instruments
-from plimsoll.metrics.results import ResultRecord
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,10 +23,10 @@ class Context:
     Attributes:
         now: the API server's time: whatever it is compared with, the API server has set.
         instruments: what the operator measures of itself.
-        results: what Prometheus is told of every result, None if it cannot be read.
+        results: what Prometheus is told of every result.
         wakeups: set when something of a run, or of the queue, has changed.
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
-        digests: what is known of a run's results, so that a look reads only those that have changed.
+        measured: what is known of a run's results, so that a look reads only those that have changed.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
         admitted: runs that have been given their turn, for the same reason.
         refused: what could not be done at the last look, until a look at which everything can.
@@ -35,10 +36,12 @@ class Context:
     settings: Settings
     now: Callable[[], datetime]
     instruments: Instruments = field(default_factory=Instruments)
-    results: dict[str, ResultRecord | None] = field(default_factory=dict)
+    results: KnownResults = field(default_factory=KnownResults)
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    digests: defaultdict[str, ResultDigests] = field(default_factory=lambda: defaultdict(ResultDigests))
+    measured: defaultdict[str, Digests[ResultFact]] = field(
+        default_factory=lambda: defaultdict(lambda: Digests(result_fact))
+    )
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted: set[str] = field(default_factory=set)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -57,7 +60,7 @@ class Context:
         """Drop what is known of a run that needs no attention any more."""
         self.wakeups.pop(uid, None)
         self.locks.pop(uid, None)
-        self.digests.pop(uid, None)
+        self.measured.pop(uid, None)
         self.said.pop(uid, None)
         self.refused.pop(uid, None)
         self.admitted.discard(uid)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Annotated, Any, Literal
 
@@ -75,9 +75,10 @@ async def configure(
         memo.context = Context(
             kube=kube, settings=settings_of(dict(os.environ)), now=kube.clock.now, instruments=instruments
         )
-        await opened.enter_async_context(_watched_loop(instruments))
+        await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
         if address := memo.get("metrics"):
             await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))
+            await opened.enter_async_context(_meanwhile(memo.context.results.follow(kube), "results"))
         # kopf calls `close` only if all of this went well.
         memo.opened = opened.pop_all()
 
@@ -107,7 +108,7 @@ async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[
 
     def snapshot() -> Snapshot:
         known = (record for store in runs.values() for record in store)
-        return Snapshot(context.results.values(), known, context.instruments)
+        return Snapshot(context.results.records(), known, context.instruments)
 
     try:
         async with serving(address, snapshot) as port:
@@ -117,9 +118,9 @@ async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _watched_loop(instruments: Instruments) -> AsyncIterator[None]:
-    """Measure the event loop meanwhile."""
-    task = asyncio.create_task(instruments.watch_loop(), name="loop lag")
+async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[None]:
+    """Do something meanwhile that has no end."""
+    task = asyncio.create_task(work, name=name)
     try:
         yield
     finally:
@@ -208,7 +209,7 @@ def _configure_watches(settings: kopf.OperatorSettings) -> None:
     settings.watching.server_timeout = 10 * 60
     settings.watching.client_timeout = 11 * 60
     settings.watching.reconnect_backoff = 1.0
-    # A page of results is held as bytes, as text and as objects at once, and a result may have 256 KiB.
+    # A page is held as bytes, as text and as objects at once.
     settings.watching.chunk_size = 100
     # For so long kopf keeps an object after it was handled.
     settings.queueing.idle_timeout = 0.5

@@ -175,7 +175,7 @@ async def _gather(context: Context, run: Run, *, for_removal: bool = False) -> O
         name=run.name,
         uid=run.uid,
         scope=scope_of(run, context.settings),
-        digests=context.digests[run.uid],
+        results=context.measured[run.uid],
         for_removal=for_removal,
     )
 

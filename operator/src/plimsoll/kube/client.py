@@ -1,37 +1,38 @@
-"""The port over `kubernetes.aio`, the only module that knows that library.
+"""The port over `kubernetes.aio`, which only this module and `plimsoll.kube.connection` know.
 
-Of the library it uses the configuration, the connection and the dynamic client's requests, with plain dictionaries.
+Of the library they use the configuration, the connection and the dynamic client's requests, with plain dictionaries.
 There are no hidden retries: see `plimsoll.kube.retry`.
 """
 
 import asyncio
 import os
-import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import SimpleNamespace, TracebackType
-from typing import Any, Self
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
 from plimsoll.kube.clock import ApiClock
+from plimsoll.kube.connection import connect
 from plimsoll.kube.discovery import Discovery
 from plimsoll.kube.errors import (
     Answer,
     ApiError,
     ConflictError,
-    CredentialsError,
     InvalidError,
     NotFoundError,
     TransientError,
     UnknownKindError,
 )
-from plimsoll.kube.port import Kind, Object
+from plimsoll.kube.lists import Query, changes, named, selectors, version_of
+from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
 FIELD_MANAGER = "plimsoll"
 """By this name the API server says who set a field."""
@@ -47,10 +48,16 @@ _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
 
-_Query = Sequence[tuple[str, str]]
+_WATCH_SECONDS = 600
+_WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
+_WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
+
+
+T = TypeVar("T")
 
 
 class AioKube:
@@ -78,7 +85,7 @@ class AioKube:
         self.clock = ApiClock()
 
     async def __aenter__(self) -> Self:
-        self._api = await _client(self._kubeconfig, self._context, _tracing(self.clock))
+        self._api = await connect(self._kubeconfig, self._context, self.clock)
         self._api.user_agent = f"plimsoll/{__version__}"
         # Not awaited, as its manual says: that would start the library's discovery.
         self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]
@@ -106,15 +113,36 @@ class AioKube:
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
         """Return the objects with these labels and fields; see `Kube.list`."""
-        items = await self._items(kind, namespace, _selectors(labels, fields))
-        return [_named(kind, item) for item in items]
+        found, _ = await self._items(kind, namespace, selectors(labels, fields), partial(named, kind))
+        return found
 
-    async def list_metadata(
+    async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> Sequence[Object]:
-        """Return the metadata of the objects with these labels; see `Kube.list_metadata`."""
-        items = await self._items(kind, namespace, _selectors(labels, None), accept=_METADATA)
-        return [item["metadata"] for item in items]
+    ) -> Sequence[Version]:
+        """Return which versions of the objects with these labels are there; see `Kube.versions`."""
+        found, _ = await self._items(kind, namespace, selectors(labels, None), version_of, accept=_METADATA_LIST)
+        return found
+
+    async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+        """Yield what is there, and every change of it; see `Kube.changes`."""
+        found, since = await self._items(kind, namespace, (), version_of, accept=_METADATA_LIST)
+        yield Listed(found)
+        asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
+        resource = await self._discovery.resource(kind)
+        query = [*_WATCH, ("resourceVersion", since)]
+        stream = await self._request(
+            "get",
+            resource.collection(namespace),
+            kind,
+            asked,
+            query=query,
+            accept=_METADATA,
+            patience=_WATCH_TIMEOUT,
+            serialize=False,
+        )
+        async with aclosing(changes(stream, asked)) as found_later:
+            async for change in found_later:
+                yield change
 
     async def pages(
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -123,11 +151,11 @@ class AioKube:
         token = ""
         while True:
             try:
-                items, token = await self._page(kind, namespace, _selectors(labels, None), size, token)
+                items, token, _ = await self._page(kind, namespace, selectors(labels, None), size, token)
             except _ExpiredError:
                 token = ""
                 continue
-            yield [_named(kind, item) for item in items]
+            yield [named(kind, item) for item in items]
             if not token:
                 return
 
@@ -137,7 +165,7 @@ class AioKube:
         A hundredth of what the objects themselves are, where these are large.
         """
         resource = await self._discovery.resource(kind)
-        query = [("includeObject", "None"), *_selectors(labels, None)]
+        query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
         answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=_TABLE)
         names = [column["name"] for column in answer.get("columnDefinitions") or ()]
@@ -201,39 +229,40 @@ class AioKube:
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
     async def _items(
-        self, kind: Kind, namespace: str | None, selectors: _Query, accept: str = _JSON
-    ) -> Sequence[Object]:
-        """Return all entries of a list."""
-        found: list[Object] = []
+        self, kind: Kind, namespace: str | None, selected: Query, take: Callable[[Object], T], accept: str = _JSON
+    ) -> tuple[Sequence[T], str]:
+        """Return what is taken of each entry of a list, and the version of the list."""
+        found: list[T] = []
         limit: int | None = PAGE_SIZE
         token = ""
         while True:
             try:
-                items, token = await self._page(kind, namespace, selectors, limit, token, accept)
+                items, token, version = await self._page(kind, namespace, selected, limit, token, accept)
             except _ExpiredError:
                 # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
                 found, token, limit = [], "", None
                 continue
-            found += items
+            found += map(take, items)
             if not token:
-                return found
+                return found, version
 
     async def _page(
         self,
         kind: Kind,
         namespace: str | None,
-        selectors: _Query,
+        selected: Query,
         limit: int | None,
         token: str,
         accept: str = _JSON,
-    ) -> tuple[Sequence[Object], str]:
-        """Return some entries of a list, and the token of the next ones; it is empty if there are none."""
+    ) -> tuple[Sequence[Object], str, str]:
+        """Return some entries of a list, the token of the next ones (empty if there are none), and its version."""
         resource = await self._discovery.resource(kind)
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
-        query = [("limit", str(limit or "")), *selectors, ("continue", token)]
+        query = [("limit", str(limit or "")), *selected, ("continue", token)]
         query = [(name, value) for name, value in query if value]
         answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=accept)
-        return answer.get("items") or (), answer.get("metadata", {}).get("continue", "")
+        metadata = answer.get("metadata", {})
+        return answer.get("items") or (), metadata.get("continue", ""), metadata.get("resourceVersion", "")
 
     async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
         found = await self.get(kind, name, namespace)
@@ -272,20 +301,45 @@ class AioKube:
         *,
         body: Object | Sequence[Object] | None = None,
         content_type: str = _JSON,
-        query: Sequence[tuple[str, str]] = (),
+        query: Query = (),
         accept: str = _JSON,
     ) -> dict[str, Any]:
+        """Return the document that answers a request."""
+        answer: dict[str, Any] = await self._request(
+            method,
+            path,
+            kind,
+            asked,
+            body=body,
+            content_type=content_type,
+            query=query,
+            accept=accept,
+            serializer=_as_it_is,
+        )
+        return answer
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        kind: Kind | None,
+        asked: str,
+        *,
+        query: Query = (),
+        accept: str = _JSON,
+        patience: aiohttp.ClientTimeout = _TIMEOUT,
+        **more: Any,  # noqa: ANN401 - the library's
+    ) -> Any:  # noqa: ANN401 - the library's
+        """Send a request, and return what the library makes of its answer."""
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
-            answer: dict[str, Any] = await self._client.request(
+            answer = await self._client.request(
                 method,
                 path,
-                body=body,
-                content_type=content_type,
                 query_params=list(query),
                 header_params={"Accept": accept},
-                serializer=_as_it_is,
-                _request_timeout=_TIMEOUT,
+                _request_timeout=patience,
+                **more,
             )
         except ApiException as error:
             refusal = str(error.status or "")
@@ -326,16 +380,6 @@ def _as_it_is(_: object, document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> _Query:
-    both = (("labelSelector", labels), ("fieldSelector", fields))
-    return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]
-
-
-def _named(kind: Kind, item: Object) -> Object:
-    """Return an entry of a list with its kind, which the list leaves out."""
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **item}
-
-
 def _identity(obj: Object) -> tuple[Kind, str, str | None]:
     metadata = obj["metadata"]
     return Kind.of(obj), metadata["name"], metadata.get("namespace")
@@ -344,35 +388,3 @@ def _identity(obj: Object) -> tuple[Kind, str, str | None]:
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
     """Say what is asked, the verb first."""
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"
-
-
-def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
-    """Return what tells a clock of every answer."""
-
-    async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
-        request.asked = time.monotonic()
-
-    async def end(_session: object, request: SimpleNamespace, answer: aiohttp.TraceRequestEndParams) -> None:
-        clock.read(answer.response.headers.get("Date", ""), request.asked, time.monotonic())
-
-    tracing = aiohttp.TraceConfig()
-    tracing.on_request_start.append(begin)
-    tracing.on_request_end.append(end)
-    return tracing
-
-
-async def _client(kubeconfig: str | None, context: str | None, tracing: aiohttp.TraceConfig) -> ApiClient:
-    configuration = Configuration(trace_configs=[tracing])
-    try:
-        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-        else:
-            await load_kube_config(kubeconfig, context, configuration, persist_config=False)  # type: ignore[no-untyped-call]
-        return ApiClient(configuration)
-    except (ConfigException, OSError) as error:
-        # The library names an entry by all that is in it, keys included.
-        words = re.sub(r"\{.*\}", "...", str(error), flags=re.DOTALL)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        words = "the kubeconfig is not as it should be; `kubectl config view` may say where"
-    # Without what caused it, which would be shown with its words.
-    raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None

@@ -12,9 +12,10 @@ from itertools import chain
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.elsewhere import gather_elsewhere, gather_rook
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.kube.results import ResultDigests
+from plimsoll.kube.results import Digests
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.elsewhere import Scope
+from plimsoll.lifecycle.measured import ResultFact, result_fact
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.platform import Platform, platform_of
 from plimsoll.plan.document import RunIdentity
@@ -42,23 +43,23 @@ async def gather(
     name: str,
     uid: str,
     scope: Scope | None = None,
-    digests: ResultDigests | None = None,
+    results: Digests[ResultFact] | None = None,
     for_removal: bool = False,
 ) -> Observed:
     """Return what is there of a run. The queue is not looked at: whoever decides does so at that moment.
 
-    `scope`: where to look outside its namespace. `digests`: what the last look read of its results; without it all of
+    `scope`: where to look outside its namespace. `results`: what the last look read of its results; without it all of
     them are read. `for_removal`: only what has to be taken away, so that nothing else, such as results whose
     CRD is gone, hinders it.
     """
     identity = RunIdentity(name=name, namespace=namespace, uid=uid)
-    seen = await _gather(kube, identity, digests or ResultDigests(), for_removal=for_removal)
+    seen = await _gather(kube, identity, results or Digests(result_fact), for_removal=for_removal)
     if scope is None:
         return seen
     return replace(seen, elsewhere=await gather_elsewhere(kube, scope, identity, has_claims=bool(seen.claims)))
 
 
-async def _gather(kube: Kube, run: RunIdentity, digests: ResultDigests, *, for_removal: bool) -> Observed:
+async def _gather(kube: Kube, run: RunIdentity, digests: Digests[ResultFact], *, for_removal: bool) -> Observed:
     """Return what is there of a run in its namespace."""
     own, namespace = {naming.LABEL_RUN_UID: run.uid}, run.namespace
     jobs = await kube.list(_JOB, namespace=namespace, labels=own)
@@ -66,7 +67,10 @@ async def _gather(kube: Kube, run: RunIdentity, digests: ResultDigests, *, for_r
     if for_removal:
         return observe([*jobs, *chain.from_iterable(await asyncio.gather(*lists))], run=run)
     # By name: results of an earlier run of this name are in the way of this one's.
-    results, *children = await asyncio.gather(digests.read(kube, namespace=namespace, name=run.name), *lists)
+    by_name = {naming.LABEL_RUN: naming.label_value(run.name)}
+    results, children = await asyncio.gather(
+        digests.look(kube, namespace=namespace, labels=by_name), asyncio.gather(*lists)
+    )
     objects = [*jobs, *chain.from_iterable(children)]
     objects += await _in_the_plans_place(kube, namespace, run.name, objects)
     events = await asyncio.gather(

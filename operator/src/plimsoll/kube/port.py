@@ -4,7 +4,7 @@ Dictionaries rather than typed models: a model of an older version drops the fie
 written back.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +23,37 @@ class Kind:
     def of(cls, obj: Object) -> "Kind":
         """Return the kind of an object."""
         return cls(api_version=obj["apiVersion"], kind=obj["kind"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """Which version of which object is there."""
+
+    uid: str
+    namespace: str
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All objects that there are."""
+
+    versions: Sequence[Version]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object is new, or has another version."""
+
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An object is there no more."""
+
+    version: Version
 
 
 class Kube(Protocol):
@@ -46,10 +77,17 @@ class Kube(Protocol):
         """
         ...
 
-    async def list_metadata(
+    async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
-    ) -> Sequence[Object]:
-        """Return the metadata of the objects with these labels: little of what is large."""
+    ) -> Sequence[Version]:
+        """Return which versions of the objects with these labels are there: little of what is large."""
+        ...
+
+    def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
+        """Yield what is there, and then every change of it, until the API server ends that.
+
+        Whoever takes a change late is told the next one late.
+        """
         ...
 
     def pages(
