@@ -27,6 +27,7 @@ _ROOTS = {
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "cephblockpools": "apis/ceph.rook.io/v1",
     "cephclients": "apis/ceph.rook.io/v1",
+    "cephclusters": "apis/ceph.rook.io/v1",
     "jobs": "apis/batch/v1",
     "networkpolicies": "apis/networking.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1",

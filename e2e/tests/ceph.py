@@ -89,6 +89,14 @@ class Ceph:
     def until_healthy(self) -> None:
         self._script("ceph/ceph", "wait")
 
+    def until_rook_says_healthy(self) -> None:
+        """Wait for Rook, which asks Ceph every 15 s: until then runs wait, and say why."""
+        self._cluster.until(lambda: self._health() == "HEALTH_OK", seconds=60, what="the CephCluster is HEALTH_OK")
+
+    def _health(self) -> str:
+        status = self._cluster.object("cephclusters", "rook-ceph", NAMESPACE).get("status", {})
+        return str(status.get("ceph", {}).get("health", ""))
+
     def admin(self, *command: str, text: str | None = None) -> str:
         """Return what a command prints, run with the administrator's key.
 
@@ -217,6 +225,30 @@ class Ceph:
     @staticmethod
     def _ours(names: list[str]) -> list[str]:
         return [name for name in names if name.startswith(OURS)]
+
+    # -- what another user of Rook does
+
+    def make_rook_pool(self, name: str) -> None:
+        """Ask Rook for a pool that is no run's."""
+        kind = {"apiVersion": "ceph.rook.io/v1", "kind": "CephBlockPool"}
+        metadata = {"name": name, "namespace": NAMESPACE}
+        self._cluster.apply({**kind, "metadata": metadata, "spec": {"replicated": {"size": OSDS}}})
+
+    def rook_pools(self) -> list[str]:
+        """Return the names of the CephBlockPools that runs made."""
+        return self._named("cephblockpools", NAMESPACE)
+
+    def is_being_deleted(self, pool: str) -> bool:
+        return "deletionTimestamp" in self._cluster.object("cephblockpools", pool, NAMESPACE)["metadata"]
+
+    def phase(self, pool: str) -> str:
+        """Return what Rook says of a pool; empty before its first word."""
+        status = self._cluster.object("cephblockpools", pool, NAMESPACE).get("status", {})
+        return str(status.get("phase", ""))
+
+    def remove_rook_pool(self, name: str) -> None:
+        """Have Rook remove that pool, and wait until it is gone."""
+        self._cluster.kubectl("delete", "cephblockpool", name, "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
 
     # -- what goes wrong
 

@@ -131,6 +131,34 @@ def test_a_run_that_is_deleted_leaves_nothing(
     assert clean.leftovers() == []
 
 
+def test_a_pool_whose_groups_are_inactive_stays_until_they_are_active_and_others_are_served(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """Wherever the run is when its OSDs go down: deleting the pool then would stop Rook for everybody."""
+    timeouts = {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600}
+    cluster.apply(rook_run("broken", namespace, timeouts=timeouts))
+    (pool,) = cluster.until(clean.rook_pools, seconds=60, what="the run asks Rook for its pool")
+    try:
+        for osd in (0, 1):
+            clean.stop_osd(osd)
+        cleaned = cluster.until_condition("broken", namespace, "CleanedUp", reason="PlacementGroupsInactive")
+        assert "PG_AVAILABILITY" in cleaned["message"]
+        clean.make_rook_pool("e2e-another-users")
+        cluster.until(lambda: clean.phase("e2e-another-users"), seconds=90, what="Rook serves another user")
+        assert clean.rook_pools() == [pool]
+        assert not clean.is_being_deleted(pool)
+    finally:
+        for osd in (0, 1):
+            clean.start_osd(osd)
+        clean.until_healthy()
+        clean.remove_rook_pool("e2e-another-users")
+    ended = cluster.until_over("broken", namespace)
+    assert ended["status"] == "False"
+    cleaned_up = cluster.condition("broken", namespace, "CleanedUp")
+    assert cleaned_up is not None
+    assert cleaned_up["reason"] == "Removed"
+
+
 def test_a_pool_that_cannot_be_placed_is_refused_before_it_is_made(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:

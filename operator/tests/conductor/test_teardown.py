@@ -119,6 +119,18 @@ async def test_what_is_refused_is_told_at_once(ceph: PretendedCeph) -> None:
     assert NOTE in ceph.state["objects"]["golden/"], "whoever tries again must know of the flags"
 
 
+async def test_a_cluster_that_does_not_answer_is_told_after_one_command(ceph: PretendedCeph) -> None:
+    """Every command on inactive placement groups hangs until its limit: with many clients that would take hours."""
+    with ceph.changing() as state:
+        state["hanging"] = ["rados", "rbd"]
+    left = Leftovers(uid="u", clients=200, pool="golden", data_pool="golden-data")
+    commands = Commands("conductor", limit_seconds=5)
+    (told,) = await tear_down(commands, left, limit_seconds=0, pause_seconds=0)
+    assert "did not answer in 5 s" in told
+    assert "inactive placement groups" in told
+    assert len(ceph.commands("r")) == 1
+
+
 async def test_a_note_that_is_none_is_kept_and_told(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["objects"]["golden/"][NOTE] = "no note"

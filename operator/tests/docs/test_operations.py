@@ -46,8 +46,8 @@ def literals(part: ast.AST) -> list[str]:
             return [text]
         case ast.FormattedValue(value=ast.IfExp(body=ast.Constant(value=str(one)), orelse=ast.Constant(value=other))):
             return [one, str(other)]
-        case ast.FormattedValue(value=ast.Subscript(value=ast.Name(id="_WORDS"))):
-            return sorted(facts._WORDS.values())
+        case ast.FormattedValue(value=ast.Subscript(value=ast.Name(id="WORDS"))):
+            return sorted(facts.WORDS.values())
     return []
 
 

@@ -39,6 +39,10 @@ class AnythingOnRook(Anything):
     def hold_pools(self, *, foreign: bool) -> None:
         self.world.rook.knobs.foreign_images = foreign
 
+    @rule(inactive=st.booleans())
+    def lose_or_find_osds(self, *, inactive: bool) -> None:
+        self.world.rook.knobs.inactive = inactive
+
     @rule(number=st.integers(0, 5), kind=st.sampled_from(["CephBlockPool", "StorageClass", "ConfigMap"]))
     def delete_storage(self, number: int, kind: str) -> None:
         """Somebody deletes an object of a run that is elsewhere."""
@@ -48,7 +52,7 @@ class AnythingOnRook(Anything):
 
     def _come_to_an_end(self) -> None:
         knobs = self.world.rook.knobs
-        knobs.down, knobs.unclean, knobs.foreign_images = False, "", False
+        knobs.down, knobs.unclean, knobs.foreign_images, knobs.inactive = False, "", False, False
         super()._come_to_an_end()
 
 

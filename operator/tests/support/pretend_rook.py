@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from plimsoll.api.status import format_time
 from plimsoll.lifecycle import naming
 from plimsoll.plan.ceph import image_prefix
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
@@ -23,6 +24,9 @@ ROOK = {"cluster": {"namespace": ROOK_NAMESPACE, "name": "rook-ceph"}, "pool": {
 KEY = "AQBsecretsecretsecretsecretsecretsecret=="
 ADMIN_KEY = "AQBadminadminadminadminadminadminadminad=="
 ROOK_API = "ceph.rook.io/v1"
+
+_DOWN, _INACTIVE = "OSD_DOWN", "PG_AVAILABILITY"
+_INTERVAL_SECONDS = _STUCK_SECONDS = 60.0
 
 _RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "rook-1.18.11" / "watch.json").read_text())
 _VERSION = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
@@ -38,6 +42,7 @@ class RookKnobs:
         unclean: the teardown Job cannot remove what is in Ceph; its words.
         foreign_images: somebody else has images in all pools.
         slow_volumes: the provisioner does not remove volumes.
+        inactive: OSDs are down, so placement groups are inactive: commands on objects of any pool hang.
 
     """
 
@@ -46,6 +51,7 @@ class RookKnobs:
     unclean: str = ""
     foreign_images: bool = False
     slow_volumes: bool = False
+    inactive: bool = False
 
 
 @dataclass
@@ -78,19 +84,48 @@ class PretendRook:
 
     def step(self) -> None:
         """Let everybody do what is to be done now."""
+        if self.knobs.inactive:
+            self._since.setdefault(_INACTIVE, self.cluster.now)
         self._bind_volumes()
         self._use_pools()
         self._run_teardown()
         if not self.knobs.down:
+            self._see_to_cluster()
             self._see_to_pools()
             self._see_to_users()
 
     # -- Rook
 
+    def _see_to_cluster(self) -> None:
+        """Ask Ceph how it is, once a minute."""
+        for found in self.cluster.kube.objects("CephCluster"):
+            ceph = found["status"]["ceph"]
+            checked = datetime.fromisoformat(ceph["lastChecked"]) if "lastChecked" in ceph else None
+            if checked is not None and (self.cluster.now - checked).total_seconds() < _INTERVAL_SECONDS:
+                continue
+            own = {_DOWN, _INACTIVE} if self.knobs.inactive or _INACTIVE in self._since else set()
+            details = {name: check for name, check in ceph.get("details", {}).items() if name not in own}
+            details |= {name: {"message": words, "severity": "HEALTH_WARN"} for name, words in self._complaints()}
+            health = "HEALTH_ERR" if ceph["health"] == "HEALTH_ERR" else "HEALTH_WARN" if details else "HEALTH_OK"
+            said = {"health": health, "details": details, "lastChecked": format_time(self.cluster.now)}
+            self.cluster.set_status(found, ceph=ceph | said)
+
+    def _complaints(self) -> Iterator[tuple[str, str]]:
+        """Yield the health checks of OSDs that are down; Ceph waits a minute before it complains of inactive groups."""
+        if not self.knobs.inactive:
+            self._since.pop(_INACTIVE, None)
+            return
+        yield _DOWN, "2 osds down"
+        since = self._since[_INACTIVE]
+        if (self.cluster.now - since).total_seconds() >= _STUCK_SECONDS:
+            yield _INACTIVE, "Reduced data availability: 8 pgs inactive"
+
     def _see_to_pools(self) -> None:
         """Work on the first pool that needs work; the others wait."""
         for pool in self.cluster.kube.objects("CephBlockPool"):
             if is_going(pool):
+                if self.knobs.inactive and self._is_in_ceph(pool):
+                    return
                 self._delete_pool(pool)
             elif not self._play(pool, self.knobs.pools or "CephBlockPool ready"):
                 return
@@ -122,6 +157,10 @@ class PretendRook:
             if status.get("phase") == "Failure" or "stuck" in story:
                 self._complain(obj, "failed to initialize pool for RBD use. : signal: interrupt")
         return len(states) == len(_RECORDED["stories"][story])
+
+    def _is_in_ceph(self, pool: Document) -> bool:
+        """Tell whether Rook has made a pool: only of one that is there it looks what is in it, without a time limit."""
+        return "phase" in pool.get("status", {})
 
     def _delete_pool(self, pool: Document) -> None:
         """Let a pool go that has no images; Rook does not look whether it has the data of another's."""
@@ -191,6 +230,8 @@ class PretendRook:
                 self._tear_down(pod)
 
     def _tear_down(self, pod: Document) -> None:
+        if self.knobs.inactive:
+            return
         if self.knobs.unclean:
             self.cluster.end(pod, 1, self.knobs.unclean)
             return

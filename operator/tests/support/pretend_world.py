@@ -284,6 +284,9 @@ class PretendWorld:
             assert not self.cluster.kube.objects("PersistentVolume")
         if obj["kind"] == "CephBlockPool":
             assert not self._own("CephClient", uid)
+            assert "PG_AVAILABILITY" not in str(self.cluster.kube.objects("CephCluster")), (
+                "Rook is stopped for everybody"
+            )
             name = obj["metadata"]["name"]
             assert not name.endswith("-data") or len(self._own("CephBlockPool", uid)) == 1, "the data goes first"
         if obj["kind"] == "CephClient":

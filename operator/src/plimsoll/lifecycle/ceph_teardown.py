@@ -7,16 +7,19 @@ told.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
+from plimsoll.api.status import format_time
 from plimsoll.ceph.conf import monitors_of
 from plimsoll.lifecycle.actions import Action, Create, Delete
 from plimsoll.lifecycle.children import Child, JobFact
 from plimsoll.lifecycle.decision import Fact, Teardown
 from plimsoll.lifecycle.elsewhere import Elsewhere
-from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.obstacles import is_own_plan
 from plimsoll.lifecycle.render import teardown as render
-from plimsoll.lifecycle.rook.facts import RookFact, removal_fact
+from plimsoll.lifecycle.rook.cluster import ClusterFact, cluster_fact, inactive_groups
+from plimsoll.lifecycle.rook.removal import removal_fact, why_held
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.ceph import ceph_target
@@ -25,8 +28,11 @@ from plimsoll.plan.document import RunIdentity
 _NAMED = 3
 _MAX_WORDS = 500
 
+_LONG_SECONDS = 120.0
+"""A teardown Job takes a few seconds, and half a minute more if a client of an image died."""
 
-def before_claims(run: Run, seen: Observed, settings: Settings) -> Teardown | None:
+
+def before_claims(run: Run, seen: Observed, settings: Settings, now: datetime) -> Teardown | None:
     """Return how far the removal of what is in Ceph is; None if nothing is left of it.
 
     Before there was a copy of the key, nobody of the run could reach Ceph.
@@ -41,10 +47,10 @@ def before_claims(run: Run, seen: Observed, settings: Settings) -> Teardown | No
         return None
     if there.record is None or there.recorded is None:
         return _record_anew(run, seen, there, settings)
-    return _in_ceph(run, there, there.recorded, settings)
+    return _in_ceph(run, there, there.recorded, settings, now)
 
 
-def after_claims(seen: Observed) -> Teardown | None:
+def after_claims(run: Run, seen: Observed, now: datetime) -> Teardown | None:
     """Return how far the removal of everything else is; None if nothing is left of it."""
     there = seen.elsewhere
     if there is None or there.is_empty:
@@ -56,16 +62,29 @@ def after_claims(seen: Observed) -> Teardown | None:
             Fact(holds=False, reason="InProgress", message="the copy of the key is being removed"),
             *_deletions([there.keyring]),
         )
+    return _volumes(there) or _rook(run, there, now) or _record_and_job(there)
+
+
+def _volumes(there: Elsewhere) -> Teardown | None:
+    """Return how far the removal of PersistentVolumes and their StorageClass is; None if it is done."""
     if volumes := _volumes_fact(there):
         return _waiting(volumes)
-    if there.storage_class is not None:
-        return _waiting(
-            Fact(holds=False, reason="InProgress", message="the StorageClass is being removed"),
-            *_deletions([there.storage_class]),
-        )
-    for facts in (there.users, _first(there.pools)):
-        if told := removal_fact(facts):
-            return Teardown(actions=_deletions(fact.child for fact in facts), fact=told)
+    if there.storage_class is None:
+        return None
+    return _waiting(
+        Fact(holds=False, reason="InProgress", message="the StorageClass is being removed"),
+        *_deletions([there.storage_class]),
+    )
+
+
+def _rook(run: Run, there: Elsewhere, now: datetime) -> Teardown | None:
+    """Return how far the removal of users, and then of pools, is; None if it is done."""
+    if there.users:
+        return _waiting(removal_fact(there.users, now), *_deletions(user.child for user in there.users))
+    return _pool(run, there, now) if there.pools else None
+
+
+def _record_and_job(there: Elsewhere) -> Teardown:
     jobs = tuple(_delete(job.child, foreground=True) for job in there.jobs if not job.child.deleting)
     records = [child for child in (there.record, there.network_policy) if child is not None]
     return _waiting(
@@ -90,6 +109,21 @@ def _volumes_fact(there: Elsewhere) -> Fact | None:
         f"them any more: {', '.join(there.volumes[:_NAMED])}"
     )
     return Fact(holds=False, reason="InProgress", message=message)
+
+
+def _pool(run: Run, there: Elsewhere, now: datetime) -> Teardown:
+    """Return how far the removal of the pools is: first the one with the images' headers, then `<its name>-data`."""
+    pool = min(there.pools, key=lambda fact: fact.child.name)
+    cluster = _cluster(there)
+    answered = any(job.complete for job in there.jobs)
+    held = why_held(pool, cluster, groups_answered=answered, ended=run.end_time, now=now)
+    if held is not None and not pool.child.deleting:
+        return _waiting(held)
+    return _waiting(removal_fact([pool], now, inactive_groups(cluster)), *_deletions([pool.child]))
+
+
+def _cluster(there: Elsewhere) -> ClusterFact | None:
+    return None if there.cluster is None else cluster_fact(there.cluster)
 
 
 def _record_anew(run: Run, seen: Observed, there: Elsewhere, settings: Settings) -> Teardown:
@@ -130,7 +164,9 @@ def _record(run: Run, seen: Observed, settings: Settings) -> render.TeardownReco
     )
 
 
-def _in_ceph(run: Run, there: Elsewhere, record: render.TeardownRecord, settings: Settings) -> Teardown | None:
+def _in_ceph(
+    run: Run, there: Elsewhere, record: render.TeardownRecord, settings: Settings, now: datetime
+) -> Teardown | None:
     """Return how far the teardown Job is, begun anew when it has given up; None if it is done."""
     job = there.jobs[0] if there.jobs else None
     if job is None:
@@ -143,30 +179,38 @@ def _in_ceph(run: Run, there: Elsewhere, record: render.TeardownRecord, settings
     if job.complete and not job.child.deleting:
         return None
     again = (_delete(job.child, foreground=True),) if job.failure and not job.child.deleting else ()
-    return replace(_under_way(job, there, settings), actions=again)
+    return replace(_under_way(job, there, settings, now), actions=again)
 
 
-def _under_way(job: JobFact, there: Elsewhere, settings: Settings) -> Teardown:
+def _under_way(job: JobFact, there: Elsewhere, settings: Settings, now: datetime) -> Teardown:
     """Return what the teardown Job does, and its last words if it does not succeed."""
     # A pod that has done it all is there for a moment before its Job is complete.
     trying = [pod for pod in there.pods if pod.phase != "Succeeded"]
     words = [pod.problem or pod.last_words for pod in sorted(trying, key=lambda pod: pod.created)]
     trouble = next((text for text in reversed(words) if text), "") or job.failure or there.warnings.get(job.child.uid)
+    inactive = inactive_groups(_cluster(there))
     if not trouble:
-        return _waiting(
-            Fact(holds=False, reason="InProgress", message=f"Job {_where(job.child)} removes what the run left in Ceph")
-        )
+        return _waiting(_removing(job, inactive, now))
     message = (
         f"Job {_where(job.child)} could not yet remove what the run left in Ceph, and tries again: "
         f"{trouble[:_MAX_WORDS]}; if its monitors have moved, delete ConfigMap {settings.namespace}/{job.child.name}, "
         "which is made anew; if it is gone for good, delete the Secret of that name"
     )
+    if inactive:
+        message = f"{inactive}, so {message}"
     return _waiting(Fact(holds=False, reason="TeardownFailing", message=message))
 
 
-def _first(pools: tuple[RookFact, ...]) -> tuple[RookFact, ...]:
-    """Return the pool that is to go first: the one with the images' headers, before `<its name>-data`."""
-    return tuple(sorted(pools, key=lambda fact: fact.child.name)[:1])
+def _removing(job: JobFact, inactive: str, now: datetime) -> Fact:
+    """Return what the teardown Job does as long as it has not complained of anything."""
+    message = f"Job {_where(job.child)} removes what the run left in Ceph"
+    if inactive:
+        message = f"{message}, and waits for Ceph: {inactive}; it goes on by itself when they are active"
+        return Fact(holds=False, reason="PlacementGroupsInactive", message=message)
+    if age_seconds(job.created, now) > _LONG_SECONDS:
+        log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
+        message = f"{message} since {format_time(job.created)}; see whether Ceph answers, and `{log}`"
+    return Fact(holds=False, reason="InProgress", message=message)
 
 
 def _waiting(fact: Fact, *actions: Action) -> Teardown:

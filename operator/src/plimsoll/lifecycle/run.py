@@ -20,6 +20,7 @@ class Run:
 
     Attributes:
         spec_problem: why the specification cannot be used; empty if it can.
+        deleted: when its deletion was asked for; None if it was not.
         document: the specification; None if it cannot be used.
         written: the specification as it stands there, of which this version may understand but a part.
         status: what was said of it, as it stands there.
@@ -32,6 +33,7 @@ class Run:
     uid: str
     generation: int
     created: datetime
+    deleted: datetime | None
     document: BenchmarkRun | None
     written: Mapping[str, Any]
     spec_problem: str
@@ -46,8 +48,13 @@ class Run:
     @property
     def start_time(self) -> datetime | None:
         """Return when the run was admitted; None if it was not yet."""
-        text = self.status.get("startTime")
-        return datetime.fromisoformat(text) if text else None
+        return _time(self.status.get("startTime"))
+
+    @property
+    def end_time(self) -> datetime | None:
+        """Return since when nothing more is made for the run: since its end, or its deletion; None if it goes on."""
+        times = [time for time in (self.deleted, _time(self.status.get("completionTime"))) if time is not None]
+        return max(times, default=None)
 
     @property
     def owner_reference(self) -> dict[str, Any]:
@@ -76,12 +83,17 @@ def run_of(body: Mapping[str, Any]) -> Run:
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        deleted=_time(metadata.get("deletionTimestamp")),
         document=document,
         written=body.get("spec") or {},
         spec_problem=problem,
         status=body.get("status") or {},
         conditions={condition.type: condition for condition in _conditions(body.get("status") or {})},
     )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:

@@ -42,10 +42,10 @@ def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bo
     if keep_volumes and (kept := _kept(seen)):
         fact = Fact(holds=False, reason="StorageKept", message=f"cleanup keeps {kept}")
         return Teardown(actions=rest, fact=fact)
-    in_ceph = ceph_teardown.before_claims(run, seen, settings)
+    in_ceph = ceph_teardown.before_claims(run, seen, settings, now)
     if in_ceph is not None:
         return replace(in_ceph, actions=(*rest, *in_ceph.actions))
-    return _volumes(seen, rest) or ceph_teardown.after_claims(seen) or _nothing_left(run, seen)
+    return _volumes(seen, rest) or ceph_teardown.after_claims(run, seen, now) or _nothing_left(run, seen)
 
 
 def _volumes(seen: Observed, rest: tuple[Action, ...]) -> Teardown | None:

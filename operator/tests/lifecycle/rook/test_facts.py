@@ -1,15 +1,18 @@
 """What Rook says of its objects, in the words that Rook 1.18 was seen to use."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact, removal_fact, rook_fact, why_not_existing
+from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact, rook_fact, why_not_existing
+from plimsoll.lifecycle.rook.removal import removal_fact
 from support.ceph_runs import ceph_run, made_in_rook
 
 TARGET = ceph_run("rook-images").target
+DELETED = datetime(2026, 11, 21, 9, 13, 56, tzinfo=UTC)
 NOT_EMPTY = 'pool "bench-rep3" contains images or snapshots and cannot be deleted'
 NO_CLASS = (
     'failed to reconcile CephBlockPool "rook-ceph/x". failed to create pool "x".: Error EINVAL: device class nvme does '
@@ -108,18 +111,25 @@ def test_the_condition_that_is_true_says_why_a_pool_is_not_deleted() -> None:
         {"type": "DeletionIsBlocked", "status": "False", "reason": "ObjectHasNoDependents", "message": "no dependents"},
     ]
     assert fact(obj).blocked == NOT_EMPTY
-    found = removal_fact([fact(obj)])
-    assert found is not None
+    found = removal_fact([fact(obj)], DELETED)
     assert found.reason == "PoolDeletionBlocked"
     assert f"Rook does not delete CephBlockPool rook-ceph/pool: {NOT_EMPTY};" in found.message
     obj["status"]["conditions"][0]["status"] = "False"
-    found = removal_fact([fact(obj)])
-    assert found is not None
-    assert found.reason == "InProgress"
+    assert removal_fact([fact(obj)], DELETED).reason == "InProgress"
 
 
-def test_removal_is_over_when_nothing_is_left() -> None:
-    assert removal_fact([]) is None
+def test_a_removal_that_takes_long_says_since_when_and_where_to_look() -> None:
+    left = [fact(thing(deletionTimestamp=DELETED.isoformat()))]
+    assert removal_fact(left, DELETED + timedelta(seconds=170)).message == "Rook is removing CephBlockPool pool"
+    late = removal_fact(left, DELETED + timedelta(seconds=190))
+    assert late.reason == "InProgress"
+    assert "since 2026-11-21T09:13:56Z; look whether Rook's operator runs" in late.message
+
+
+def test_a_pool_that_is_being_deleted_waits_for_its_placement_groups() -> None:
+    found = removal_fact([fact(thing(deletionTimestamp=DELETED.isoformat()))], DELETED, "8 groups are inactive")
+    assert found.reason == "PlacementGroupsInactive"
+    assert "8 groups are inactive; bring the OSDs back" in found.message
 
 
 def shared(**annotations: str) -> list[dict[str, Any]]:

@@ -42,6 +42,10 @@ class RefusedError(CommandError):
     """The user has no right to it: trying again does not help."""
 
 
+class SilentError(CommandError):
+    """It did not answer in time: as a rule the next command does not either."""
+
+
 class Commands:
     """Ceph's commands as one CephX user; where the cluster is, `CEPH_CONF` says."""
 
@@ -89,7 +93,7 @@ class Commands:
             async with asyncio.timeout(limit):
                 stdout, stderr = await process.communicate(standard_input.encode() if standard_input else None)
         except TimeoutError:
-            raise CommandError(command, _why_silent(limit)) from None
+            raise SilentError(command, _why_silent(limit)) from None
         finally:
             await _end(process)
         if process.returncode:

@@ -4,13 +4,17 @@ It is up to a minute old. What counts during a run is what the conductor asks Ce
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from plimsoll.api.run import Gates
 from plimsoll.lifecycle.children import Object
 
 _OK = "HEALTH_OK"
 _WARN = "HEALTH_WARN"
+_INACTIVE = "PG_AVAILABILITY"
+"""Ceph's health check for placement groups that serve nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +28,7 @@ class ClusterFact:
         versions: of Ceph, of all daemons; more than one during an upgrade.
         version: of Ceph, in short; empty if it is not known.
         message: what Rook says that it is doing.
+        checked: when Rook asked Ceph for its health; None if it does not say.
 
     """
 
@@ -35,6 +40,7 @@ class ClusterFact:
     versions: tuple[str, ...]
     version: str
     message: str
+    checked: datetime | None
 
 
 def cluster_fact(obj: Object) -> ClusterFact:
@@ -52,7 +58,16 @@ def cluster_fact(obj: Object) -> ClusterFact:
         versions=tuple(sorted((ceph.get("versions") or {}).get("overall") or ())),
         version=str((status.get("version") or {}).get("version", "")),
         message=str(status.get("message", "")),
+        checked=_time(ceph.get("lastChecked")),
     )
+
+
+def inactive_groups(cluster: ClusterFact | None) -> str:
+    """Return what Rook last heard of inactive placement groups, as a clause; empty if it heard of none."""
+    if cluster is None or _INACTIVE not in cluster.checks:
+        return ""
+    where = f"CephCluster {cluster.namespace}/{cluster.name}"
+    return f"placement groups of {where} are inactive ({_INACTIVE}: {cluster.checks[_INACTIVE]})"
 
 
 def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
@@ -73,6 +88,13 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
             "gates.acceptedHealthChecks, or set gates.cephHealth to Ignored"
         )
     return ""
+
+
+def _time(text: object) -> datetime | None:
+    with suppress(ValueError):
+        time = datetime.fromisoformat(str(text))
+        return time if time.tzinfo else None
+    return None
 
 
 def _because(checks: Mapping[str, str]) -> str:

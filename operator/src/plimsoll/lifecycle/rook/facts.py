@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from plimsoll.lifecycle.children import Child, Object, child_of
 from plimsoll.lifecycle.decision import Fact
@@ -11,8 +12,11 @@ from plimsoll.plan.document import CephTarget
 
 _READY = "Ready"
 _FAILED = "Failure"
-_WORDS = {BLOCK_POOL: "Pool", CEPH_CLIENT: "User"}
-_MAX_CHARACTERS = 500
+WORDS = {BLOCK_POOL: "Pool", CEPH_CLIENT: "User"}
+"""What reasons of conditions call Rook's kinds."""
+
+MAX_CHARACTERS = 500
+"""Of a warning that a message repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,7 @@ class RookFact:
         warning: the newest warning about it; empty if there is none.
         blocked: why Rook does not delete it, in Rook's words; empty if nothing is said to hinder that.
         secret: the Secret that a user's key is in; empty until it is known, and of a pool.
+        deleted: when its deletion was asked for; None if it was not.
 
     """
 
@@ -34,6 +39,7 @@ class RookFact:
     warning: str
     blocked: str
     secret: str
+    deleted: datetime | None
 
     @property
     def failed(self) -> bool:
@@ -46,13 +52,15 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     status = obj.get("status") or {}
     current = status.get("observedGeneration") == obj["metadata"].get("generation")
     info = status.get("info") or {}
+    deleted = obj["metadata"].get("deletionTimestamp")
     return RookFact(
         child=child_of(obj),
-        ready=status.get("phase") == _READY and current and "deletionTimestamp" not in obj["metadata"],
+        ready=status.get("phase") == _READY and current and not deleted,
         phase=str(status.get("phase", "")),
         warning=warnings.get(obj["metadata"]["uid"], ""),
         blocked=_blocked(status),
         secret=str(info.get("secretName", "")),
+        deleted=datetime.fromisoformat(deleted) if deleted else None,
     )
 
 
@@ -62,29 +70,11 @@ def readiness_fact(target: CephTarget, facts: Iterable[RookFact]) -> Fact:
     for kind, name in _wanted(target):
         fact = found.get((kind, name))
         if fact is None:
-            return Fact(holds=False, reason=f"{_WORDS[kind]}NotReady", message=f"{kind} {name} is not made yet")
+            return Fact(holds=False, reason=f"{WORDS[kind]}NotReady", message=f"{kind} {name} is not made yet")
         if not fact.ready:
-            reason = f"{_WORDS[kind]}{'Failed' if fact.failed else 'NotReady'}"
+            reason = f"{WORDS[kind]}{'Failed' if fact.failed else 'NotReady'}"
             return Fact(holds=False, reason=reason, message=_waiting(fact))
     return Fact(holds=True, reason="Ready", message=f"Rook says that pool {' and '.join(target.pools)} can be used")
-
-
-def removal_fact(facts: Iterable[RookFact]) -> Fact | None:
-    """Return what is still to go of a run in Rook's namespace, and what Rook says against it; None if nothing is."""
-    left = list(facts)
-    if not left:
-        return None
-    held = next((fact for fact in left if fact.blocked), None)
-    if held is not None:
-        where = f"{held.child.namespace}/{held.child.name}"
-        message = (
-            f"Rook does not delete {held.child.kind} {where}: {held.blocked}; see what is in it, for instance with "
-            f"`rbd ls {held.child.name}`, and remove it if nobody needs it"
-        )
-        return Fact(holds=False, reason=f"{_WORDS[held.child.kind]}DeletionBlocked", message=message)
-    names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
-    warning = next((f" ({fact.warning[:_MAX_CHARACTERS]})" for fact in left if fact.warning), "")
-    return Fact(holds=False, reason="InProgress", message=f"Rook is removing {names}{warning}")
 
 
 def why_not_existing(target: CephTarget, found: Iterable[Object]) -> str:
@@ -119,7 +109,7 @@ def _waiting(fact: RookFact) -> str:
     what = f"{fact.child.kind} {fact.child.namespace}/{fact.child.name}"
     if fact.child.deleting:
         return f"{what} is being deleted by somebody; delete the run and create it anew"
-    because = f": {fact.warning[:_MAX_CHARACTERS]}" if fact.warning else ""
+    because = f": {fact.warning[:MAX_CHARACTERS]}" if fact.warning else ""
     if not fact.phase:
         return (
             f"Rook has not said anything of {what} yet{because}; look whether its operator runs, and whether another "
