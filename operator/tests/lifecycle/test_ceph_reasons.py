@@ -246,6 +246,27 @@ def test_a_run_on_ceph_fails_with_its_reason_in_time_and_is_taken_away(world: Pr
     assert world.conditions(uid)["CleanedUp"]["reason"] == ("Removed" if case.made else "NothingMade")
 
 
+def test_what_even_a_healthy_cluster_could_not_place_is_refused_while_it_is_not_healthy(world: PretendWorld) -> None:
+    set_health("HEALTH_WARN")(world)
+    take_osds(world)
+    uid = world.create("a", **rook(pool={"replicated": {"size": 5}}))
+    world.until(lambda: world.conditions(uid).get("Succeeded", {}).get("status") == "False", rounds=3)
+    assert world.conditions(uid)["Succeeded"]["reason"] == "PoolNotFeasible"
+    assert "needs 5" in world.conditions(uid)["Succeeded"]["message"]
+    assert "there are 3" in world.conditions(uid)["Succeeded"]["message"]
+
+
+def test_osds_that_may_come_back_are_waited_for_while_the_cluster_is_not_healthy(world: PretendWorld) -> None:
+    set_health("HEALTH_WARN")(world)
+    take_osds(world)
+    uid = world.create("a", **ON_ROOK)
+    world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "CephClusterNotReady")
+    for osd in world.cluster.kube.objects("Deployment"):
+        world.cluster.set_status(osd, availableReplicas=1)
+    set_health("HEALTH_OK")(world)
+    assert world.until_ended(uid)["status"] == "True"
+
+
 def test_a_run_waits_for_a_cluster_that_gets_well_and_lets_nobody_wait_for_it(world: PretendWorld) -> None:
     set_health("HEALTH_ERR")(world)
     uid = world.create("a", **ON_ROOK)

@@ -1,5 +1,7 @@
 """Whether a run may be measured here at all, and with which plan."""
 
+from collections.abc import Sequence
+
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import RookStorage
@@ -9,7 +11,7 @@ from plimsoll.lifecycle.platform import Platform, RookPlatform, environment_of, 
 from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
 from plimsoll.lifecycle.rook.facts import why_not_existing
-from plimsoll.lifecycle.rook.feasibility import osds_of, why_infeasible
+from plimsoll.lifecycle.rook.feasibility import Osd, all_available, osds_of, why_infeasible
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.ceph import ceph_target
@@ -81,19 +83,26 @@ def _hindrance(
         return Ending(succeeded=False, reason="RookNotFound", message=message)
     if refused := _not_existing(target, platform) if rook.existing_pool else None:
         return refused
-    if unusable := why_unusable(cluster_fact(platform.cluster), document.spec.gates):
+    cluster, osds = cluster_fact(platform.cluster), osds_of(platform.osds)
+    # What Ceph could not place even if all was well is not worth waiting for; before it is ready it may get more OSDs.
+    hopeless = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
+    if hopeless is not None:
+        return hopeless
+    if unusable := why_unusable(cluster, document.spec.gates):
         return Fact(holds=False, reason="CephClusterNotReady", message=unusable)
+    return _infeasible(rook, target, osds, platform)
+
+
+def _infeasible(
+    rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform
+) -> Ending | None:
+    """Return why Ceph could not place the pool that is to be made."""
     if target.made is None:
         return None
-    osds = osds_of(platform.osds)
-    infeasible = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
+    why = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
         target.made, osds, platform.pools, platform.cluster
     )
-    return (
-        Ending(succeeded=False, reason="PoolNotFeasible", message=f"spec.storage.rook.pool: {infeasible}")
-        if infeasible
-        else None
-    )
+    return Ending(succeeded=False, reason="PoolNotFeasible", message=f"spec.storage.rook.pool: {why}") if why else None
 
 
 def _not_existing(target: CephTarget, platform: RookPlatform) -> Ending | Fact | None:

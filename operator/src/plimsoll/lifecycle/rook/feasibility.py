@@ -4,7 +4,7 @@ A pool that cannot be placed does not fail cleanly. Deleting it stops Rook's poo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.api.storage import Pool
 from plimsoll.lifecycle.children import Object, label
@@ -45,6 +45,11 @@ class Osd:
 def osds_of(deployments: Iterable[Object]) -> tuple[Osd, ...]:
     """Return the OSDs that these Deployments run."""
     return tuple(_osd(deployment) for deployment in deployments)
+
+
+def all_available(osds: Iterable[Osd]) -> tuple[Osd, ...]:
+    """Return the same OSDs as they are when nothing is down."""
+    return tuple(replace(osd, available=True) for osd in osds)
 
 
 def operator_namespace(deployments: Iterable[Object], cluster_namespace: str) -> str:
