@@ -218,6 +218,22 @@ async def test_an_unhealthy_cluster_is_told_and_nothing_is_made_in_it(ceph: Pret
     assert not ceph.commands("ceph osd pool set")
 
 
+async def test_what_a_cluster_is_waited_for_is_shown_without_the_steps_that_every_pass_repeats(
+    ceph: PretendedCeph,
+) -> None:
+    with ceph.changing() as state:
+        state["status"] = "status-noscrub"
+    passes = 0
+
+    def enough(view: View) -> bool:
+        nonlocal passes
+        passes += any("HEALTH_WARN" in problem for problem in view.problems)
+        return passes == 4
+
+    seen = await attend_until(cluster_of(plan_of()), enough)
+    assert [view.problems == ("pausing scrubs of the run's pools",) for view in seen] == [True, *[False] * 4]
+
+
 async def test_only_the_runs_own_placement_groups_matter_if_health_is_ignored(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["status"], state["groups"] = "status-osd-down", "active+undersized"

@@ -69,6 +69,9 @@ def test_what_is_known_of_a_ceph_cluster_is_shown_as_text_that_cannot_fill_a_sta
     run = world.run(uid)
     assert run is not None
     shown = run["status"]["environment"]
-    assert shown["ceph"].startswith("fsid f, versions 18.2.7, osds class ssd, count 0")
-    assert len(shown["ceph"]) == 256
+    assert shown["cephFsid"] == "f"
+    assert shown["cephVersions"] == "18.2.7"
+    assert shown["cephOsds"].startswith("class ssd, count 0, class ssd, count 1, ")
+    assert shown["cephOsds"].endswith(", …")
+    assert len(shown["cephOsds"]) <= 1024
     assert shown["pool"] == "layout size 3"

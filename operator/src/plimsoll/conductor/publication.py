@@ -30,6 +30,8 @@ def run_state(session: Session, moment: Moment) -> RunState:
     """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
     attempt = _attempt(session)
+    # It is over, and counted in what is done.
+    is_recorded = isinstance(session.phase, Recording)
     ended = session.phase if isinstance(session.phase, Ended) else None
     return RunState(
         epoch=session.epoch,
@@ -38,7 +40,7 @@ def run_state(session: Session, moment: Moment) -> RunState:
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
         prefill=_prefill(session),
-        current=_current(attempt) if attempt and attempt.t0 else None,
+        current=_current(attempt) if attempt and attempt.t0 and not is_recorded else None,
         live=live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
         in_flight_since=attempt.started_at if attempt else "",
@@ -72,19 +74,21 @@ def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
 
 
 def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
+    message = ""
     match session.phase:
         case Gathering() if missing:
-            return f"waiting for {names(missing)}"
+            message = f"waiting for {names(missing)}"
         case Preparing():
-            return _preparation([client for client in session.roster if not client.prepared_bytes])
+            message = _preparation([client for client in session.roster if not client.prepared_bytes])
         case Gating():
-            return f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
+            message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
-            return _staging(session.roster.get(session.phase.attempt.clients))
+            message = _staging(session.roster.get(session.phase.attempt.clients))
+        case Recording():
+            message = f"recording {session.phase.attempt.key}"
         case Settling():
-            return f"settling for {session.plan.prepare.settle_seconds} s after the prefill"
-        case _:
-            return ""
+            message = f"settling for {session.plan.prepare.settle_seconds} s after the prefill"
+    return message
 
 
 def _preparation(unfinished: Sequence[Client]) -> str:

@@ -22,6 +22,7 @@ from plimsoll.lifecycle.rook.cluster import ClusterFact, cluster_fact, inactive_
 from plimsoll.lifecycle.rook.removal import removal_fact, why_held
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.wording import are, counted
 from plimsoll.plan.ceph import ceph_target
 from plimsoll.plan.document import RunIdentity
 
@@ -97,16 +98,18 @@ def _record_and_job(there: Elsewhere) -> Teardown:
 def _volumes_fact(there: Elsewhere) -> Fact | None:
     """Return which PersistentVolumes are there yet, and whether anybody else has them; None if none is."""
     if volumes := there.claimed_by_others:
+        number = len(volumes)
         message = (
-            f"{len(volumes)} PersistentVolumes of the run's StorageClass are claimed by others: "
+            f"{counted(number, 'PersistentVolume')} of the run's StorageClass {are(number)} claimed by others: "
             f"{', '.join(volumes[:_NAMED])}; its pool stays until these claims are deleted, and the next run may begin"
         )
         return Fact(holds=False, reason="ClaimedByOthers", message=message)
     if not there.volumes:
         return None
+    number, names = len(there.volumes), ", ".join(there.volumes[:_NAMED])
     message = (
-        f"{len(there.volumes)} PersistentVolumes are there yet; their provisioner removes them when nobody claims "
-        f"them any more: {', '.join(there.volumes[:_NAMED])}"
+        f"{counted(number, 'PersistentVolume')} {are(number)} there yet; the provisioner removes what nobody claims any "
+        f"more: {names}"
     )
     return Fact(holds=False, reason="InProgress", message=message)
 

@@ -1,6 +1,6 @@
 """Has the run ended, and how? Read from what the conductor said and what became of the pods."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
@@ -12,6 +12,7 @@ from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import Refusal, remedy_of
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.wording import are, counted
 from plimsoll.measure.checking.reasons import main_reasons
 from plimsoll.plan.document import Plan
 
@@ -59,7 +60,7 @@ def hindrance(run: Run, seen: Observed) -> Fact | None:
     job = seen.conductor_job
     if seen.unreadable_results and job is not None and job.complete:
         names = ", ".join(seen.unreadable_results[:_NAMED])
-        message = f"the status of {len(seen.unreadable_results)} results cannot be read: {names}; {remedy}"
+        message = f"the status of {counted(len(seen.unreadable_results), 'result')} cannot be read: {names}; {remedy}"
         return Fact(holds=True, reason="ResultsUnreadable", message=message)
     return None
 
@@ -95,22 +96,28 @@ def _measured(plan: Plan, seen: Observed) -> Ending | None:
         return None
     if final < len(plan.points):
         message = (
-            f"the conductor is done, but only {final} of {len(plan.points)} results are final; was one deleted or "
-            "changed? run it again"
+            f"the conductor is done, but only {final} of {counted(len(plan.points), 'result')} {are(final)} final; was "
+            "one deleted or changed? run it again"
         )
         return Ending(succeeded=False, reason="ResultsIncomplete", message=message)
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
-        message = f"{len(invalid)} of {len(results)} points are Invalid: {_main_reasons(invalid)}; {_FINDINGS}"
+        message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
+        message = f"{message}: {_main_reasons(invalid)}; {_FINDINGS}"
         return Ending(succeeded=False, reason="InvalidResults", message=message)
     if suspect:
-        message = f"all {len(results)} points are measured, {len(suspect)} are Suspect: {_main_reasons(suspect)}"
+        suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
+        message = f"{_all_measured(results)}{suspects} Suspect: {_main_reasons(suspect)}"
         return Ending(succeeded=True, reason="Suspect", message=f"{message}; {_FINDINGS}")
-    return Ending(succeeded=True, reason="Valid", message=f"all {len(results)} points are measured and Valid")
+    return Ending(succeeded=True, reason="Valid", message=f"{_all_measured(results)} and Valid")
 
 
-def _main_reasons(results: Iterable[Measured]) -> str:
+def _all_measured(results: Sequence[Measured]) -> str:
+    return "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
+
+
+def _main_reasons(results: Sequence[Measured]) -> str:
     return main_reasons(result.reason for result in results)
 
 

@@ -12,6 +12,7 @@ from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import reason_of_words
 from plimsoll.lifecycle.render.client import has_claim
 from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.wording import are, counted, have
 from plimsoll.plan.document import Plan
 
 _NAMED = 3
@@ -27,13 +28,14 @@ def storage_fact(plan: Plan, seen: Observed) -> Fact:
     unbound = [claim for claim in seen.claims if claim.phase != "Bound"]
     absent = plan.clients - len(seen.claims)
     if not unbound and absent <= 0:
-        return Fact(holds=True, reason="Bound", message=f"{plan.clients} claims are bound")
+        return Fact(holds=True, reason="Bound", message=f"{counted(plan.clients, 'claim')} {are(plan.clients)} bound")
     problems = [
         f"claim {claim.child.name} is {claim.phase}"
         + (f" ({seen.warnings[claim.child.uid]})" if claim.child.uid in seen.warnings else "")
         for claim in unbound
     ]
-    return Fact(holds=False, reason="ClaimsNotBound", message=_listed(problems) or f"{absent} claims are not made yet")
+    not_made = f"{counted(absent, 'claim')} {are(absent)} not made yet"
+    return Fact(holds=False, reason="ClaimsNotBound", message=_listed(problems) or not_made)
 
 
 def clients_fact(plan: Plan, seen: Observed) -> Fact:
@@ -46,7 +48,11 @@ def clients_fact(plan: Plan, seen: Observed) -> Fact:
     if conductor is not None:
         return conductor
     if seen.all_registered:
-        return Fact(holds=True, reason="Registered", message=f"{plan.clients} clients have registered")
+        return Fact(
+            holds=True,
+            reason="Registered",
+            message=f"{counted(plan.clients, 'client')} {have(plan.clients)} registered",
+        )
     return Fact(holds=False, reason="Starting", message="clients are starting")
 
 

@@ -31,6 +31,8 @@ _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
 _MAX_TEXT = 256
+_MAX_VALUE = 1024
+"""Of a value of the environment, as the API allows."""
 
 _FIELDS = {"name": "storageClass", "parameters": "storageClassParameters"}
 """What fields of a StorageClass are called where they stand beside those of everything else."""
@@ -72,6 +74,9 @@ def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
     """Return the status of a run that is being deleted: what it said before, and how far its removal is."""
     going = Fact(holds=True, reason="CleaningUp", message=cleaned_up.message)
     facts = {"CleanedUp": cleaned_up, "Reconciling": going}
+    before = run.conditions.get(ConditionType.SUCCEEDED)
+    if before is not None and before.status is ConditionStatus.UNKNOWN:
+        facts["Succeeded"] = Fact(holds=None, reason="CleaningUp", message="the run was deleted before it ended")
     display = {**run.status.get("display", {}), "status": Stage.CLEANING_UP.value}
     display["message"] = cleaned_up.message[:_MAX_DISPLAY]
     return _said_again(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
@@ -164,7 +169,7 @@ def _latency(operation: OperationFact) -> HeadlineLatency | None:
 
 
 def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
-    """Yield what plan and results say of where the run is measured, as text; a StorageClass's fields one by one."""
+    """Yield what plan and results say of where the run is measured, as text; fields of what has many one by one."""
     known: dict[str, JsonValue] = dict(seen.plan.environment) if seen.plan else {}
     for result in seen.results.values():
         if result.environment:
@@ -174,16 +179,27 @@ def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
     if isinstance(storage_class, Mapping):
         fields = {_FIELDS.get(field, field): value for field, value in storage_class.items()}
         known.update({field: value for field, value in fields.items() if value not in ({}, None)})
+    ceph = known.pop("ceph", None)
+    if isinstance(ceph, Mapping):
+        known.update({f"ceph{field[:1].upper()}{field[1:]}": value for field, value in ceph.items()})
     for name, value in sorted(known.items())[:_MAX_ENVIRONMENT]:
-        yield name, _text(value)
+        yield name, _shortened(_text(value))
 
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(part)}" for key, part in value.items())[:_MAX_TEXT]
+        return ", ".join(f"{key} {_text(part)}" for key, part in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_text, value))[:_MAX_TEXT]
-    return str(value).lower() if isinstance(value, bool) else str(value)[:_MAX_TEXT]
+        return ", ".join(map(_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shortened(text: str) -> str:
+    """Return a text, or what of it the API takes, without half an entry, and that it is not all."""
+    if len(text) <= _MAX_VALUE:
+        return text
+    whole, comma, _ = text[: _MAX_VALUE - 1].rpartition(", ")
+    return f"{whole}{comma}…" if comma else f"{text[: _MAX_VALUE - 1]}…"
 
 
 def _display(seen: Observed, situation: Situation, headline: Sequence[Headline]) -> Display:

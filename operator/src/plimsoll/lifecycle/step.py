@@ -20,6 +20,7 @@ from plimsoll.lifecycle.render import documents
 from plimsoll.lifecycle.render.common import PLAN_FILE
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.wording import counted, have
 from plimsoll.plan.document import Plan
 
 _LOOK_AGAIN_SECONDS = 15.0
@@ -137,7 +138,8 @@ def _waited_in_vain(seen: Observed, limit: int) -> Ending | None:
 
 def _store(run: Run, seen: Observed, plan: Plan) -> Situation:
     """Store the plan."""
-    message = f"{len(plan.points)} points, {plan.repetitions} passes"
+    passes = f"{plan.repetitions} pass{'' if plan.repetitions == 1 else 'es'}"
+    message = f"{counted(len(plan.points), 'point')}, {passes}"
     config_map = documents.plan_config_map(run, plan)
     digest = sha256(config_map["data"][PLAN_FILE].encode()).hexdigest()
     return replace(_refused(_planning(message, Create(obj=config_map)), seen), plan_sha256=digest)
@@ -327,7 +329,7 @@ def _past(run: Run, *, keeps_volumes: bool) -> dict[str, Fact]:
 
 def _measured_fact(plan: Plan, seen: Observed) -> Fact:
     final = sum(result.final for result in seen.results.values())
-    message = f"{final} of {len(plan.points)} points have all their trials"
+    message = f"{final} of {counted(len(plan.points), 'point')} {have(final)} all trials"
     return Fact(
         holds=final == len(plan.points),
         reason="AllFinal" if final == len(plan.points) else "Incomplete",

@@ -14,6 +14,7 @@ from plimsoll.lifecycle.decision import Ending, Fact, Teardown
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.wording import are, counted
 
 LOAD_GONE_SECONDS = 300
 """So long after a pod had to be gone, nothing of it loads the storage any more, wherever it is.
@@ -51,9 +52,14 @@ def _next_step(run: Run, seen: Observed, settings: Settings, *, keep_volumes: bo
 def _volumes(seen: Observed, rest: tuple[Action, ...]) -> Teardown | None:
     """Return how far the removal of claims and of everything else in the run's namespace is; None if it is done."""
     claims = tuple(_delete(claim.child) for claim in seen.claims if not claim.child.deleting)
-    if not seen.claims and not any(_counts(child) for child in seen.others):
+    others = [child for child in seen.others if _counts(child)]
+    if not seen.claims and not others:
         return None
-    message = f"{len(seen.claims)} claims are being removed"
+    if number := len(seen.claims):
+        message = f"{counted(number, 'claim')} {are(number)} being removed"
+    else:
+        kinds = ", ".join(sorted({child.kind for child in others}))
+        message = f"{counted(len(others), 'object')} {are(len(others))} being removed: {kinds}"
     return Teardown(actions=(*claims, *rest), fact=Fact(holds=False, reason="InProgress", message=message))
 
 
@@ -66,7 +72,7 @@ def _nothing_left(run: Run, seen: Observed) -> Teardown:
 def _kept(seen: Observed) -> str:
     """Return what of the storage there is to keep; empty if there is nothing."""
     claims = [claim.child.name for claim in seen.claims]
-    parts = [f"{len(claims)} claims: {', '.join(claims[:_NAMED])}"] if claims else []
+    parts = [f"{counted(len(claims), 'claim')}: {', '.join(claims[:_NAMED])}"] if claims else []
     return "; ".join([*parts, *(seen.elsewhere.kept if seen.elsewhere else ())])
 
 
@@ -84,7 +90,7 @@ def stopping_message(seen: Observed) -> str:
     """Return what still stops, and where: a pod of a node that is gone stays until the node or its object goes."""
     nodes = _nodes(seen)
     where = f" on {nodes}; a node that does not answer holds its pods back" if nodes else ""
-    return f"{len(seen.jobs)} Jobs and {len(seen.pods)} pods are stopping{where}"
+    return f"{counted(len(seen.jobs), 'Job')} and {counted(len(seen.pods), 'pod')} are stopping{where}"
 
 
 def keeps_volumes(run: Run, ending: Ending) -> bool:
@@ -99,9 +105,9 @@ def _stopping(seen: Observed, now: datetime) -> Fact:
         return Fact(holds=False, reason="InProgress", message=stopping_message(seen))
     nodes = _nodes(seen)
     message = (
-        f"{len(seen.pods)} pods{f' on {nodes}' if nodes else ''} had to be gone {LOAD_GONE_SECONDS} s ago and cannot "
-        "load the storage any more, so the next run may begin; delete the Node if it does not come back, or taint it "
-        "node.kubernetes.io/out-of-service"
+        f"{counted(len(seen.pods), 'pod')}{f' on {nodes}' if nodes else ''} had to be gone {LOAD_GONE_SECONDS} s ago "
+        "and cannot load the storage any more, so the next run may begin; delete the Node if it does not come back, or "
+        "taint it node.kubernetes.io/out-of-service"
     )
     return Fact(holds=False, reason="NodeGone", message=message)
 

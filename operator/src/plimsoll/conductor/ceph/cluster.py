@@ -107,8 +107,13 @@ class Cluster:
         return self._environments[nodes]
 
     async def _prepare(self, see: See) -> None:
+        told: set[str] = set()
+
         def say(progress: str) -> None:
-            see(View(prepared=False, problems=(progress,)))
+            # Every pass repeats its first steps: what is shown meanwhile is why the last one was not enough.
+            if progress not in told:
+                told.add(progress)
+                see(View(prepared=False, problems=(progress,)))
 
         said: tuple[str, ...] = ()
         while True:
