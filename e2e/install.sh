@@ -33,10 +33,11 @@ install() {
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/monitoring.yaml")
     fi
-    # Where the operator may work for Rook there has to be a place for its Role, also before e2e/ceph is up.
+    # Where the operator may work for Rook there has to be a place for its Role, also before e2e/ceph is up, which makes
+    # it its own. Somebody who installs a real Rook there keeps it.
     if ! kubectl get namespace rook-ceph > /dev/null 2>&1; then
         kubectl create namespace rook-ceph > /dev/null
-        kubectl label namespace rook-ceph plimsoll.dev/e2e=ceph pod-security.kubernetes.io/enforce=privileged > /dev/null
+        kubectl label namespace rook-ceph plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null
     fi
     # A Deployment from before there was a chart has another selector, which cannot be changed.
     kubectl delete deployment --namespace plimsoll-system --selector '!app.kubernetes.io/managed-by' > /dev/null

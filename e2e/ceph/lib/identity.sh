@@ -1,10 +1,22 @@
 # shellcheck shell=bash
 # The namespace, who the cluster is (fsid, keys, address of its monitor), and the objects in which Rook publishes that.
 
-# Prints "ceph" if the namespace is one of ours, "foreign" if it is not, nothing if there is none.
+# Prints "ceph" if the namespace was made by this script, "place" if by e2e/install.sh and nothing else is in it yet,
+# "foreign" if it is somebody else's or a real Rook is in it, nothing if there is none.
 namespace_owner() {
-    kube get namespace "$NAMESPACE" --ignore-not-found --output jsonpath='{.metadata.labels.plimsoll\.dev/e2e}{" "}{.kind}' |
-        awk '$1 == "ceph" { print "ceph"; next } NF { print "foreign" }'
+    local owner path='{.metadata.labels.plimsoll\.dev/e2e}{" "}{.kind}'
+    owner=$(kube get namespace "$NAMESPACE" --ignore-not-found --output "jsonpath=$path" |
+        awk '$1 == "ceph" || $1 == "place" { print $1; next } NF { print "foreign" }')
+    [[ -z $owner ]] || ! has_real_rook || owner=foreign
+    printf '%s' "$owner"
+}
+
+# The stand-in's Deployment and CephCluster carry its annotation; those of a real Rook do not.
+has_real_rook() {
+    local kinds=deployments path='{.kind} {.metadata.name} {.metadata.annotations.plimsoll\.dev/stand-in}'
+    [[ -z $(timeout 60 kubectl get crd cephclusters.ceph.rook.io --ignore-not-found --output name) ]] || kinds+=,cephclusters
+    kube get "$kinds" --output "jsonpath={range .items[*]}$path{'\n'}{end}" |
+        awk '($1 == "CephCluster" || $2 == "rook-ceph-operator") && $3 == "" { found = 1 } END { exit !found }'
 }
 
 refuse_foreign() {
