@@ -311,11 +311,11 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
 
 
 async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:
-    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+    with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
     assert made.reasons["CleanedUp"] == "InProgress"
     statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
-    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+    with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
     again = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
     assert again == statuses, "said once, whoever deletes"
@@ -325,7 +325,7 @@ async def test_a_run_that_goes_while_its_removal_is_told_is_no_failure(made: Dae
     arguments = made.arguments
     made.cluster.delete(made.cluster.find("BenchmarkRun", "a") or {})
     made.cluster.step()
-    with pytest.raises(kopf.TemporaryError, match="pods are stopping"):
+    with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**arguments)
 
 

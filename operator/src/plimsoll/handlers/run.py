@@ -197,7 +197,9 @@ async def _act(context: Context, run: Run, actions: Sequence[Action]) -> None:
     except ApiError as error:
         context.refused[run.uid] = refusal_of(error)
         raise
-    context.refused.pop(run.uid, None)
+    refusal = context.refused.get(run.uid)
+    if refusal is not None and not refusal.is_for_good(run.namespace):
+        del context.refused[run.uid]
 
 
 def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decision:

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from plimsoll.lifecycle.refusal import Refusal, reason_of_words
+from plimsoll.lifecycle.refusal import NAMESPACE_TERMINATING, Refusal, reason_of_words
 
 _SHOWN_CHARACTERS = 300
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -105,6 +105,8 @@ def refusal_of(error: ApiError) -> Refusal:
         return Refusal(asked=error.asked, reason="KeyringNotAllowed", words=error.reason)
     if isinstance(error, KeyringError):
         return Refusal(asked=error.asked, reason="KeyringNotFound", words=error.reason)
+    if isinstance(error, TerminatingError):
+        return Refusal(asked=error.asked, reason=NAMESPACE_TERMINATING, words=error.reason)
     passing = isinstance(error, TransientError | ConflictError)
     reason = reason_of_words(error.reason, passing=passing)
     return Refusal(asked=error.asked, reason=reason, words=error.reason)

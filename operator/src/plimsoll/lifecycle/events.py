@@ -24,6 +24,7 @@ _USUAL = frozenset(
         "InProgress",
         "StorageKept",
         "NotSuspended",
+        "NamespaceTerminating",
     }
 )
 """Reasons for which a condition does not hold though nothing is wrong."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+
 _REMEDIES = {
     "QuotaExceeded": "raise the namespace's ResourceQuota, or lower clients.count, clients.resources or volume.size",
     "ApiRefused": (
@@ -16,6 +18,10 @@ _REMEDIES = {
     ),
     "NameTaken": "delete that object and the run, or rename the run",
     "WaitingForEarlierRun": "nothing has to be done; if it lasts, look at that object's finalizers",
+    NAMESPACE_TERMINATING: (
+        "nothing more is made in a namespace that is being deleted; a run of that namespace goes with it, so nothing "
+        "has to be done"
+    ),
     "ApiUnavailable": "look at the API server and at the admission webhooks that it asks",
 }
 
@@ -43,6 +49,10 @@ class Refusal:
         """Tell whether it keeps something from being deleted, and not from being made."""
         return self.asked.startswith("delete ")
 
+    def is_for_good(self, namespace: str) -> bool:
+        """Whether nothing can be made any more for a run of that namespace, because the namespace is being deleted."""
+        return self.reason == NAMESPACE_TERMINATING and f" {namespace}/" in self.asked
+
     @property
     def message(self) -> str:
         """Return it for people, with the remedy."""
@@ -53,6 +63,8 @@ def reason_of_words(words: str, *, passing: bool = False) -> str:
     """Return the reason that an API server's or a controller's words give. `passing`: asking again may help."""
     if "exceeded quota" in words:
         return "QuotaExceeded"
+    if "because it is being terminated" in words:
+        return NAMESPACE_TERMINATING
     return "ApiUnavailable" if passing else "ApiRefused"
 
 

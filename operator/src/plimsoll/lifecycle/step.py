@@ -40,11 +40,18 @@ def step(run: Run, seen: Observed, settings: Settings, now: datetime) -> Decisio
     situation = _assess(run, seen, settings, now)
     said = status.status_of(run, seen, situation, now)
     return Decision(
-        actions=situation.actions,
+        actions=_possible(run, seen, situation.actions),
         status=said,
         events=events_of(run, said),
         requeue_seconds=situation.requeue_seconds,
     )
+
+
+def _possible(run: Run, seen: Observed, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Return the actions that are worth asking for: a namespace that is being deleted takes nothing new."""
+    if seen.refusal is None or not seen.refusal.is_for_good(run.namespace):
+        return actions
+    return tuple(action for action in actions if isinstance(action, Delete))
 
 
 def step_unseen(run: Run, refusal: Refusal, now: datetime) -> Decision | None:
