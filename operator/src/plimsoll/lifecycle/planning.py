@@ -93,9 +93,7 @@ def _hindrance(
     return _infeasible(rook, target, osds, platform)
 
 
-def _infeasible(
-    rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform
-) -> Ending | None:
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
     """Return why Ceph could not place the pool that is to be made."""
     if target.made is None:
         return None
