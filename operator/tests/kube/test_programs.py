@@ -18,7 +18,7 @@ from plimsoll.api.run import load_run
 from plimsoll.api.state import RunState
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
-from plimsoll.conductor.secret import write_session
+from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import STATE_FILE, result_of
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ForbiddenError
@@ -78,7 +78,7 @@ class Programs:
             [sys.executable, "-m", "plimsoll", *arguments],
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PLIMSOLL_SECRET": str(self.secret), **environment},
+            env={**os.environ, **environment},
         )
         self._processes.callback(_end, process)
         return process
@@ -90,6 +90,7 @@ class Programs:
             f"--port={self.port}",
             f"--plan={self.directory / 'plan.json'}",
             f"--termination-log={self.directory / epoch}",
+            PLIMSOLL_SECRET=str(self.secret),
             PLIMSOLL_NAMESPACE=self.namespace,
             PLIMSOLL_EPOCH=epoch,
             KUBECONFIG=self.kubeconfig,
@@ -103,6 +104,7 @@ class Programs:
             f"--termination-log={self.directory / f'client-{client}'}",
             *volume,
             PLIMSOLL_CLIENT=str(client),
+            PLIMSOLL_SECRET=str(client_directory(self.secret, client)),
             PLIMSOLL_NODE=f"node-{client}",
             PLIMSOLL_FIO=fio,
         )

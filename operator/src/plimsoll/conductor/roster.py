@@ -82,9 +82,9 @@ class Roster:
         return iter([self._clients[number] for number in sorted(self._clients)])
 
     def register(self, registration: Registration, now: float) -> Client:
-        """Take in an agent process; a newer one takes the place of an older one of the same client, and any of a lost one.
+        """Take in an agent process; a newer one takes the place of an older one of the same client.
 
-        Whoever claimed to be the newest and is gone shall not shut out its successor.
+        Any takes that of a lost one: whoever claimed to be the newest and is gone shall not shut out its successor.
 
         Raises:
             RefusedError: for a number that the plan does not have, and for a process that has been replaced.

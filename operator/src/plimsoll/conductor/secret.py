@@ -41,7 +41,7 @@ def make_secret(clients: int | None) -> Mapping[str, bytes]:
 
 
 def write_session(directory: Path, clients: int) -> None:
-    """Write a new session secret: the conductor's part into a directory, and each client's into one of its own below."""
+    """Write a new session secret: the conductor's part into a directory, each client's into one of its own below."""
     secret = make_secret(clients)
     write_secret(directory, {name: secret[name] for name in (CERTIFICATE_FILE, KEY_FILE, TOKEN_KEY_FILE)})
     for client in range(clients):

@@ -190,7 +190,7 @@ def _bind(host: str | None, port: int) -> list[socket.socket]:
         for family, address in addresses:
             # IPv6 sockets made here take no IPv4, for which there is another.
             sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
-            sockets[-1].setblocking(False)
+            sockets[-1].settimeout(0)
     except OSError:
         for one in sockets:
             one.close()

@@ -27,7 +27,7 @@ def token_name(client: int) -> str:
 
 
 def client_token(key: bytes, client: int) -> str:
-    """Return the token of a client: its number, and the proof that it was given to that number. Every process has it."""
+    """Return the token of a client, the same for all its processes: its number, and the proof that it is its own."""
     proof = hmac.digest(key, f"plimsoll client {client}".encode(), "sha256")
     return f"{client}.{urlsafe_b64encode(proof).rstrip(b'=').decode()}"
 
