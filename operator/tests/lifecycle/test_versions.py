@@ -1,5 +1,12 @@
 """Runs that another version of the operator began: what this one cannot read does not end them."""
 
+from typing import Any
+
+import pytest
+
+from plimsoll.lifecycle import planning
+from plimsoll.lifecycle.planning import freeze
+from plimsoll.plan.document import Plan
 from support.pretend_cluster import Document
 from support.pretend_world import PretendWorld
 
@@ -64,6 +71,40 @@ def test_results_that_cannot_be_read_are_waited_for(world: PretendWorld) -> None
     assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
     world.cluster.set_status(result, verdict=known)
     assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_run_that_was_planned_when_there_was_one_token_for_all_clients_gets_and_mounts_that(
+    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def earlier(*arguments: Any) -> Any:
+        plan = freeze(*arguments)
+        return plan.model_copy(update={"client_tokens": False}) if isinstance(plan, Plan) else plan
+
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "freeze", earlier)
+        world.create("a")
+        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
+    assert mounted_tokens(world) == {"token"}
+
+
+def test_each_client_gets_and_mounts_a_token_of_its_own(world: PretendWorld) -> None:
+    world.create("a")
+    tokens = mounted_tokens(world)
+    assert tokens == {f"token-{client}" for client in range(len(tokens))}
+    assert len(tokens) > 1
+
+
+def mounted_tokens(world: PretendWorld) -> set[str]:
+    """Return what clients mount as their token, which has to be all that the session Secret has of them."""
+    world.until(lambda: world.conductors.loads)
+    (secret,) = [one for one in world.cluster.kube.objects("Secret") if "-session-" in one["metadata"]["name"]]
+    jobs = [job for job in world.cluster.kube.objects("Job") if "-client-" in job["metadata"]["name"]]
+    volumes = [volume for job in jobs for volume in job["spec"]["template"]["spec"]["volumes"]]
+    items = [item for volume in volumes if volume["name"] == "session" for item in volume["secret"]["items"]]
+    tokens = [item["key"] for item in items if item["path"] == "token"]
+    assert len(tokens) == len(jobs)
+    assert set(tokens) == secret["data"].keys()
+    return set(tokens)
 
 
 def final_results(world: PretendWorld, uid: str) -> list[Document]:

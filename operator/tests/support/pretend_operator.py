@@ -17,6 +17,7 @@ from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
+from plimsoll.protocol.secret import TOKEN_FILE, token_name
 from plimsoll.lifecycle.step import step
 from support.pretend_cluster import Document, PretendCluster, is_going
 
@@ -45,9 +46,10 @@ class FakeIndex(Mapping[str, Any]):
         return len(self._entries)
 
 
-def no_secret(_: int | None) -> Mapping[str, bytes]:
-    """Return a session secret that cost nothing to make."""
-    return {"token": b"t"}
+def no_secret(clients: int | None) -> Mapping[str, bytes]:
+    """Return the tokens of a session secret that cost nothing to make."""
+    names = [TOKEN_FILE] if clients is None else [token_name(client) for client in range(clients)]
+    return dict.fromkeys(names, b"t")
 
 
 class PretendOperator:
