@@ -47,8 +47,8 @@ def test_clients_that_do_much_less_than_the_others_are_named(totals: tuple[int, 
 
 
 def test_a_client_with_most_of_the_operations_is_seen_however_many_share_the_rest() -> None:
-    assert severity(*(10**4,) * 8, 10**6) is Verdict.INVALID
-    assert severity(*(10**4,) * 99, 10**4 * 3) is Verdict.VALID
+    assert severity(*[10_000] * 8, 1_000_000) is Verdict.INVALID
+    assert severity(*[10_000] * 99, 30_000) is Verdict.VALID
 
 
 @given(others=st.lists(st.integers(0, 10**7), min_size=1, max_size=5), own=st.integers(0, 10**7), less=st.integers(0))
@@ -60,7 +60,7 @@ def test_the_less_a_client_does_the_worse_it_is(others: list[int], own: int, les
 
 
 @given(mean=st.integers(1, 10**6), share=st.floats(-2, 2))
-def test_what_chance_explains_is_held_against_nobody(mean: float, share: float) -> None:
+def test_what_chance_explains_is_held_against_nobody(mean: int, share: float) -> None:
     own = max(0, round(mean + share * math.sqrt(mean)))
     assert severity(mean, mean, own) is Verdict.VALID
 
