@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import idle
+import looks
 import merge
 import overhead
 import scrape
@@ -21,6 +22,7 @@ _SECTIONS: Mapping[str, Callable[[], None]] = {
     "idle": idle.measure,
     "merge": merge.measure,
     "scrape": scrape.measure,
+    "looks": looks.measure,
 }
 
 

@@ -149,8 +149,8 @@ async def test_a_list_that_expires_is_begun_again_in_one_piece(
         found = await kube.list(CONFIG_MAP, namespace="n", labels={"x": "1"})
     assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]
     assert [path for _, path in server.requests] == [
-        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1",
-        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1&continue=next",
+        "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1",
+        "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1&continue=next",
         "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
     ]
 

@@ -132,7 +132,7 @@ async def test_versions_and_pages_of_a_list_are_those_of_its_objects(kube: Kube,
     assert [obj["metadata"]["name"] for obj in found] == ["c1", "c3"]
     assert await kube.versions(CONFIG_MAP, namespace=namespace, labels=odd) == [*map(version_of, found)]
     pages = [page async for page in kube.pages(CONFIG_MAP, size=1, namespace=namespace, labels=odd)]
-    assert [len(page) for page in pages] == [1, 1]
+    assert [len(page) for page in pages if page] == [1, 1], "the last page may be empty"
     assert [obj for page in pages for obj in page] == found
     none = {"odd": "2"}
     assert await kube.versions(CONFIG_MAP, namespace=namespace, labels=none) == []

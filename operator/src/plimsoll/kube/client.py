@@ -37,7 +37,8 @@ from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 FIELD_MANAGER = "plimsoll"
 """By this name the API server says who set a field."""
 
-PAGE_SIZE = 500
+PAGE_SIZE = 100
+"""Objects in one answer: to parse it takes some milliseconds, in which nothing else is done."""
 
 Observer = Callable[[str, float, str | None], None]
 """Told of every request: its verb, how many seconds it took, and what refused it: an HTTP status, nothing if there was

@@ -1,8 +1,9 @@
 """What is there of a run, as facts: read from the objects that carry its UID."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from hashlib import sha256
 
 from pydantic import ValidationError
@@ -32,7 +33,7 @@ from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.plan.document import Plan, RunIdentity, load_plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Observed:
     """Everything that is there of a run.
 
@@ -94,26 +95,48 @@ class Observed:
     @property
     def conductor_pods(self) -> tuple[PodFact, ...]:
         """Return the conductor's pods, the newest last."""
-        return tuple(sorted((pod for pod in self.pods if pod.client is None), key=lambda pod: pod.created))
+        return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
 
-    def names(self, kind: str) -> set[str]:
+    def names(self, kind: str) -> Set[str]:
         """Return the names of the objects of a kind that are there."""
-        children = [
-            *(job.child for job in self.jobs),
-            *(pod.child for pod in self.pods),
-            *(claim.child for claim in self.claims),
-            *self.others,
-        ]
-        return {child.name for child in children if child.kind == kind}
+        return self._names_by_kind.get(kind, frozenset())
 
-    def client_jobs(self, client: int) -> list[JobFact]:
+    def client_jobs(self, client: int) -> Sequence[JobFact]:
         """Return a client's Jobs, in order of their attempts."""
-        return sorted((job for job in self.jobs if job.client == client), key=lambda job: job.attempt)
+        return self._jobs_by_client.get(client, ())
 
     def client_pod(self, client: int) -> PodFact | None:
         """Return the pod of a client's latest process; None if there is none."""
-        pods = sorted((pod for pod in self.pods if pod.client == client), key=lambda pod: pod.attempt)
+        pods = self.client_pods(client)
         return pods[-1] if pods else None
+
+    def client_pods(self, client: int | None) -> Sequence[PodFact]:
+        """Return a client's pods in order of its processes, or the conductor's."""
+        return self._pods_by_client.get(client, ())
+
+    # A run may have 1000 clients, each of which is asked for several times at every look.
+
+    @cached_property
+    def _names_by_kind(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        facts = (*self.jobs, *self.pods, *self.claims)
+        for child in (*(fact.child for fact in facts), *self.others):
+            found.setdefault(child.kind, set()).add(child.name)
+        return found
+
+    @cached_property
+    def _jobs_by_client(self) -> dict[int | None, list[JobFact]]:
+        found: dict[int | None, list[JobFact]] = {}
+        for job in sorted(self.jobs, key=lambda job: job.attempt):
+            found.setdefault(job.client, []).append(job)
+        return found
+
+    @cached_property
+    def _pods_by_client(self) -> dict[int | None, list[PodFact]]:
+        found: dict[int | None, list[PodFact]] = {}
+        for pod in sorted(self.pods, key=lambda pod: pod.attempt):
+            found.setdefault(pod.client, []).append(pod)
+        return found
 
 
 def observe(

@@ -111,8 +111,7 @@ def is_lost(job: JobFact, seen: Observed) -> bool:
         return True
     if job.complete:
         return seen.state is None or seen.state.phase not in _CONDUCTED
-    pods = [pod for pod in seen.pods if pod.client == job.client and pod.attempt == job.attempt]
-    return any(pod.child.deleting for pod in pods)
+    return any(pod.child.deleting for pod in seen.client_pods(job.client) if pod.attempt == job.attempt)
 
 
 def is_out_of_restarts(client: int, seen: Observed, settings: Settings) -> bool:

@@ -1,0 +1,86 @@
+"""An operator's looks at one run: `look_child.py PORT LOOKS`; prints what they took as JSON."""
+
+import asyncio
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from plimsoll.kube.client import AioKube
+from plimsoll.kube.gather import gather
+from plimsoll.kube.results import Digests
+from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.measured import result_fact
+from plimsoll.lifecycle.run import run_of
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.step import step
+
+_TICK_SECONDS = 0.001
+
+
+def main() -> None:
+    port, looks = int(sys.argv[1]), int(sys.argv[2])
+    with urlopen(f"http://127.0.0.1:{port}/run", timeout=60) as answer:
+        body = json.load(answer)
+    print(json.dumps(asyncio.run(_look_again_and_again(port, body, looks))))
+
+
+async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
+    before = _resident()
+    results = Digests(result_fact)
+    async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
+
+        async def look() -> Decision:
+            run = run_of(body)
+            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, results=results)
+            return step(run, seen, Settings(runner_image="runner:1"), datetime.now(UTC))
+
+        taken = [await _measured(look) for _ in range(looks)]
+    return {"looks": taken, "before": before, "peak": _resident()}
+
+
+async def _measured(look: Callable[[], Awaitable[Decision]]) -> dict[str, float]:
+    """Return how long a look took, how much of that it computed, and how long the loop stood still at worst."""
+    begin, computed = time.perf_counter(), _computed()
+    task = asyncio.ensure_future(look())
+    worst, loop = 0.0, asyncio.get_running_loop()
+    while not task.done():
+        wanted = loop.time() + _TICK_SECONDS
+        await asyncio.sleep(_TICK_SECONDS)
+        worst = max(worst, loop.time() - wanted)
+    decision = await task
+    assert not decision.actions, decision.actions[:1]
+    return {"seconds": time.perf_counter() - begin, "computed": _computed() - computed, "blocked": worst}
+
+
+def _computed() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _kubeconfig(port: int) -> str:
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = Path(tempfile.mkdtemp()) / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return str(path)
+
+
+def _resident() -> int:
+    """Return the most that this program has held so far; `getrusage(2)` would count its parent before `exec`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+if __name__ == "__main__":
+    main()
