@@ -95,9 +95,29 @@ async def test_the_newest_warning_about_what_waits_is_read(
 async def test_the_platform_is_the_version_and_the_storage_classes() -> None:
     kube = FakeKube()
     kube.put({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}})
-    platform = await gather_platform(kube)
+    platform = await gather_platform(kube, "bench")
     assert platform.kubernetes == await kube.version()
     assert set(platform.storage_classes) == {"fast"}
+    assert platform.pod_security == ""
+
+
+async def test_the_platform_has_what_the_runs_namespace_enforces() -> None:
+    kube = FakeKube()
+    for name, level in (("bench", "restricted"), ("other", "baseline")):
+        labels = {"pod-security.kubernetes.io/enforce": level}
+        kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    assert (await gather_platform(kube, "bench")).pod_security == "restricted"
+
+
+async def test_a_namespace_that_may_not_be_looked_at_enforces_nothing_that_is_known() -> None:
+    kube = FakeKube()
+
+    def interfere(asked: str) -> None:
+        if asked.startswith("list Namespace"):
+            raise ForbiddenError(asked, "cannot list (status 403)")
+
+    kube.interfere = interfere
+    assert (await gather_platform(kube, "bench")).pod_security == ""
 
 
 @pytest.mark.parametrize(

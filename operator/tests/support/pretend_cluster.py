@@ -43,6 +43,7 @@ class Faults:
         unusable: their containers cannot be made.
         over_quota: their Jobs may make no pods.
         nodes_ahead: how far the clocks of all nodes are ahead of the API server's.
+        no_driver: no CSI driver makes volumes, and so nobody warns.
 
     """
 
@@ -52,6 +53,7 @@ class Faults:
     silent: set[int | None] = field(default_factory=set)
     over_quota: set[int | None] = field(default_factory=set)
     no_volumes: bool = False
+    no_driver: bool = False
     dead_nodes: set[str] = field(default_factory=set)
     nodes_ahead: timedelta = timedelta()
 
@@ -137,7 +139,10 @@ class PretendCluster:
                 self.edit(claim, lambda new: new["metadata"].setdefault("finalizers", []).append(PROTECTION))
             if claim.get("status", {}).get("phase") == "Bound":
                 continue
-            if self.faults.no_volumes:
+            if self.faults.no_driver:
+                words = "Waiting for a volume to be created either by the external provisioner 'absent' or manually"
+                self._complain(claim, "ExternalProvisioning", words, kind="Normal")
+            elif self.faults.no_volumes:
                 self._complain(claim, "ProvisioningFailed", 'storageclass.storage.k8s.io "absent" not found')
             elif users:
                 self.set_status(claim, phase="Bound")
@@ -148,12 +153,12 @@ class PretendCluster:
             if claim["metadata"]["name"] in claims and phase(pod) not in {"Succeeded", "Failed"}:
                 yield pod
 
-    def _complain(self, obj: Document, reason: str, message: str) -> None:
+    def _complain(self, obj: Document, reason: str, message: str, *, kind: str = "Warning") -> None:
         event = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": f"{obj['metadata']['name']}.1", "namespace": obj["metadata"]["namespace"]},
-            "type": "Warning",
+            "type": kind,
             "reason": reason,
             "message": message,
             "lastTimestamp": timestamp(self.now),
@@ -289,7 +294,7 @@ class PretendCluster:
     def _why_not_scheduled(self, client: int | None, nodes: Sequence[str]) -> str:
         if not nodes or client in self.faults.unschedulable:
             return "0/2 nodes are available: 2 Insufficient memory."
-        if self.faults.no_volumes and client not in {None, NOBODY}:
+        if (self.faults.no_volumes or self.faults.no_driver) and client not in {None, NOBODY}:
             return "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
         return ""
 

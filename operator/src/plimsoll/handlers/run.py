@@ -184,7 +184,8 @@ async def _platform(context: Context, run: Run) -> Platform | None:
     """Return what is known of the cluster; None if that is refused, which is remembered."""
     try:
         storage = run.document.spec.storage if run.document else None
-        return await gather_platform(context.kube, storage.rook.cluster if storage and storage.rook else None)
+        rook = storage.rook.cluster if storage and storage.rook else None
+        return await gather_platform(context.kube, run.namespace, rook)
     except ForbiddenError as error:
         context.refused[run.uid] = refusal_of(error)
         return None

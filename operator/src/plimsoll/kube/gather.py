@@ -6,11 +6,13 @@ and what is read of those afterwards is at least as new.
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
 from plimsoll.api.storage import NamespacedName
 from plimsoll.kube.elsewhere import gather_elsewhere, gather_rook
+from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.results import Digests
 from plimsoll.lifecycle import naming
@@ -21,6 +23,7 @@ from plimsoll.lifecycle.platform import Platform, platform_of
 from plimsoll.plan.document import RunIdentity
 
 _JOB = Kind(api_version="batch/v1", kind="Job")
+_NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 _STORAGE_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _CHILDREN = (
@@ -79,10 +82,18 @@ async def _gather(kube: Kube, run: RunIdentity, digests: Digests[ResultFact], *,
     return observe(objects, run=run, results=results, events=[*chain.from_iterable(events)])
 
 
-async def gather_platform(kube: Kube, rook: NamespacedName | None = None) -> Platform:
-    """Return what a plan is to say of the cluster, and of the Rook cluster that it names."""
+async def gather_platform(kube: Kube, namespace: str, rook: NamespacedName | None = None) -> Platform:
+    """Return what a plan is to say of the cluster, and of the Rook cluster that it names; and the run's namespace."""
     version, storage_classes = await asyncio.gather(kube.version(), kube.list(_STORAGE_CLASS))
-    return platform_of(version, storage_classes, await gather_rook(kube, rook) if rook else None)
+    found = await gather_rook(kube, rook) if rook else None
+    return platform_of(version, storage_classes, found, await _namespace(kube, namespace))
+
+
+async def _namespace(kube: Kube, name: str) -> Object | None:
+    """Return a namespace; None if it may not be looked at: what it forbids is found out later then."""
+    with suppress(ForbiddenError):
+        return next(iter(await kube.list(_NAMESPACE, fields={"metadata.name": name})), None)
+    return None
 
 
 async def _in_the_plans_place(kube: Kube, namespace: str, name: str, objects: Sequence[Object]) -> Sequence[Object]:

@@ -10,6 +10,9 @@ from plimsoll.lifecycle import naming
 Object = Mapping[str, Any]
 
 _STARTED = {"running", "terminated"}
+_WAITS = frozenset({"ExternalProvisioning"})
+"""Reasons of Normal events: of a CSI driver that is not there nobody warns. Source: Kubernetes' volume controller."""
+
 _NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
 
 
@@ -147,15 +150,19 @@ def label(obj: Object, name: str) -> str:
 
 
 def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each of these objects, by UID: `ProvisioningFailed: ...`."""
+    """Return the newest warning about each of these objects, by UID: `ProvisioningFailed: ...`.
+
+    Where there is none: whom the object waits for, if an event names them.
+    """
     uids = {obj["metadata"]["uid"] for obj in objects}
-    newest: dict[str, tuple[str, str]] = {}
+    newest: dict[str, tuple[bool, str, str]] = {}
     for event in events:
-        uid = event.get("involvedObject", {}).get("uid", "")
-        if uid in uids and event.get("type") == "Warning":
+        uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
+        if uid in uids and (is_warning or event.get("reason") in _WAITS):
             when = event.get("lastTimestamp") or event.get("eventTime") or ""
-            newest[uid] = max(newest.get(uid, ("", "")), (when, f"{event.get('reason')}: {event.get('message')}"))
-    return {uid: message for uid, (_, message) in newest.items()}
+            told = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
+            newest[uid] = max(newest.get(uid, told), told)
+    return {uid: message for uid, (_, _, message) in newest.items()}
 
 
 def _number(obj: Object, name: str) -> int | None:

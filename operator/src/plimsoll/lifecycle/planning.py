@@ -8,6 +8,7 @@ from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.platform import Platform, RookPlatform, environment_of, names_in
+from plimsoll.lifecycle.render.client import has_device
 from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
 from plimsoll.lifecycle.rook.facts import why_not_existing
@@ -21,6 +22,8 @@ from plimsoll.plan.expand import make_plan
 from plimsoll.plan.order import run_seed
 
 _OSD_BENCH = "osdBench"
+_RESTRICTED = "restricted"
+"""The Pod Security Standard that lets nobody be root."""
 
 
 def refusal(run: Run, settings: Settings) -> Ending | None:
@@ -69,6 +72,13 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         refuse_if_hopeless(plan)
     except SpecError as error:
         return Ending(succeeded=False, reason="InvalidSpec", message=str(error))
+    if has_device(plan) and platform.pod_security == _RESTRICTED:
+        message = (
+            f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
+            f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "
+            "Filesystem, with Ceph volume.access to LibRBD, or use a namespace that enforces baseline"
+        )
+        return Ending(succeeded=False, reason="PodSecurityTooStrict", message=message)
     # The runner that is frozen with it knows these tokens; the plan of an earlier version says nothing of them.
     return _with_placement_groups(plan.model_copy(update={"client_tokens": True}), platform.rook)
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.children import Object, label
 
 _MAX_PARAMETERS = 32
 _MAX_CHARACTERS = 256
 _NAMED = 10
+
+_POD_SECURITY = "pod-security.kubernetes.io/enforce"
 
 _FIELDS = ("provisioner", "reclaimPolicy", "volumeBindingMode", "allowVolumeExpansion")
 """Of a StorageClass, beside its parameters. Source: Kubernetes, storage.k8s.io/v1."""
@@ -37,18 +39,26 @@ class RookPlatform:
 class Platform:
     """A cluster. `kubernetes` is its version as it says it, `v1.34.0`; StorageClasses are by name.
 
-    `rook` is None of a run that names no Rook cluster.
+    `rook` is None of a run that names no Rook cluster. `pod_security` is what the run's namespace enforces; empty if it
+    does not say.
     """
 
     kubernetes: str
     storage_classes: Mapping[str, Object]
     rook: RookPlatform | None = None
+    pod_security: str = ""
 
 
-def platform_of(kubernetes: str, storage_classes: Iterable[Object], rook: RookPlatform | None = None) -> Platform:
-    """Return the cluster of that version with those StorageClasses."""
+def platform_of(
+    kubernetes: str,
+    storage_classes: Iterable[Object],
+    rook: RookPlatform | None = None,
+    namespace: Object | None = None,
+) -> Platform:
+    """Return the cluster of that version with those StorageClasses, as the run's namespace sees it."""
     classes = {obj["metadata"]["name"]: obj for obj in storage_classes}
-    return Platform(kubernetes=kubernetes, storage_classes=classes, rook=rook)
+    pod_security = label(namespace, _POD_SECURITY) if namespace else ""
+    return Platform(kubernetes=kubernetes, storage_classes=classes, rook=rook, pod_security=pod_security)
 
 
 def environment_of(platform: Platform, storage_class: str | None) -> dict[str, JsonValue]:

@@ -1,16 +1,17 @@
 """How far a run is from measuring, and what keeps it from it: volumes, clients, conductor."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType
 from plimsoll.lifecycle import ceph_storage
-from plimsoll.lifecycle.children import JobFact, PodFact
+from plimsoll.lifecycle.children import ClaimFact, JobFact, PodFact
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import reason_of_words
 from plimsoll.lifecycle.render.client import has_claim
+from plimsoll.lifecycle.rook.storage import needs_storage_class
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.wording import are, counted, have
 from plimsoll.plan.document import Plan
@@ -25,7 +26,7 @@ def storage_fact(plan: Plan, seen: Observed) -> Fact:
         return provided
     if plan.volume is None:
         return Fact(holds=True, reason="NotNeeded", message="no workload uses a volume")
-    unbound = [claim for claim in seen.claims if claim.phase != "Bound"]
+    unbound = _unbound(seen)
     absent = plan.clients - len(seen.claims)
     if not unbound and absent <= 0:
         return Fact(holds=True, reason="Bound", message=f"{counted(plan.clients, 'claim')} {are(plan.clients)} bound")
@@ -97,7 +98,7 @@ def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
     """
     if storage.holds or clients.reason == "ImagePullFailed" or clients.reason in REFUSALS:
         return clients
-    complaints = any(claim.child.uid in seen.warnings for claim in seen.claims)
+    complaints = any(claim.child.uid in seen.warnings for claim in _unbound(seen))
     return clients if clients.reason == "Unschedulable" and not complaints else storage
 
 
@@ -174,7 +175,21 @@ def _clients_reason(plan: Plan, seen: Observed) -> str:
         return reason_of_words(refused)
     pods = [pod for client in range(plan.clients) if (pod := seen.client_pod(client)) is not None]
     failed = any(pod.phase == "Failed" for pod in pods)
-    return worst_reason(pods) or ("ClientFailed" if failed else "ClientsMissing")
+    worst = worst_reason(pods)
+    if worst == "Unschedulable" and _unbound(seen) and _binds_immediately(plan):
+        return "ClaimsNotBound"
+    return worst or ("ClientFailed" if failed else "ClientsMissing")
+
+
+def _unbound(seen: Observed) -> list[ClaimFact]:
+    return [claim for claim in seen.claims if claim.phase != "Bound"]
+
+
+def _binds_immediately(plan: Plan) -> bool:
+    """Whether claims are bound before their pods have a node, so that pods without one wait for the claims."""
+    storage_class = plan.environment.get("storageClass")
+    mode = storage_class.get("volumeBindingMode") if isinstance(storage_class, Mapping) else None
+    return mode == "Immediate" or needs_storage_class(plan)
 
 
 def _conductor_trouble(job: JobFact, pod: PodFact | None, seen: Observed) -> str:

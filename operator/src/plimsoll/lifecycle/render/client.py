@@ -76,7 +76,7 @@ def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) 
 def _pod(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
     wanted = run.document.spec.clients if run.document else Clients()
     # A raw device appears as root:root 0600; uid 0 without any capability may use it, others may not.
-    user = 0 if _has_device(plan) else RUN_AS_USER
+    user = 0 if has_device(plan) else RUN_AS_USER
     spec: Json = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -126,14 +126,15 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
             *ceph.client_mounts(plan, client),
         ],
     }
-    if _has_device(plan):
+    if has_device(plan):
         container["volumeDevices"] = [{"name": "data", "devicePath": DEVICE_PATH}]
     elif has_claim(plan):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
 
 
-def _has_device(plan: Plan) -> bool:
+def has_device(plan: Plan) -> bool:
+    """Whether clients open a block device, which only root may."""
     return has_claim(plan) and plan.volume is not None and plan.volume.mode == "Block"
 
 
