@@ -223,6 +223,16 @@ class Cluster:
         found: dict[str, Any] = json.loads(state.get("data", {}).get("state.json") or "{}")
         return found
 
+    def warnings(self, name: str, namespace: str) -> list[str]:
+        """Return what a run's events warn of: nothing, of one that went well."""
+        found = self.api.objects("events", namespace)
+        return [
+            f"{event['reason']}: {event['message']}"
+            for event in found
+            if event["type"] == "Warning"
+            and (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("BenchmarkRun", name)
+        ]
+
     def until_measuring(
         self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 180
     ) -> dict[str, Any]:

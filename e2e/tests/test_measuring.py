@@ -25,6 +25,7 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
             if trial["outcome"] == "Measured" and trial["verdict"] != "Invalid":
                 assert_evidence(trial["tool"])
     assert cluster.leftovers(namespace) == []
+    assert cluster.warnings("files", namespace) == []
     table = cluster.kubectl("get", "brun", "files", "-n", namespace)
     assert "4/4" in table
 

@@ -47,6 +47,7 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
 ) -> None:
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     clean.give_administration(namespace)
+    clean.until_rook_says_healthy()
     cluster.apply(rook_run("layers", namespace, clients={"count": 3}, workloads=[FIO, *LAYERS]))
     cluster.until_measuring("layers", namespace)
     (pool,) = clean.pools()
@@ -64,6 +65,7 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
             assert iops == pytest.approx(100 * result["spec"]["clients"], rel=0.1)
         elif result["spec"]["workload"].startswith("rados"):
             assert throughput == pytest.approx(iops * 65536, rel=0.01)
+    assert cluster.warnings("layers", namespace) == []
     assert_provenance(clean, results[0], pool)
     assert cluster.leftovers(namespace) == []
     assert clean.leftovers() == []

@@ -10,6 +10,8 @@ from plimsoll.api.status import Condition
 from plimsoll.lifecycle.actions import Event
 from plimsoll.lifecycle.events import _STORY, events_of
 from plimsoll.lifecycle.run import run_of
+from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD
+from support.pretend_rook import ROOK
 from support.pretend_world import PretendWorld, make_run
 
 NOON = "2026-01-31T12:00:00Z"
@@ -99,6 +101,24 @@ def test_the_story_of_a_run_reads_well(world: PretendWorld) -> None:
     assert [reason for reason in reasons if reason in {"Succeeded", "Measured", "CleanedUp"}][-1] == "CleanedUp"
     assert {"StorageReady", "ClientsReady", "Succeeded", "Measured"} <= set(reasons)
     assert not [reason for reason in reasons if DOUBLED.search(reason)]
+
+
+STORAGES: tuple[Any, ...] = (
+    {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+    {"rook": ROOK, "volume": LIBRBD},
+    {"rook": ERASURE_CODED, "volume": CLAIMS},
+)
+
+
+@pytest.mark.parametrize("storage", STORAGES, ids=["StorageClass", "images", "claims of Rook's"])
+def test_a_run_that_goes_well_warns_of_nothing(world: PretendWorld, storage: Any) -> None:
+    uid = world.create("a", storage=storage)
+    world.until_settled(uid)
+    events = []
+    while not world.operator.events.empty():
+        events.append(world.operator.events.get_nowait())
+    assert world.conditions(uid)["Succeeded"]["reason"] == "Valid"
+    assert [(event.reason, event.message) for event in events if event.type != "Normal"] == []
 
 
 def told_by(world: PretendWorld) -> list[str]:

@@ -65,7 +65,11 @@ def _volumes(seen: Observed, rest: tuple[Action, ...]) -> Teardown | None:
 
 def _nothing_left(run: Run, seen: Observed) -> Teardown:
     unmade = run.start_time is None and not seen.others and not seen.results
-    reason, message = ("NothingMade", "nothing was made") if unmade else ("Removed", "nothing is left but results")
+    reason, message = (
+        ("NothingMade", "nothing was made")
+        if unmade
+        else ("Removed", "nothing is left but the run's documents and results")
+    )
     return Teardown(actions=(), fact=Fact(holds=True, reason=reason, message=message))
 
 
