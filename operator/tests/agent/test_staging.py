@@ -384,9 +384,6 @@ async def test_a_file_is_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         worker.arm(arm())
 
 
-# Which programs must be there
-
-
 async def test_only_the_programs_of_tools_that_are_used_must_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,29 +5,13 @@ from datetime import datetime
 import pytest
 
 from plimsoll.api.names import Verdict
-from plimsoll.kube.errors import ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import LABEL_COMPONENT, LABEL_RUN_UID
+from support.course import kinds_of, run_of, until_trial
 from support.kstatus import kstatus
-from support.pretend_cluster import NAMESPACE, NODES, Document, client_of, is_going, label
+from support.pretend_cluster import NAMESPACE, Document, client_of, is_going, label
 from support.pretend_operator import SETTINGS
 from support.pretend_world import CrashError, PretendWorld
-
-
-def kinds_of(world: PretendWorld, uid: str) -> set[str]:
-    return {obj["kind"] for obj in world.cluster.kube.objects() if label(obj, LABEL_RUN_UID) == uid}
-
-
-def until_trial(world: PretendWorld) -> None:
-    """Let rounds pass until a trial is in flight."""
-    known = len(world.conductors.loads)
-    world.until(lambda: len(world.conductors.loads) > known)
-
-
-def run_of(world: PretendWorld, uid: str) -> Document:
-    run = world.run(uid)
-    assert run is not None
-    return run
 
 
 def trials(world: PretendWorld, uid: str) -> list[Document]:
@@ -382,40 +366,3 @@ def test_a_namesake_waits_for_what_goes_with_the_run_before_it(world: PretendWor
     assert "ConfigMap a-plan" in world.conditions(uid)["Reconciling"]["message"]
     world.cluster.delete(old)
     assert world.until_ended(uid)["status"] == "True"
-
-
-# -- deletion
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 4, 8, 16, 40])
-@pytest.mark.parametrize("way", ["background", "foreground", "namespace"])
-def test_nothing_is_left_whenever_and_however_a_run_is_deleted(world: PretendWorld, rounds: int, way: str) -> None:
-    uid = world.create("a")
-    for _ in range(rounds):
-        world.round(1.0)
-    if way == "namespace":
-        namespace = world.cluster.find("Namespace", NAMESPACE)
-        assert namespace is not None
-        world.cluster.delete(namespace)
-    else:
-        world.cluster.delete(run_of(world, uid), foreground=way == "foreground")
-    world.until(lambda: world.run(uid) is None)
-    world.round()
-    assert kinds_of(world, uid) == set()
-
-
-def test_a_deletion_goes_on_although_the_api_is_flaky_and_a_node_is_gone(world: PretendWorld) -> None:
-    uid = world.create("a")
-    until_trial(world)
-    world.cluster.lose_node(NODES[1])
-    world.cluster.delete(run_of(world, uid))
-    for number in range(1, 40):
-        world.operator.watch_all()
-        kind = ForbiddenError if number % 2 else TransientError
-        world.look_with(uid, number % 12 + 1, lambda asked, kind=kind: kind(asked, "not now"))  # type: ignore[misc]
-        world.cluster.step()
-        world.conductors.step()
-    assert run_of(world, uid)["metadata"]["finalizers"]
-    world.cluster.faults.dead_nodes.clear()
-    world.until(lambda: world.run(uid) is None)
-    assert kinds_of(world, uid) == set()

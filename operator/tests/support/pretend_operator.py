@@ -17,8 +17,8 @@ from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.protocol.secret import TOKEN_FILE, token_name
 from plimsoll.lifecycle.step import step
+from plimsoll.protocol.secret import TOKEN_FILE, token_name
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"

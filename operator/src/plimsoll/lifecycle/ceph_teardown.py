@@ -108,8 +108,8 @@ def _volumes_fact(there: Elsewhere) -> Fact | None:
         return None
     number, names = len(there.volumes), ", ".join(there.volumes[:_NAMED])
     message = (
-        f"{counted(number, 'PersistentVolume')} {are(number)} there yet; the provisioner removes what nobody claims any "
-        f"more: {names}"
+        f"{counted(number, 'PersistentVolume')} {are(number)} there yet; the provisioner removes what nobody claims "
+        f"any more: {names}"
     )
     return Fact(holds=False, reason="InProgress", message=message)
 

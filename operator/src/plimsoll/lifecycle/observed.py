@@ -1,6 +1,7 @@
 """What is there of a run, as facts: read from the objects that carry its UID."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -97,7 +98,7 @@ class Observed:
         """Return the conductor's pods, the newest last."""
         return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
 
-    def names(self, kind: str) -> Set[str]:
+    def names(self, kind: str) -> AbstractSet[str]:
         """Return the names of the objects of a kind that are there."""
         return self._names_by_kind.get(kind, frozenset())
 

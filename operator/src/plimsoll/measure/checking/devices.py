@@ -17,7 +17,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checking import checks
+from plimsoll.measure.checking import host_checks
 from plimsoll.measure.checking.caches import Observed, numbers_of
 from plimsoll.measure.checking.check import Observation
 from plimsoll.measure.intake import Measured
@@ -125,9 +125,9 @@ def _beside(clients: Collection[Observed]) -> Iterator[Observation]:
     foreign = moved.beyond(tools)
     parts = (_part(foreign.bytes, moved.bytes), _part(foreign.operations, moved.operations))
     busy = max(_busy(host) for _, host in clients)
-    matters = busy >= checks.LEAST_DEVICE_BUSY and (
-        foreign.bytes >= host.seconds * checks.LEAST_FOREIGN_BYTES
-        or foreign.operations >= host.seconds * checks.LEAST_FOREIGN_OPERATIONS
+    matters = busy >= host_checks.LEAST_DEVICE_BUSY and (
+        foreign.bytes >= host.seconds * host_checks.LEAST_FOREIGN_BYTES
+        or foreign.operations >= host.seconds * host_checks.LEAST_FOREIGN_OPERATIONS
     )
     detail = (
         f"the disk below the data set moved {number_text(moved.bytes / host.seconds)} bytes/s in "

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Finding, HostSummary
-from plimsoll.measure.checking import checks
+from plimsoll.measure.checking import host_checks
 from plimsoll.measure.checking.caches import Observed, by_node, cached, numbers_of
 from plimsoll.measure.checking.check import Observation, evaluate
 from plimsoll.measure.checking.devices import bypassed, direct_bytes, foreign_load, is_silent, unwitnessed
@@ -35,19 +35,19 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
     measured = evidence.measured
     known = [(item, host) for item in measured if (host := item.answer.host) is not None]
     return (
-        *evaluate(checks.HOST_UNKNOWN, _unknown(measured)),
-        *evaluate(checks.CLIENT_THROTTLED, _throttled(known)),
-        *evaluate(checks.CLIENT_CPU_SATURATED, _processors(known)),
-        *evaluate(checks.NODE_CPU_SATURATED, _busy_nodes(known)),
-        *evaluate(checks.NODE_MEMORY_SHORT, _available_memory(known)),
-        *evaluate(checks.NETWORK_BOUND, [*_links(known), *_carried(evidence)]),
-        *evaluate(checks.FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.READ)),
-        *evaluate(checks.WRITES_FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.WRITE)),
-        *evaluate(checks.CACHE_SIZED, cached(known)),
-        *evaluate(checks.WRONG_DEVICE, _foreign(measured)),
-        *evaluate(checks.DEVICE_BYPASSED, bypassed(known)),
-        *evaluate(checks.CACHE_NOT_EXCLUDED, unwitnessed(known)),
-        *evaluate(checks.FOREIGN_DEVICE_LOAD, foreign_load(known)),
+        *evaluate(host_checks.HOST_UNKNOWN, _unknown(measured)),
+        *evaluate(host_checks.CLIENT_THROTTLED, _throttled(known)),
+        *evaluate(host_checks.CLIENT_CPU_SATURATED, _processors(known)),
+        *evaluate(host_checks.NODE_CPU_SATURATED, _busy_nodes(known)),
+        *evaluate(host_checks.NODE_MEMORY_SHORT, _available_memory(known)),
+        *evaluate(host_checks.NETWORK_BOUND, [*_links(known), *_carried(evidence)]),
+        *evaluate(host_checks.FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.READ)),
+        *evaluate(host_checks.WRITES_FASTER_THAN_NETWORK, _parts_carried(evidence, Operation.WRITE)),
+        *evaluate(host_checks.CACHE_SIZED, cached(known)),
+        *evaluate(host_checks.WRONG_DEVICE, _foreign(measured)),
+        *evaluate(host_checks.DEVICE_BYPASSED, bypassed(known)),
+        *evaluate(host_checks.CACHE_NOT_EXCLUDED, unwitnessed(known)),
+        *evaluate(host_checks.FOREIGN_DEVICE_LOAD, foreign_load(known)),
     )
 
 
@@ -133,7 +133,7 @@ def _links(known: Iterable[Observed]) -> Iterator[Observation]:
 
 def _carried(evidence: Evidence) -> Iterator[Observation]:
     """Compare with the user's figure; what the network cannot have carried says nothing about the network."""
-    most = checks.FASTER_THAN_NETWORK.invalid
+    most = host_checks.FASTER_THAN_NETWORK.invalid
     for operation in _DATA:
         for observation in _parts_carried(evidence, operation):
             if most is None or observation.value <= most:

@@ -1,0 +1,42 @@
+"""A run goes whenever it is deleted, in whatever way, and takes everything with it."""
+
+import pytest
+
+from plimsoll.kube.errors import ForbiddenError, TransientError
+from support.course import kinds_of, run_of, until_trial
+from support.pretend_cluster import NAMESPACE, NODES
+from support.pretend_world import PretendWorld
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4, 8, 16, 40])
+@pytest.mark.parametrize("way", ["background", "foreground", "namespace"])
+def test_nothing_is_left_whenever_and_however_a_run_is_deleted(world: PretendWorld, rounds: int, way: str) -> None:
+    uid = world.create("a")
+    for _ in range(rounds):
+        world.round(1.0)
+    if way == "namespace":
+        namespace = world.cluster.find("Namespace", NAMESPACE)
+        assert namespace is not None
+        world.cluster.delete(namespace)
+    else:
+        world.cluster.delete(run_of(world, uid), foreground=way == "foreground")
+    world.until(lambda: world.run(uid) is None)
+    world.round()
+    assert kinds_of(world, uid) == set()
+
+
+def test_a_deletion_goes_on_although_the_api_is_flaky_and_a_node_is_gone(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.cluster.lose_node(NODES[1])
+    world.cluster.delete(run_of(world, uid))
+    for number in range(1, 40):
+        world.operator.watch_all()
+        kind = ForbiddenError if number % 2 else TransientError
+        world.look_with(uid, number % 12 + 1, lambda asked, kind=kind: kind(asked, "not now"))  # type: ignore[misc]
+        world.cluster.step()
+        world.conductors.step()
+    assert run_of(world, uid)["metadata"]["finalizers"]
+    world.cluster.faults.dead_nodes.clear()
+    world.until(lambda: world.run(uid) is None)
+    assert kinds_of(world, uid) == set()
