@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -75,14 +76,15 @@ def looks(scrubbed: range, *, foreign: float = 0.0) -> ClusterWatch:
     return ClusterWatch(samples=tuple(samples), pools=("ours",))
 
 
-def trial(
-    watch: ClusterWatch, seconds: range, *, rate: float = RATE, late: float = 0.005, slices: bool = True
-) -> TrialNumbers:
-    """Judge a minute in which the client had that rate and that tail for some seconds, and the usual ones otherwise."""
+def trial(watch: ClusterWatch, seconds: range, **changes: Any) -> TrialNumbers:
+    """Judge a minute in which the client had that `rate` and `late` tail for some seconds, and the usual otherwise."""
+    return measure(document(0, minute(seconds, **changes)), runtime_seconds=LENGTH, cluster=watch)
+
+
+def minute(seconds: range, *, rate: float = RATE, late: float = 0.005, slices: bool = True) -> Measurement:
     rates = [rate if second in seconds else RATE for second in range(LENGTH)]
     tails = [late if second in seconds else 0.005 for second in range(LENGTH)]
-    measured = run(rates, tails, slices=slices)
-    return measure(document(0, measured), runtime_seconds=LENGTH, cluster=watch)
+    return run(rates, tails, slices=slices)
 
 
 def words(numbers: TrialNumbers, reason: str) -> str:

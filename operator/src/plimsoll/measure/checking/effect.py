@@ -109,7 +109,8 @@ def _latencies(shares: Iterable[Share], calm: Sequence[Interval]) -> tuple[Histo
         HistogramError: a client has none, or they are damaged.
 
     """
-    meanwhile, otherwise = [], []
+    meanwhile: list[Histogram] = []
+    otherwise: list[Histogram] = []
     for share in shares:
         slices = share.sample.slices
         if not share.sample.ios:
