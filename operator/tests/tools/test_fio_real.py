@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from plimsoll.tools.fio import (
 )
 
 MEBIBYTE = 2**20
+_STOPS = 4
+_STOP_SECONDS = 0.3
 pytestmark = pytest.mark.fio
 
 
@@ -76,8 +80,48 @@ def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path,
     assert measurement.runtime == pytest.approx(3 * 10**9, rel=0.1)
     assert all(sample.ios > 0 for sample in measurement.operations)
     assert all(sample.slices is not None for sample in measurement.operations if sample.cells)
+    assert measurement.gaps is not None
     rate = sum(sample.ios for sample in measurement.operations if sample.cells) / (measurement.runtime / 10**9)
     assert rate <= (parameters.rate_iops or 0) * 1.3
+
+
+def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
+    """Stopping fio freezes all that is in flight, like a storage that does not answer."""
+    parameters = FioParameters.model_validate({"ioDepth": 8, "rateIops": 1000})
+    context = StepContext(
+        step=StepKind.MEASURE,
+        target=target,
+        timing=Timing(ramp_seconds=0, runtime_seconds=10),
+        seed=0,
+        work_directory=str(tmp_path),
+    )
+    argv = FIO.command(parameters, context).argv[1:]
+    with subprocess.Popen([fio, *argv], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        for _ in range(_STOPS):
+            read_more(process.pid)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(_STOP_SECONDS)
+            process.send_signal(signal.SIGCONT)
+        exit_code = process.wait(timeout=60)
+    files = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    output = Output(exit_code=exit_code, stdout="", stderr="", files=files)
+    measurement = FIO.parse(parameters, context, output)
+    assert measurement.gaps is not None
+    least = 1000 * _STOP_SECONDS - 2 * measurement.gaps.width_nanoseconds / 10**6
+    assert sum(length >= least for length in measurement.gaps.lengths) >= _STOPS
+
+
+def read_more(pid: int) -> None:
+    """Return when a process has read a hundred blocks more."""
+    deadline, goal = time.monotonic() + 30, _read_bytes(pid) + 100 * 4096
+    while _read_bytes(pid) < goal:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _read_bytes(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/io").read_text().split()
+    return int(fields[fields.index("read_bytes:") + 1])
 
 
 def test_precondition_overwrites_the_target_and_nothing_else(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
