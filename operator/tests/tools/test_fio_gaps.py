@@ -10,7 +10,7 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.sample import MAX_GAPS, Cells, Measurement, OperationSample
 from plimsoll.tools.base import StepContext, StepKind, Timing
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.gaps import JobCompletions, gaps_of
+from plimsoll.tools.fio.gaps import JobCompletions, check_gaps, gaps_of
 from plimsoll.tools.fio.series import SeriesError
 from support.documents import SECOND, latency
 from tools.conftest import FILE, load
@@ -26,7 +26,7 @@ def job(*times: int, offset: int = 0, writes: tuple[int, ...] = ()) -> JobComple
 
 
 def found(*jobs: JobCompletions, milliseconds: int = 1000) -> dict[int, int]:
-    gaps = gaps_of(jobs, [], milliseconds, WIDTH)
+    gaps = gaps_of(jobs, milliseconds, WIDTH)
     return dict(zip(gaps.starts, gaps.lengths, strict=True))
 
 
@@ -74,7 +74,7 @@ def test_a_job_that_began_earlier_is_on_the_same_clock() -> None:
 
 def test_of_very_many_the_longest_are_kept() -> None:
     times = [time for second in range(5000) for time in (second * 100 + 1, second * 100 + (50 if second else 31))]
-    gaps = gaps_of([job(*times)], [], 500_000, WIDTH)
+    gaps = gaps_of([job(*times)], 500_000, WIDTH)
     assert len(gaps.starts) == len(gaps.lengths) == MAX_GAPS
     assert list(gaps.starts) == sorted(gaps.starts)
 
@@ -92,7 +92,7 @@ def test_of_very_many_the_longest_are_kept() -> None:
 def test_a_log_that_cannot_be_is_not_used(text: str, words: str) -> None:
     damaged = JobCompletions(text=text, offset=0, ios={Operation.READ: 5, Operation.WRITE: 0, Operation.TRIM: 0})
     with pytest.raises(SeriesError, match=words):
-        gaps_of([damaged], [], 1000, WIDTH)
+        gaps_of([damaged], 1000, WIDTH)
 
 
 def test_a_log_that_breaks_off_between_two_lines_is_not_taken_for_a_stall() -> None:
@@ -104,7 +104,7 @@ def test_a_log_that_breaks_off_between_two_lines_is_not_taken_for_a_stall() -> N
         cells=Cells(width_nanoseconds=SECOND, ios=(100.0,) * 4, bytes=(409600.0,) * 4),
     )
     with pytest.raises(SeriesError, match="nothing from 1000 to 4000 ms, but the series 100 read operations in second"):
-        gaps_of([job(*steady(11, 1000))], [sample], 4000, WIDTH)
+        check_gaps(gaps_of([job(*steady(11, 1000))], 4000, WIDTH), [sample])
 
 
 @given(st.lists(st.integers(0, 999), min_size=1, max_size=60))

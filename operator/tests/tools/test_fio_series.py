@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells
+from plimsoll.measure.window import Interval
 from plimsoll.tools.fio.series import SeriesError, Totals, cells_of, finest_log
 
 READ = Operation.READ
@@ -88,6 +89,20 @@ def test_low_rate_survives_rounding_of_every_line() -> None:
     ios = cells(log_of(*rows), totals(600, 60001)).ios
     assert math.fsum(ios) == pytest.approx(600)
     assert all(count == pytest.approx(10, abs=1.1) for count in ios[:60])
+
+
+def test_lines_that_a_busy_machine_wrote_ever_later_are_put_back() -> None:
+    """Each 70 ms later than the one before; nothing was done in the sixth second."""
+    late = [(1070 * n, 1000) for n in range(1, 10)]
+    found = rounded(log_of(*late), totals(9630, 9640))
+    assert found[:9] == pytest.approx([1000] * 9, abs=2)
+    assert sum(found) == pytest.approx(9630, abs=2)
+
+
+def test_a_line_after_a_stop_of_fio_holds_what_was_done_before_and_after_it() -> None:
+    log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
+    found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])
+    assert [round(count) for count in found.ios[:5]] == pytest.approx([1000, 1000, 500, 0, 0], abs=6)
 
 
 def test_nothing_done_is_all_zero() -> None:

@@ -1,8 +1,8 @@
 """Time in which nothing was completed.
 
 Two things tell of it, and neither counts syncs, since no tool logs when they were done. A series has cells, one second
-long with fio, which may be empty. Some tools also tell when their operations completed, much finer, and so the gaps
-between them. Either tells of time that was certainly idle, so what a client was idle is what lies in any of both.
+long, which may be empty. Some tools also tell when their operations completed, much finer, and so the gaps between
+them. Where there are gaps they are taken, else the empty cells.
 
 All clients stood still where all of them did. By the cells alone a stall of L seconds is reported with more than L - 2:
 the cells at either end of it may hold something. Every stall of two seconds and more is found by them, and by the gaps
@@ -197,7 +197,9 @@ def _idle(item: Measured, window: Interval) -> _Idle:
     """Return when a client completed nothing inside the window."""
     syncs = (sample for sample in item.measurement.operations if sample.operation is Operation.SYNC)
     longest_sync = max((sample.latency.max_nanoseconds for sample in syncs), default=0)
-    empty = reduce(both, map(_empty, _timed([item])), [item.interval]) if _has_series(item) else []
+    # Cells are as good as the thread that wrote them was on time; completions tell better.
+    by_cells = item.measurement.gaps is None
+    empty = reduce(both, map(_empty, _timed([item])), [item.interval]) if by_cells else []
     stalls = [stretch for stretch in empty if stretch.length > longest_sync]
     told = _told(item.measurement.gaps, item.interval)
     gaps = [gap for gap in told if not longest_sync or gap.length > longest_sync + _BESIDE_SYNC]

@@ -127,20 +127,21 @@ def ran(*still: tuple[float, float], stopped: bool = False) -> Measurement:
     )
     files = run.files()
     if stopped:
-        files |= {"fio_bw.1.log": astray(files["fio_bw.1.log"], still)}
+        files |= {"fio_bw.1.log": astray(still)}
     return FIO.parse(PARAMETERS, CONTEXT, Output(exit_code=0, stdout="", stderr="", files=files))
 
 
-def astray(log: str, still: tuple[tuple[float, float], ...]) -> str:
-    """Return fio's log of rates when its helper was stopped: it went on every second from then on."""
-    lines = log.splitlines(keepends=True)
-    for start, end in still:
-        kept = [line for line in lines if int(line.split(",")[0]) <= 1000 * start]
-        later = [line for line in lines if int(line.split(",")[0]) > 1000 * end]
-        fraction = round(1000 * end) % 1000
-        rates = [line.partition(",")[2] for line in later]
-        first = round(1000 * end)
-        lines = [*kept, *(f"{first + 1000 * n},{rate}" for n, rate in enumerate(rates) if fraction)]
+def astray(still: tuple[tuple[float, float], ...]) -> str:
+    """Return fio's log of rates when fio was stopped: it is written every second, from the end of the stop on anew."""
+    stops = [(round(1000 * start), round(1000 * end)) for start, end in still]
+    lines, before, due = list[str](), 0, 1000
+    while due <= 1000 * RUNTIME:
+        moment = next((end for start, end in stops if start < due <= end), due)
+        away = sum(max(0, min(moment, end) - max(before, start)) for start, end in stops)
+        # What was in flight completes at the end of a stop.
+        ios = IOPS * (moment - before - away) // 1000 + (PARAMETERS.io_depth if away else 0)
+        lines.append(f"{moment}, {ios * 4 * 1000 // (moment - before)}, 0, 0, 0\n")
+        before, due = moment, moment + 1000
     return "".join(lines)
 
 

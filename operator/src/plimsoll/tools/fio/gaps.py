@@ -49,23 +49,20 @@ class JobCompletions:
     ios: Mapping[Operation, int]
 
 
-def gaps_of(jobs: Iterable[JobCompletions], samples: Sequence[OperationSample], milliseconds: int, width: int) -> Gaps:
+def gaps_of(jobs: Iterable[JobCompletions], milliseconds: int, width: int) -> Gaps:
     """Return when no job completed anything.
 
     Args:
         jobs: all of a client.
-        samples: what they did, with their series where there are such.
         milliseconds: time that all jobs measured.
         width: milliseconds of an interval of the log.
 
     Raises:
-        SeriesError: a log is damaged, or disagrees with its job's totals or with the series.
+        SeriesError: a log is damaged, or disagrees with its job's totals.
 
     """
     whole = [Interval(start=0, end=milliseconds)]
     idle = reduce(both, (_idle(job, milliseconds, width) for job in jobs), whole)
-    for stretch in idle:
-        _check(stretch, samples)
     told = (stretch for stretch in idle if stretch.length >= max(LEAST_MILLISECONDS, width))
     longest = sorted(told, key=lambda stretch: (-stretch.length, stretch.start))[:MAX_GAPS]
     kept = sorted(longest, key=lambda stretch: stretch.start)
@@ -74,6 +71,23 @@ def gaps_of(jobs: Iterable[JobCompletions], samples: Sequence[OperationSample], 
         starts=tuple(stretch.start for stretch in kept),
         lengths=tuple(stretch.length for stretch in kept),
     )
+
+
+def check_gaps(gaps: Gaps, samples: Sequence[OperationSample]) -> None:
+    """Compare gaps with the series: a log that breaks off between two lines looks like a stall.
+
+    Raises:
+        SeriesError: the series has operations there.
+
+    """
+    for stretch in stretches_of(gaps):
+        _check(stretch, samples)
+
+
+def stretches_of(gaps: Gaps) -> list[Interval]:
+    """Return the gaps, in milliseconds after the start."""
+    pairs = zip(gaps.starts, gaps.lengths, strict=True)
+    return [Interval(start=start, end=start + length) for start, length in pairs]
 
 
 def _idle(job: JobCompletions, milliseconds: int, width: int) -> list[Interval]:

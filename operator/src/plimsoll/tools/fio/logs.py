@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells, Gaps, LatencySlices, OperationSample
+from plimsoll.measure.window import Interval
 from plimsoll.tools.fio.command import LOG_MILLISECONDS, log_name
-from plimsoll.tools.fio.gaps import JobCompletions, gaps_of
+from plimsoll.tools.fio.gaps import JobCompletions, check_gaps, gaps_of, stretches_of
 from plimsoll.tools.fio.latency import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.series import DIRECTIONS, SeriesError, Totals, cells_of, finest_log
@@ -41,17 +42,34 @@ class LogReader:
     offsets: Sequence[int]
     widths: Widths
 
-    def add(self, sample: OperationSample) -> tuple[OperationSample, list[str]]:
-        """Return the sample with what happened over time, and why any of it is missing. fio does not log syncs.
+    def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
+        """Return the samples with what happened over time, when nothing completed, and why any of it is missing.
+
+        fio does not log syncs.
 
         Raises:
             OutputError: naming the document's field that is missing or broken.
 
         """
+        gaps, remarks = self._gaps()
+        idle = stretches_of(gaps) if gaps else []
+        logged = list[OperationSample]()
+        for sample in samples:
+            found, words = self._add(sample, idle)
+            logged.append(found)
+            remarks += words
+        try:
+            if gaps:
+                check_gaps(gaps, logged)
+        except SeriesError as error:
+            return logged, None, [*remarks, _without_gaps(error)]
+        return logged, gaps, remarks
+
+    def _add(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
         if sample.operation is Operation.SYNC:
             return sample, []
         try:
-            cells = self._cells(sample)
+            cells = self._cells(sample, idle)
         except SeriesError as error:
             return sample, [f"no series, and so no latency over time, of {sample.operation} operations: {error}"]
         try:
@@ -61,31 +79,31 @@ class LogReader:
             return sample.model_copy(update={"cells": cells}), [reason]
         return sample.model_copy(update={"cells": cells, "slices": slices}), []
 
-    def gaps(self, samples: Sequence[OperationSample]) -> tuple[Gaps | None, list[str]]:
+    def _gaps(self) -> tuple[Gaps | None, list[str]]:
         """Return when nothing completed, None if the log is not there or cannot be used, and why not.
 
         Output from before this log was asked for has none; that is no damage.
         """
         if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
             return None, []
-        done = [sample for sample in samples if sample.operation is not Operation.SYNC]
         try:
-            return gaps_of(self._job_completions(), done, self.milliseconds, self.widths.gap_milliseconds), []
+            return gaps_of(self._job_completions(), self.milliseconds, self.widths.gap_milliseconds), []
         except SeriesError as error:
-            return None, [f"no gaps between operations: {error}"]
+            return None, [_without_gaps(error)]
 
     def _job_completions(self) -> Iterator[JobCompletions]:
         for job, text, offset in zip(self.jobs, self._logs("lat"), self.offsets, strict=True):
             ios = {operation: job.child(operation).child("lat_ns").count("N") for operation in DIRECTIONS}
             yield JobCompletions(text=text, offset=offset, ios=ios)
 
-    def _cells(self, sample: OperationSample) -> Cells:
+    def _cells(self, sample: OperationSample, idle: Sequence[Interval]) -> Cells:
         if (spread := -min(self.offsets)) > LOG_MILLISECONDS // 4:
             raise SeriesError(f"the jobs began to measure {spread} ms apart")
         kind, unit = finest_log(self.parameters.block_size)
         totals = [self._totals(job.child(sample.operation).child("lat_ns").count("N")) for job in self.jobs]
         size = sample.bytes / sample.ios if sample.ios else 0.0
-        return cells_of(zip(self._logs(kind), totals, strict=True), sample.operation, unit=unit, size=size)
+        logs = zip(self._logs(kind), totals, strict=True)
+        return cells_of(logs, sample.operation, unit=unit, size=size, idle=idle)
 
     def _totals(self, ios: int) -> Totals:
         return Totals(ios=ios, milliseconds=self.milliseconds, in_flight=self.parameters.io_depth)
@@ -109,3 +127,7 @@ class LogReader:
         if name not in self.files:
             raise SeriesError(f"{name} is missing")
         return self.files[name]
+
+
+def _without_gaps(error: SeriesError) -> str:
+    return f"no gaps between operations: {error}"

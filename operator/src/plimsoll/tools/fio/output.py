@@ -66,9 +66,8 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
         offsets=[span.start - window.start for span in spans],
         widths=widths,
     )
-    logged = [reader.add(sample) for sample in samples]
-    gaps, gap_warnings = reader.gaps([sample for sample, _ in logged])
-    has_series = any(sample.cells for sample, _ in logged)
+    logged, gaps, remarks = reader.read(samples)
+    has_series = any(sample.cells for sample in logged)
     warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
         tool="fio",
@@ -76,20 +75,13 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
         started_at=window.start * _NANOSECONDS,
         start_is_estimated=window.is_estimated,
         runtime=window.milliseconds * _NANOSECONDS if has_series else _own_nanoseconds(jobs, window),
-        operations=tuple(sample for sample, _ in logged),
+        operations=tuple(logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
         bypasses_cache=bypasses_cache(parameters, target),
         gaps=gaps,
         errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
-        warnings=bounded(
-            [
-                *warnings,
-                *_remarks(output, found.noise),
-                *(text for _, texts in logged for text in texts),
-                *gap_warnings,
-            ]
-        ),
+        warnings=bounded([*warnings, *_remarks(output, found.noise), *remarks]),
     )
 
 

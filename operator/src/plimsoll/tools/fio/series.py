@@ -9,7 +9,10 @@ it (seen with 3.33 and 3.39). Three things have to be put right:
 3. A rate is rounded down, to one operation per second in one log and to 1 KiB/s in the other. All operations are of
    one size, so the log with the finer unit tells their number best.
 
-What was put right must then agree with the total; a log that does not is not used.
+What was put right must then agree with the total. Where it does not, the thread that writes the lines may itself have
+been late or stopped: after that its lines lie beside the multiples of D for good, as on a busy machine. Each line then
+stands for all the time since the line before, but for gaps in which nothing completed (`gaps`), which are known better.
+A log that does not agree in this way either is not used.
 """
 
 import math
@@ -19,6 +22,8 @@ from dataclasses import dataclass
 
 from plimsoll.api.names import Operation
 from plimsoll.measure.sample import Cells
+from plimsoll.measure.stretches import length_of, without
+from plimsoll.measure.window import Interval
 from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 
 MAX_DEVIATION = 0.005
@@ -68,7 +73,14 @@ def finest_log(block_size: int) -> tuple[str, float]:
     return ("bw", kibibyte / block_size) if block_size >= kibibyte else ("iops", 1.0)
 
 
-def cells_of(jobs: Iterable[tuple[str, Totals]], operation: Operation, *, unit: float, size: float) -> Cells:
+def cells_of(
+    jobs: Iterable[tuple[str, Totals]],
+    operation: Operation,
+    *,
+    unit: float,
+    size: float,
+    idle: Sequence[Interval] = (),
+) -> Cells:
     """Return the series of one operation over all jobs, which measured at the same time.
 
     Args:
@@ -76,27 +88,58 @@ def cells_of(jobs: Iterable[tuple[str, Totals]], operation: Operation, *, unit: 
         operation: lines of others are skipped.
         unit: operations per second that a rate of 1 stands for.
         size: bytes of an operation.
+        idle: when nothing completed, in milliseconds and as far as it is known.
 
     Raises:
         SeriesError: a log is damaged, or disagrees with its job's totals.
 
     """
-    each = [_cells(_counts(_lines(log, operation), unit), unit, totals) for log, totals in jobs]
+    each = [_cells(_lines(log, operation), unit, totals, idle) for log, totals in jobs]
     ios = [math.fsum(counts) for counts in zip(*each, strict=True)]
     return Cells(width_nanoseconds=WIDTH * 10**6, ios=tuple(ios), bytes=tuple(count * size for count in ios))
 
 
-def _cells(counts: Mapping[int, int], unit: float, totals: Totals) -> list[float]:
+def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float]:
     number = -(-totals.milliseconds // WIDTH)
     if number > _MAX_CELLS:
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
-    return _reconciled(
-        _gridded(counts, number),
-        logged=max(counts, default=0),
-        totals=totals,
-        # Rounding cost up to one unit a line; the operation whose completion ended the ramp is logged, but not timed.
-        allowed=len(counts) * unit + 1,
-    )
+    # Rounding cost up to one unit a line; the operation whose completion ended the ramp is logged, but not timed.
+    allowed = len(lines) * unit + 1
+    try:
+        counts = _counts(lines, unit)
+        # Whatever ended well before fio did would have a line, had it held any I/O: there zero is zero.
+        closed = max(max(counts, default=0), (totals.milliseconds - _LATE) // WIDTH)
+        return _reconciled(_gridded(counts, number), closed=closed, totals=totals, allowed=allowed)
+    except SeriesError:
+        if (spread := _spread(lines, unit, totals, idle)) is None:
+            raise
+        try:
+            closed = lines[-1].milliseconds // WIDTH
+            return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
+        except SeriesError:
+            pass
+        raise
+
+
+def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
+    """Return what each line says, evenly over the time since the line before without gaps; None if that cannot be."""
+    cells = [0.0] * -(-totals.milliseconds // WIDTH)
+    before = 0
+    for line in lines:
+        milliseconds = line.milliseconds - before
+        # No thread is early, and none writes when all is over.
+        if milliseconds < WIDTH - MAX_JITTER or line.milliseconds > totals.milliseconds + MAX_JITTER:
+            return None
+        parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
+        if not (time := length_of(parts)):
+            return None
+        before = line.milliseconds
+        count = (line.rate + 0.5) * unit * milliseconds / 1000
+        for part in parts:
+            for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
+                inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
+                cells[cell] += count * inside / time
+    return cells if lines else None
 
 
 def _lines(log: str, operation: Operation) -> list[_Line]:
@@ -144,14 +187,12 @@ def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
     return cells
 
 
-def _reconciled(cells: Sequence[float], *, logged: int, totals: Totals, allowed: float) -> list[float]:
+def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
     """Add what was not logged to the last cells, and scale what was, so that all add up to the total.
 
-    `logged` is the number of the last cell with a line. The lines may be wrong by `MAX_DEVIATION`,
+    `closed` is the number of cells that lack nothing. The lines may be wrong by `MAX_DEVIATION`,
     or by `allowed` operations if that is more.
     """
-    # Whatever ended well before fio did would have a line, had it held any I/O: there zero is zero.
-    closed = max(logged, (totals.milliseconds - _LATE) // WIDTH)
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
     length = math.fsum(lengths)
     counted = math.fsum(cells)
