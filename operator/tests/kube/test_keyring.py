@@ -34,7 +34,7 @@ def copy(field: str, *, is_keyring: bool = False) -> CopyKeyring:
 
 
 async def copied(kube: FakeKube, action: CopyKeyring) -> str:
-    await execute([action], kube, make_secret=dict)
+    await execute([action], kube, make_secret=lambda _: {})
     found = await kube.get(SECRET, "copy", "default")
     assert found is not None
     assert found["immutable"] is True
@@ -78,7 +78,7 @@ async def test_a_key_that_is_not_there_is_named_and_nothing_of_it_told(
     objects: tuple[dict[str, Any], ...], action: CopyKeyring, words: str
 ) -> None:
     with pytest.raises(KeyringError) as told:
-        await execute([action], api(*objects), make_secret=dict)
+        await execute([action], api(*objects), make_secret=lambda _: {})
     refusal = refusal_of(told.value)
     assert refusal.reason == "KeyringNotFound"
     assert words in refusal.message
@@ -94,7 +94,7 @@ async def test_a_secret_that_may_not_be_read_names_the_right_that_is_missing() -
     kube = api(source(userKey=KEY))
     kube.interfere = interfere
     with pytest.raises(ForbiddenError, match=r"Secret rook/source: cannot get .* bind a Role .* may get this Secret"):
-        await execute([copy("userKey")], kube, make_secret=dict)
+        await execute([copy("userKey")], kube, make_secret=lambda _: {})
 
 
 @pytest.mark.parametrize("action", [copy("keyring", is_keyring=True), CheckSecret(namespace="rook", secret="source")])
@@ -104,7 +104,7 @@ async def test_a_secret_that_a_user_names_has_to_be_given_to_benchmarks(
 ) -> None:
     kube = api(source(keyring=f"[client.bench]\nkey = {KEY}", allowed=allowed))
     with pytest.raises(KeyringError) as told:
-        await execute([action], kube, make_secret=dict)
+        await execute([action], kube, make_secret=lambda _: {})
     refusal = refusal_of(told.value)
     assert refusal.reason == "KeyringNotAllowed"
     assert 'Secret rook/source: it has no annotation plimsoll.dev/allow-benchmarks: "true"' in refusal.message
@@ -116,6 +116,6 @@ async def test_a_key_that_rook_made_for_the_run_needs_no_leave() -> None:
 
 
 async def test_a_secret_that_is_given_to_benchmarks_may_be_mounted_whatever_it_holds() -> None:
-    await execute([CheckSecret(namespace="rook", secret="source")], api(source()), make_secret=dict)
+    await execute([CheckSecret(namespace="rook", secret="source")], api(source()), make_secret=lambda _: {})
     with pytest.raises(KeyringError, match="use Secret rook/other: there is no such Secret"):
-        await execute([CheckSecret(namespace="rook", secret="other")], api(source()), make_secret=dict)
+        await execute([CheckSecret(namespace="rook", secret="other")], api(source()), make_secret=lambda _: {})
