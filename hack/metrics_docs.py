@@ -34,8 +34,6 @@ under way. Both answer on port 8081 (`metrics`), path `/metrics`, plain HTTP. Al
 With the Prometheus Operator, the chart brings what is needed; `labels` are those that your Prometheus selects by:
 
 ```yaml
-networkPolicy:
-  conductorMetricsFrom: [{{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: monitoring}}}}}}]
 metrics:
   serviceMonitor: {{enabled: true, labels: {{release: kube-prometheus-stack}}}} # the operator
   podMonitor: {{enabled: true, labels: {{release: kube-prometheus-stack}}}}     # the conductors, in all namespaces
@@ -65,9 +63,9 @@ To look without Prometheus: `kubectl -n plimsoll-system port-forward deploy/plim
 
 ## What to know
 
-- **Results are read from the objects.** After a restart of the operator every number is there again, some seconds
-  after its port answers; a deleted result is gone with the next scrape, or as soon as the API server answers again. A
-  run that is measured anew under the same name continues its series with new values.
+- **Results are read from the objects.** After a restart of the operator every number is there again, some seconds after
+  its port answers; a deleted result is gone with the next scrape, or as soon as the API server answers again. A run
+  that is measured anew under the same name continues its series with new values.
 - **A scrape has the time of the scrape, not of the measurement.** When the numbers were measured is
   `plimsoll_result_completion_timestamp_seconds`. Set a scrape interval of two minutes at most: Prometheus forgets an
   instant after five.

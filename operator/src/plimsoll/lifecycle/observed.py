@@ -120,8 +120,13 @@ class Observed:
     @cached_property
     def _names_by_kind(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        facts = (*self.jobs, *self.pods, *self.claims)
-        for child in (*(fact.child for fact in facts), *self.others):
+        children = (
+            *(job.child for job in self.jobs),
+            *(pod.child for pod in self.pods),
+            *(claim.child for claim in self.claims),
+            *self.others,
+        )
+        for child in children:
             found.setdefault(child.kind, set()).add(child.name)
         return found
 

@@ -105,7 +105,7 @@ def _hindrance(
 
 def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
     """Return why Ceph could not place the pool that is to be made."""
-    if target.made is None:
+    if target.made is None or platform.cluster is None:
         return None
     why = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
         target.made, osds, platform.pools, platform.cluster
