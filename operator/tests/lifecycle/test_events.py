@@ -112,7 +112,8 @@ STORAGES: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("storage", STORAGES, ids=["StorageClass", "images", "claims of Rook's"])
 def test_a_run_that_goes_well_warns_of_nothing(world: PretendWorld, storage: Any) -> None:
-    uid = world.create("a", storage=storage)
+    timeouts = {"provisionSeconds": 300, "readySeconds": 60, "totalSeconds": 600}
+    uid = world.create("a", storage=storage, timeouts=timeouts)
     world.until_settled(uid)
     events = []
     while not world.operator.events.empty():
