@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
@@ -30,7 +30,8 @@ _MIN_SECONDS = 60
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
 
-_Peer = Annotated[dict[Literal["ipBlock", "namespaceSelector", "podSelector"], dict[str, Any]], Field(min_length=1)]
+_PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
+_Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
 _Peers = TypeAdapter(tuple[_Peer, ...])
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
