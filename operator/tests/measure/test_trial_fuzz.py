@@ -16,6 +16,7 @@ from plimsoll.measure.sample import (
     Clock,
     CpuUse,
     DeviceUse,
+    Gaps,
     HostUse,
     LatencySample,
     LatencySlices,
@@ -98,6 +99,12 @@ any_host = drawn(
         ),
     ),
 )
+any_gaps = drawn(
+    Gaps,
+    width_nanoseconds=integers,
+    starts=st.lists(integers, max_size=3).map(tuple),
+    lengths=st.lists(integers, max_size=3).map(tuple),
+)
 any_measurement = drawn(
     Measurement,
     tool=st.text(max_size=5),
@@ -109,6 +116,7 @@ any_measurement = drawn(
     submitters=integers,
     in_flight=st.one_of(st.none(), integers),
     bypasses_cache=st.booleans(),
+    gaps=st.one_of(st.none(), any_gaps, st.just(Gaps(width_nanoseconds=10**7, starts=(5, 700), lengths=(600, 90)))),
     osds=st.lists(
         drawn(OsdRate, osd=integers, ios=integers, bytes=integers, seconds=numbers_of_any_kind), max_size=3
     ).map(tuple),

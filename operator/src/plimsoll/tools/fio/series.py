@@ -139,7 +139,9 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
             for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
                 inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
                 cells[cell] += count * inside / time
-    return cells if lines else None
+    # The next line may have been due when fio ended, and no later one.
+    rest = without([Interval(start=min(before, totals.milliseconds), end=totals.milliseconds)], idle)
+    return cells if lines and length_of(rest) <= WIDTH + MAX_JITTER else None
 
 
 def _lines(log: str, operation: Operation) -> list[_Line]:
