@@ -122,7 +122,7 @@ class DeafConnection(Connection):
     """Loses every report with rates, at once or after an eternity."""
 
     def __init__(self, setting: Setting, work: RatedWork, *, hangs: bool) -> None:
-        super().__init__(setting.url, setting.secret)
+        super().__init__(setting.url, setting.secret_of(0))
         self.work = work
         self.hangs = hangs
         self.lost: list[Report] = []

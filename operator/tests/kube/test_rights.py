@@ -32,6 +32,7 @@ RESOURCES = {
     "Deployment": "deployments",
     "Event": "events",
     "Job": "jobs",
+    "Namespace": "namespaces",
     "NetworkPolicy": "networkpolicies",
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",

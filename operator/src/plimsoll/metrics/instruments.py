@@ -21,6 +21,7 @@ STEP_ERRORS = (
     "Forbidden",
     "Invalid",
     "Keyring",
+    "KeyringRefused",
     "NotFound",
     "Taken",
     "Terminating",

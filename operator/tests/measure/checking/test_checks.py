@@ -2,10 +2,11 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks, cluster_checks, terms_checks
+from plimsoll.measure.checking import checks, cluster_checks, host_checks, terms_checks
 from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, Direction, Observation, evaluate, verdict_of
 from plimsoll.measure.checking.checks import CHECKS, markdown_table
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
+from plimsoll.measure.checking.host_checks import HOST_CHECKS
 from plimsoll.measure.checking.terms_checks import TERMS_CHECKS
 from plimsoll.measure.wording import clients_text, number_text, passes_text, quote
 
@@ -21,11 +22,12 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_that_is_defined_stands_in_the_table() -> None:
-    parts = (checks, terms_checks, cluster_checks)
+    parts = (checks, terms_checks, host_checks, cluster_checks)
     own, *others = ([value for value in vars(part).values() if isinstance(value, Check)] for part in parts)
-    assert others == [list(TERMS_CHECKS), list(CLUSTER_CHECKS)]
-    assert [check for check in CHECKS if check not in {*TERMS_CHECKS, *CLUSTER_CHECKS}] == own
-    assert len(CHECKS) == len(own) + len(TERMS_CHECKS) + len(CLUSTER_CHECKS)
+    tables = (TERMS_CHECKS, HOST_CHECKS, CLUSTER_CHECKS)
+    assert others == list(map(list, tables))
+    assert [check for check in CHECKS if not any(check in table for table in tables)] == own
+    assert len(CHECKS) == len(own) + sum(map(len, tables))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.reason)
