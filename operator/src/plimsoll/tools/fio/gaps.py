@@ -113,15 +113,15 @@ def _times(text: str) -> Mapping[Operation, list[int]]:
 
 def _between(times: Sequence[int], ios: int, end: int, width: int) -> list[Interval]:
     """Return when no operation of one direction completed."""
-    # The operation whose completion ended the ramp is logged, but not timed: a line alone is no contradiction.
-    if ios and not times:
+    # The operation whose completion ended the ramp is logged, but not timed: a line alone is nothing done.
+    if not ios:
+        return [Interval(start=0, end=end)]
+    if not times:
         raise SeriesError(f"the log is empty, but {ios} operations were done")
     if any(after < before for before, after in pairwise(times)):
         raise SeriesError("the log goes back in time")
-    if times and times[-1] > end + _LATE:
+    if times[-1] > end + _LATE:
         raise SeriesError(f"the log has a line at {times[-1]} ms, when measuring had ended")
-    if not times:
-        return [Interval(start=0, end=end)]
     edges = ((time // width + 1) * width for time in (0, *times))
     stretches = zip(edges, (min(time, end) for time in (*times, end)), strict=True)
     return [Interval(start=start, end=stop) for start, stop in stretches if stop > start]
