@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,8 @@ from plimsoll.tools.fio import (
 
 MEBIBYTE = 2**20
 _STOPS = 4
+_THREADS = 3
+"""Of a fio that measures with one job: itself, the job, and the one that writes logs of rates."""
 _STOP_SECONDS = 0.3
 pytestmark = pytest.mark.fio
 
@@ -97,8 +99,9 @@ def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_
     )
     argv = FIO.command(parameters, context).argv[1:]
     with subprocess.Popen([fio, *argv], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) >= _THREADS)
         for _ in range(_STOPS):
-            read_more(process.pid)
+            wait_until(_reads_more(process.pid))
             process.send_signal(signal.SIGSTOP)
             time.sleep(_STOP_SECONDS)
             process.send_signal(signal.SIGCONT)
@@ -111,12 +114,17 @@ def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_
     assert sum(length >= least for length in measurement.gaps.lengths) >= _STOPS
 
 
-def read_more(pid: int) -> None:
-    """Return when a process has read a hundred blocks more."""
-    deadline, goal = time.monotonic() + 30, _read_bytes(pid) + 100 * 4096
-    while _read_bytes(pid) < goal:
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def _reads_more(pid: int) -> Callable[[], bool]:
+    """Return what tells whether a process has read a hundred blocks more than now."""
+    goal = _read_bytes(pid) + 100 * 4096
+    return lambda: _read_bytes(pid) >= goal
 
 
 def _read_bytes(pid: int) -> int:
