@@ -27,9 +27,9 @@ def result(number: int, namespace: str = "bench", **more: Any) -> dict[str, Any]
 class Followed:
     """Results, and who keeps up with them."""
 
-    def __init__(self) -> None:
-        self.kube = FakeKube(namespaces=["bench", "other"])
-        self.known = KnownResults()
+    def __init__(self, *namespaces: str) -> None:
+        self.kube = FakeKube(namespaces=["bench", "other", "third"])
+        self.known = KnownResults(namespaces)
 
     @property
     def points(self) -> list[str]:
@@ -70,6 +70,15 @@ async def test_a_result_is_known_as_long_as_it_is_there(followed: Begin) -> None
     await one.until("w-000", "w-001")
     await one.kube.delete(RESULT, "r-000", "bench")
     await one.until("w-001")
+
+
+async def test_results_of_some_namespaces_are_known_where_others_may_not_be_listed(followed: Begin) -> None:
+    one = followed(Followed("bench", "other"))
+    one.kube.put(result(0, "third"))
+    one.kube.put(result(1, "other"))
+    await one.until("w-001")
+    one.kube.put(result(2))
+    await one.until("w-001", "w-002")
 
 
 async def test_of_a_result_without_a_verdict_nothing_is_known(followed: Begin) -> None:

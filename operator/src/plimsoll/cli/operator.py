@@ -21,7 +21,7 @@ def command(*, liveness: str, metrics: str, namespaces: tuple[str, ...], log_for
     """Turn BenchmarkRuns into conductors, agents and results. Runs in the cluster, or as KUBECONFIG says."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
-    memo = kopf.Memo(metrics=metrics)
+    memo = kopf.Memo(metrics=metrics, namespaces=namespaces)
     asyncio.run(
         kopf.operator(
             clusterwide=not namespaces, namespaces=namespaces, liveness_endpoint=liveness, standalone=True, memo=memo

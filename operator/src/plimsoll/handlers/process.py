@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.names import GROUP
 from plimsoll.handlers.context import Context
+from plimsoll.handlers.results import KnownResults
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Settings
@@ -74,7 +75,11 @@ async def configure(
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
         memo.context = Context(
-            kube=kube, settings=settings_of(dict(os.environ)), now=kube.clock.now, instruments=instruments
+            kube=kube,
+            settings=settings_of(dict(os.environ)),
+            now=kube.clock.now,
+            instruments=instruments,
+            results=KnownResults(memo.get("namespaces", ())),
         )
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
         if address := memo.get("metrics"):

@@ -5,7 +5,7 @@ Not by kopf, which would list all of them as a whole, thousands of 256 KiB each,
 
 import asyncio
 import logging
-from itertools import chain
+from collections.abc import Sequence
 from typing import NoReturn
 
 from plimsoll.kube.errors import ApiError
@@ -21,26 +21,35 @@ _log = logging.getLogger(__name__)
 
 
 class KnownResults:
-    """What Prometheus is told of the results of a namespace, or of all."""
+    """What Prometheus is told of the results of some namespaces, or of all."""
 
-    def __init__(self, namespace: str | None = None) -> None:
-        """Know nothing yet."""
-        self._namespace = namespace
-        self._digests = Digests(_records)
+    def __init__(self, namespaces: Sequence[str] = ()) -> None:
+        """Know nothing yet; without `namespaces` all are followed."""
+        self._digests: dict[str | None, Digests[tuple[ResultRecord | None, ...]]] = {
+            namespace: Digests(_records) for namespace in namespaces or (None,)
+        }
 
     def records(self) -> list[ResultRecord | None]:
         """Return the record of each result that has a verdict; None stands for one that cannot be read."""
-        return [*chain.from_iterable(self._digests)]
+        return [record for digests in self._digests.values() for records in digests for record in records]
 
-    async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> NoReturn:
+    async def follow(self, kube: Kube, *, pause: float = _PAUSE_SECONDS) -> None:
         """Keep up with what is there for ever."""
-        while True:
-            try:
-                await self._digests.follow(kube, namespace=self._namespace)
-            except ApiError as error:
-                _log.warning("metrics of results are not up to date: %s", error)
-                await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
-            await asyncio.sleep(pause)
+        async with asyncio.TaskGroup() as group:
+            for namespace, digests in self._digests.items():
+                group.create_task(_follow(kube, namespace, digests, pause))
+
+
+async def _follow(
+    kube: Kube, namespace: str | None, digests: Digests[tuple[ResultRecord | None, ...]], pause: float
+) -> NoReturn:
+    while True:
+        try:
+            await digests.follow(kube, namespace=namespace)
+        except ApiError as error:
+            _log.warning("metrics of results are not up to date: %s", error)
+            await asyncio.sleep(_PAUSE_AFTER_ERROR_SECONDS)
+        await asyncio.sleep(pause)
 
 
 def _records(obj: Object) -> tuple[ResultRecord | None, ...]:
