@@ -99,6 +99,12 @@ def test_lines_that_a_busy_machine_wrote_ever_later_are_put_back() -> None:
     assert sum(found) == pytest.approx(9630, abs=2)
 
 
+def test_a_late_last_line_comes_when_all_is_over() -> None:
+    """The thread was 345 ms late once; its last line still has all of its interval."""
+    found = rounded(log_of((1000, 1000), (2345, 1000), (3345, 656)), totals(3001, 3001))
+    assert found == pytest.approx([1000, 1000, 1000, 1], abs=4)
+
+
 def test_a_line_after_a_stop_of_fio_holds_what_was_done_before_and_after_it() -> None:
     log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
     found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])

@@ -127,8 +127,8 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
     before = 0
     for line in lines:
         milliseconds = line.milliseconds - before
-        # No thread is early, and none writes when all is over.
-        if milliseconds < WIDTH - MAX_JITTER or line.milliseconds > totals.milliseconds + MAX_JITTER:
+        # No thread is early, and only the last line may be written when all is over.
+        if milliseconds < WIDTH - MAX_JITTER or before >= totals.milliseconds:
             return None
         parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
         if not (time := length_of(parts)):
