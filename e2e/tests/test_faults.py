@@ -161,23 +161,6 @@ def test_a_client_that_cannot_be_scheduled_is_named(cluster: Cluster, namespace:
     assert cluster.leftovers(namespace) == []
 
 
-@pytest.mark.release
-def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: str) -> None:
-    image = ("set", "env", "deployment/plimsoll", "-n", "plimsoll-system")
-    cluster.kubectl(*image, "PLIMSOLL_RUNNER_IMAGE=localhost:1/absent:1")
-    cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
-    try:
-        cluster.apply(run("pull", namespace, timeouts=SHORT))
-        told = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
-        assert "localhost:1/absent:1" in told["message"]
-        ended = cluster.until_over("pull", namespace, seconds=120)
-    finally:
-        cluster.kubectl(*image, "PLIMSOLL_RUNNER_IMAGE=plimsoll-runner:e2e")
-        cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
-    assert (ended["status"], ended["reason"]) == ("False", "ImagePullFailed")
-    assert cluster.leftovers(namespace) == []
-
-
 @pytest.mark.nodes
 def test_a_worker_that_stops_mid_trial_is_named_and_the_run_ends_within_its_deadline(
     cluster: Cluster, namespace: str
