@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
-from support import Cluster, workload
+from support import RATE, Cluster, workload
 
 pytestmark = [pytest.mark.ceph, pytest.mark.pools]
 
@@ -43,7 +43,7 @@ def test_an_existing_pool_is_measured_and_a_trial_during_which_an_osd_stops_is_i
     assert last["attempt"] > 0
     assert last["verdict"] != "Invalid"
     (result,) = cluster.results("shaken", namespace)
-    assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(200, rel=0.1)
+    assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(2 * RATE, rel=0.1)
     assert existing.flags() == {"noscrub"}
     assert cluster.leftovers(namespace) == []
 

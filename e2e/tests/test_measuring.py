@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support import Cluster, assert_measured_once, run, workload
+from support import RATE, Cluster, assert_measured_once, run, workload
 
 
 def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:
@@ -19,7 +19,7 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
     for result in cluster.results("files", namespace):
         clients = result["spec"]["clients"]
         assert result["status"]["final"]
-        assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(100 * clients, rel=0.1)
+        assert result["status"]["summary"]["operations"][0]["iops"]["mean"] == pytest.approx(RATE * clients, rel=0.1)
         assert len(result["status"]["environment"]["nodes"]) == 2
         for trial in result["status"]["trials"]:
             if trial["outcome"] == "Measured" and trial["verdict"] != "Invalid":

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
-from support import Cluster, workload
+from support import RATE, Cluster, workload
 
 pytestmark = pytest.mark.ceph
 
-FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": 100}, clients=[1, 3], runtimeSeconds=10)
+FIO = workload(fio={"pattern": "randread", "ioDepth": [1, 4], "rateIops": RATE}, clients=[1, 3], runtimeSeconds=10)
 WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=12)
 SHORT = {"runtimeSeconds": 5, "rampSeconds": 1, "clients": [1]}
 OBJECTS = {"objectSize": ["64Ki"], "concurrency": [2]}
@@ -62,7 +62,7 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
         assert iops > 0
         assert throughput > 0
         if result["spec"]["workload"] == "read":
-            assert iops == pytest.approx(100 * result["spec"]["clients"], rel=0.1)
+            assert iops == pytest.approx(RATE * result["spec"]["clients"], rel=0.1)
         elif result["spec"]["workload"].startswith("rados"):
             assert throughput == pytest.approx(iops * 65536, rel=0.01)
     assert cluster.warnings("layers", namespace) == []
