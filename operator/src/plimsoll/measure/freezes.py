@@ -1,4 +1,4 @@
-"""Freezes: stretches under a second in which all that is in flight waits at once.
+"""Freezes: stretches in which all that is in flight waits at once, and that cannot be chance.
 
 Latency alone does not tell them from a heavy tail: a log-normal one whose 99th percentile is 33 times its median has a
 third of its in-flight time in operations of 20 times the median, and nothing is wrong. What tells is that operations
@@ -11,7 +11,7 @@ With this the tail above spends less than 0.5 % of its time in such stretches, w
 flight. The pace is that between the stretches. Storage that completes its whole queue at once, and then nothing for a
 while, is slow and not frozen: between two freezes either more than a few queues complete, or there is time for many.
 
-Single freezes are what storage does; they count if all of them take a notable part of the window.
+Single freezes under a second are what storage does; they count if all of them take a notable part of the window.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,7 +23,9 @@ from plimsoll.measure.window import NANOSECONDS, Interval
 LEAST_PART = 0.05
 """Part of the window that freezes take before they count."""
 LONG = NANOSECONDS
-"""A stretch of this length is a stall by itself."""
+"""A stretch of this length that cannot be chance is a stall by itself."""
+VERY_LONG = 2 * NANOSECONDS
+"""One of this length is, if only the pace is not slow: whoever waits so long for one operation stands still."""
 
 _MILLISECOND = 10**6
 _FREEZE = 100 * _MILLISECOND
@@ -80,7 +82,7 @@ class Still:
 
     Attributes:
         stalled: in stretches that are stalls by themselves.
-        frozen: in freezes.
+        frozen: in shorter freezes.
         unsure: by so much more the freezes may have lasted.
 
     """

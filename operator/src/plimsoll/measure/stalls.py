@@ -5,11 +5,9 @@ long, which may be empty. Some tools also tell when their operations completed, 
 them. Where there are gaps they are taken, else the empty cells.
 
 All clients stood still where all of them did. By the cells alone a stall of L seconds is reported with more than L - 2:
-the cells at either end of it may hold something. Every stall of two seconds and more is found by them, and by the gaps
-every one of a second, on each client and on all together.
-
-Shorter ones are freezes: what is in flight waits all at once. One is found from 100 ms on, by gaps alone, and only
-where it cannot be chance (`freezes`).
+the cells at either end of it may hold something. Every stall of two seconds and more is found by them, on each client
+and on all together. By gaps it is found too, and shorter ones from 100 ms on where they cannot be chance (`freezes`):
+from a second on they are stalls like the others, and below that they count if there are many.
 
 A client stood still alone in what is left of its own time. A stall of all may begin and end a little earlier or later
 on each client, by a cell if cells tell of it; what lies so near to such a stretch is held against nobody alone.
@@ -28,7 +26,7 @@ from functools import reduce
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Stalls
-from plimsoll.measure.freezes import LONG, Doer, Sharpness, Still, freezes_among
+from plimsoll.measure.freezes import LONG, VERY_LONG, Doer, Sharpness, Still, freezes_among
 from plimsoll.measure.intake import Measured
 from plimsoll.measure.sample import Gaps
 from plimsoll.measure.series import Share
@@ -102,7 +100,7 @@ class _Idle:
 
     Attributes:
         known: all that is known.
-        stalls: the part of it in stalls.
+        stalls: the part of it that is a stall unless the pace is slow.
         off: the part of those that is no time in which somebody works. Of a stall that no cell shows, a second does
             count: else who does an operation now and then would work fast, in next to no time.
 
@@ -111,6 +109,25 @@ class _Idle:
     known: list[Interval]
     stalls: list[Interval]
     off: list[Interval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stretches:
+    """When somebody stood still: in stalls, and in shorter freezes."""
+
+    stalls: list[Interval]
+    freezes: list[Interval]
+
+    @classmethod
+    def of(cls, idle: _Idle, doer: Doer, window: Interval, sharpness: Sharpness) -> "_Stretches":
+        freezes = freezes_among(idle.known, idle.stalls, doer, window, sharpness)
+        long = [stretch for stretch in freezes if stretch.length >= LONG]
+        return cls(stalls=joined([*idle.stalls, *long]), freezes=[one for one in freezes if one.length < LONG])
+
+    @property
+    def all(self) -> list[Interval]:
+        """All of it."""
+        return joined([*self.stalls, *self.freezes])
 
 
 def least_pace(seconds: float) -> float:
@@ -129,24 +146,26 @@ def standstill_of(measured: Collection[Measured], window: Interval) -> Standstil
     doers = {item.client: _doer(item, window) for item in measured}
     everybody = Doer.together(doers.values())
     common = _common(idle.values())
-    freezes = freezes_among(common.known, common.stalls, everybody, window, sharpness)
-    together = joined([*common.stalls, *freezes])
+    still = _Stretches.of(common, everybody, window, sharpness)
     # The same stall may begin and end a little differently on each client.
     shared = joined(
-        [*joined(common.stalls, wider_by=_greatest_width(measured)), *joined(freezes, wider_by=sharpness.blur)]
+        [
+            *joined(still.stalls, wider_by=_greatest_width(measured)),
+            *joined(still.freezes, wider_by=sharpness.blur),
+        ]
     )
     clients, own = dict[int, int](), dict[int, Still]()
     for client, part in idle.items():
-        frozen = freezes_among(part.known, part.stalls, doers[client], window, sharpness)
-        clients[client] = length_of(joined([*part.stalls, *frozen, *together]))
-        rest = [stretch for stretch in without(frozen, shared) if stretch.length >= sharpness.least]
-        own[client] = Still.within(without(part.stalls, shared), rest, sharpness)
+        found = _Stretches.of(part, doers[client], window, sharpness)
+        clients[client] = length_of(joined([*found.all, *still.all]))
+        rest = [stretch for stretch in without(found.freezes, shared) if stretch.length >= sharpness.least]
+        own[client] = Still.within(without(found.stalls, shared), rest, sharpness)
     ios = {client: doer.ios for client, doer in doers.items()}
     active = {client: window.length - length_of(part.off) for client, part in idle.items()}
     return Standstill(
         window=window.length / NANOSECONDS,
         clients={client: length / NANOSECONDS for client, length in clients.items()},
-        common=Still.within(common.stalls, freezes, sharpness),
+        common=Still.within(still.stalls, still.freezes, sharpness),
         own=own,
         client_paces=_paces(ios, active),
         pace=_pace(everybody.ios, window.length - length_of(common.off)),
@@ -180,11 +199,11 @@ def _common(clients: Collection[_Idle]) -> _Idle:
     known = reduce(both, (idle.known for idle in clients))
     stalls = reduce(both, (idle.stalls for idle in clients))
     off = reduce(both, (idle.off for idle in clients))
-    return _Idle(known=known, stalls=joined([*stalls, *_long(known)]), off=off)
+    return _Idle(known=known, stalls=joined([*stalls, *_very_long(known)]), off=off)
 
 
-def _long(stretches: Iterable[Interval]) -> list[Interval]:
-    return [stretch for stretch in stretches if stretch.length >= LONG]
+def _very_long(stretches: Iterable[Interval]) -> list[Interval]:
+    return [stretch for stretch in stretches if stretch.length >= VERY_LONG]
 
 
 def _narrowed(stretches: Iterable[Interval]) -> list[Interval]:
@@ -205,7 +224,7 @@ def _idle(item: Measured, window: Interval) -> _Idle:
     gaps = [gap for gap in told if not longest_sync or gap.length > longest_sync + _BESIDE_SYNC]
     return _Idle(
         known=both(joined([*stalls, *gaps]), [window]),
-        stalls=both(joined([*stalls, *_long(gaps)]), [window]),
+        stalls=both(joined([*stalls, *_very_long(gaps)]), [window]),
         off=both(joined([*stalls, *_narrowed(gaps)]), [window]),
     )
 

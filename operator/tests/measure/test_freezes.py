@@ -1,0 +1,113 @@
+"""Freezes are told from latency that is merely heavy-tailed, and from storage that is merely slow."""
+
+import heapq
+import random
+
+import pytest
+
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
+from plimsoll.measure.trial import TrialNumbers
+from plimsoll.tools.fio.gaps import JobCompletions, gaps_of
+from support.documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement
+
+SIGMA = 1.5
+"""Of log-normal latencies: the 99th percentile is 33 times the median."""
+WIDTH = 10
+
+
+def completions(seed: int, median: float, in_flight: int, *, every: float = 0.0, lasts: float = 0.0) -> list[float]:
+    """Return when operations completed of which so many are always in flight, each as slow as chance has it.
+
+    Args:
+        seed: of chance.
+        median: seconds of latency.
+        in_flight: operations, none of which depends on another.
+        every: seconds from the beginning of one freeze to that of the next.
+        lasts: seconds of a freeze; what would complete in it waits until it is over.
+
+    """
+    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
+    pending = [median * chance.lognormvariate(0, SIGMA) * chance.random() for _ in range(in_flight)]
+    heapq.heapify(pending)
+    done = list[float]()
+    while pending[0] < RUNTIME:
+        moment = pending[0]
+        if every and moment % every < lasts:
+            moment += lasts - moment % every
+        done.append(moment)
+        heapq.heapreplace(pending, moment + median * chance.lognormvariate(0, SIGMA))
+    return sorted(moment for moment in done if moment < RUNTIME)
+
+
+def client(number: int, done: list[float], in_flight: int) -> ClientDocument:
+    """Return what an agent sends of them, with gaps read from the log that fio would have written."""
+    lines, due = list[int](), WIDTH
+    for milliseconds in (int(1000 * moment) for moment in done):
+        if milliseconds >= due:
+            lines.append(milliseconds)
+            due = (milliseconds // WIDTH + 1) * WIDTH
+    ios = {Operation.READ: len(done), Operation.WRITE: 0, Operation.TRIM: 0}
+    text = "".join(f"{moment}, 1, 0, 0, 0\n" for moment in lines)
+    gaps = gaps_of([JobCompletions(text=text, offset=0, ios=ios)], 1000 * RUNTIME, WIDTH)
+    counts = [0.0] * RUNTIME
+    for moment in done:
+        counts[int(moment)] += 1
+    cells = Cells(width_nanoseconds=SECOND, ios=tuple(counts), bytes=tuple(count * BLOCK for count in counts))
+    mean = round(in_flight * RUNTIME * SECOND / len(done))
+    sample = OperationSample(
+        operation=Operation.READ, ios=len(done), bytes=len(done) * BLOCK, latency=latency(len(done), mean), cells=cells
+    )
+    return document(number, measurement(sample, in_flight=in_flight, gaps=gaps))
+
+
+def measured(median: float, clients: int, depth: int, *, every: float = 0.0, lasts: float = 0.0) -> TrialNumbers:
+    return measure(
+        *(
+            client(number, completions(number, median, depth, every=every, lasts=lasts), depth)
+            for number in range(clients)
+        )
+    )
+
+
+def stalls(numbers: TrialNumbers) -> dict[str, Verdict]:
+    named = {"Stalled", "ClientStalled"}
+    return {finding.reason: finding.verdict for finding in numbers.findings if finding.reason in named}
+
+
+@pytest.mark.parametrize("median", [0.0002, 0.0005, 0.001, 0.002])
+@pytest.mark.parametrize(("clients", "depth"), [(1, 1), (2, 1), (1, 4), (3, 2), (2, 16)])
+def test_a_heavy_tail_is_no_freeze(median: float, clients: int, depth: int) -> None:
+    assert stalls(measured(median, clients, depth)) == {}
+
+
+@pytest.mark.parametrize("median", [0.005, 0.01, 0.03])
+@pytest.mark.parametrize(("clients", "depth"), [(1, 4), (3, 2), (2, 16)])
+def test_a_heavy_tail_of_slow_storage_is_no_freeze(median: float, clients: int, depth: int) -> None:
+    """With one operation in flight it does stand still: single operations take more than two seconds there."""
+    assert stalls(measured(median, clients, depth)) == {}
+
+
+@pytest.mark.parametrize(
+    ("every", "lasts", "verdict"),
+    [
+        (1.75, 0.85, Verdict.INVALID),
+        (1.0, 0.25, Verdict.INVALID),
+        (1.7, 0.12, Verdict.SUSPECT),
+        (0.5, 0.1, Verdict.INVALID),
+        (7.1, 0.1, None),
+    ],
+)
+@pytest.mark.parametrize(("median", "clients", "depth"), [(0.0002, 2, 1), (0.001, 2, 16), (0.01, 4, 16)])
+def test_freezes_are_found_whatever_their_period_and_however_heavy_the_tail(
+    median: float, clients: int, depth: int, every: float, lasts: float, verdict: Verdict | None
+) -> None:
+    found = stalls(measured(median, clients, depth, every=every, lasts=lasts))
+    assert found == ({"Stalled": verdict} if verdict else {})
+
+
+def test_an_operation_that_gets_through_does_not_hide_a_freeze() -> None:
+    """A throttle lets one operation through in the middle of each freeze."""
+    done = completions(1, 0.001, 16, every=1.75, lasts=0.85)
+    through = [second * 1.75 + 0.4 for second in range(int(RUNTIME / 1.75))]
+    assert stalls(measure(client(0, sorted([*done, *through]), 16))) == {"Stalled": Verdict.INVALID}
