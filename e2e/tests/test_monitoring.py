@@ -19,7 +19,7 @@ from prometheus import Prometheus, Sample
 from support import OPERATOR_NAMESPACE, Cluster, run, workload
 
 NAME, FAILED = "watched", "failed"
-CLIENTS, RATE, DEPTHS, PASSES = 2, 100, (1, 4), 2
+CLIENTS, RATE, DEPTHS, PASSES = 2, 300, (1, 4), 2
 
 OPERATOR_POOL = f"serviceMonitor/{OPERATOR_NAMESPACE}/plimsoll/0"
 CONDUCTOR_POOL = f"podMonitor/{OPERATOR_NAMESPACE}/plimsoll-conductors/0"
