@@ -24,6 +24,7 @@ from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, token_name
 
 DATA_MOUNT = "/data"
 DEVICE_PATH = "/dev/plimsoll-volume"
+_CPU_REQUEST = "100m"
 _NODE_GONE_SECONDS = 30
 _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
@@ -96,7 +97,6 @@ def _pod(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int)
 
 
 def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: int, attempt: int) -> Json:
-    resources = dict(run.document.spec.clients.resources) if run.document else {}
     # While pods are scheduled, images pulled and volumes bound there may be no conductor yet.
     silence = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
     container: Json = {
@@ -117,7 +117,7 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
             *ceph.client_arguments(plan, client),
         ],
         "env": environment(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}, {"PLIMSOLL_NODE": "spec.nodeName"}),
-        "resources": resources,
+        "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
             {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
@@ -132,6 +132,14 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
 
+
+
+def _resources(run: Run) -> Json:
+    """Return what the run asks for. A pod without a CPU request comes last on a busy node, and would measure that."""
+    wanted: Json = dict(run.document.spec.clients.resources) if run.document else {}
+    if not any("cpu" in part for part in wanted.values()):
+        wanted["requests"] = {"cpu": _CPU_REQUEST, **wanted.get("requests", {})}
+    return wanted
 
 def has_device(plan: Plan) -> bool:
     """Whether clients open a block device, which only root may."""

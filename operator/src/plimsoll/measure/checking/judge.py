@@ -51,8 +51,9 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
-        *judge_load(evidence),
+        # A client that was throttled stalls: the cause is named first.
         *judge_hosts(evidence),
+        *judge_load(evidence),
         *judge_cluster(evidence),
         *judge_osds(evidence),
         # Last: what makes clients uneven is named before that they are.
