@@ -28,17 +28,18 @@ revision() { "$cluster" docker image inspect --format '{{.Id}}' "plimsoll-$1:e2e
 
 install() {
     say "installing the chart"
-    local helm values=(--values "$root/e2e/operator/values.yaml")
+    local helm namespace values=(--values "$root/e2e/operator/values.yaml")
     helm=$("$root/hack/tool.sh" helm)
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/monitoring.yaml")
     fi
     # Where the operator may work for Rook there has to be a place for its Role, also before e2e/ceph is up, which makes
     # it its own. Somebody who installs a real Rook there keeps it.
-    if ! kubectl get namespace rook-ceph > /dev/null 2>&1; then
-        kubectl create namespace rook-ceph > /dev/null
-        kubectl label namespace rook-ceph plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null
-    fi
+    for namespace in rook-ceph rook-ceph-secondary; do
+        kubectl get namespace "$namespace" > /dev/null 2>&1 && continue
+        kubectl create namespace "$namespace" > /dev/null
+        kubectl label namespace "$namespace" plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null
+    done
     # A Deployment from before there was a chart has another selector, which cannot be changed.
     kubectl delete deployment --namespace plimsoll-system --selector '!app.kubernetes.io/managed-by' > /dev/null
     # What e2e/rook or somebody else has applied before is taken over.

@@ -9,8 +9,6 @@ from typing import Any
 from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
 
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
-HAS_ROOK = NAMESPACE == "rook-ceph"
-"""In any other namespace only the tests that do not need Rook can run."""
 
 OURS = "plimsoll-"
 POOL = "e2e-existing"
@@ -81,10 +79,9 @@ class Ceph:
         self._cluster = cluster
 
     def up(self) -> None:
-        """Start Ceph and, in Rook's namespace, the stand-in for Rook."""
+        """Start Ceph and the stand-in for Rook."""
         self._script("ceph/ceph", "up")
-        if HAS_ROOK:
-            self._script("rook/rook", "up")
+        self._script("rook/rook", "up")
 
     def until_healthy(self) -> None:
         self._script("ceph/ceph", "wait")
@@ -197,14 +194,16 @@ class Ceph:
         """Return what this session's runs leaked in Ceph, Rook's namespace, the operator's and at cluster scope."""
         pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
         kinds = "secrets,configmaps,jobs,pods,networkpolicies"
-        kept = self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace")
+        elsewhere = [
+            *self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace"),
+            *self._cluster.api.objects("storageclasses", None, "plimsoll.dev/run-namespace"),
+        ]
         return [
             *self._ours(pools),
             *self._ours([each["entity"].removeprefix("client.") for each in users["auth_dump"]]),
             *self._ours(rules),
-            *self._named(f"cephblockpools,cephclients,{kinds}" if HAS_ROOK else kinds, NAMESPACE),
-            *(self._named("storageclasses") if HAS_ROOK else []),
-            *(each["metadata"]["name"] for each in kept if self._is_of_this_session(each)),
+            *self._named(f"cephblockpools,cephclients,{kinds}", NAMESPACE),
+            *(each["metadata"]["name"] for each in elsewhere if self._is_of_this_session(each)),
         ]
 
     def _is_of_this_session(self, found: dict[str, Any]) -> bool:
@@ -219,7 +218,7 @@ class Ceph:
         """Remove the erasure-code profiles that Rook leaves behind, and so its stand-in."""
         self.admin("sh", "-c", _PROFILES)
 
-    def _named(self, kinds: str, namespace: str | None = None) -> list[str]:
+    def _named(self, kinds: str, namespace: str) -> list[str]:
         return self._ours([each["metadata"]["name"] for each in self._cluster.api.objects(kinds, namespace)])
 
     @staticmethod

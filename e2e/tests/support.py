@@ -24,6 +24,9 @@ RATE = 40
 MEASURED = {"Valid", "Suspect", "InvalidResults"}
 CLEAN = {"Removed", "StorageKept", "NothingMade"}
 
+LATE = {"ClientNotArmed", "LateClient"}
+"""Abort reasons of a client that a busy machine armed or started too late."""
+
 T = TypeVar("T")
 
 
@@ -61,7 +64,7 @@ def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
 
 
 def assert_measured_once(trials: list[dict[str, Any]], passes: int) -> None:
-    """See that of one point's trials each pass has one attempt that counts, its last, and that no attempt is lost.
+    """Check that of one point's trials each pass has one attempt that counts, its last, and that none is missing.
 
     Attempts before it were aborted, or made Invalid by a busy machine.
     """
@@ -220,6 +223,11 @@ class Cluster:
         return [
             trial for result in self.results(name, namespace) for trial in result.get("status", {}).get("trials", [])
         ]
+
+    def interruptions(self, name: str, namespace: str) -> list[str]:
+        """Return the abort reasons of a run's trials, without those of late clients: the machine may be busy."""
+        reasons = [trial["abort"]["reason"] for trial in self.trials(name, namespace) if "abort" in trial]
+        return [reason for reason in reasons if reason not in LATE]
 
     def state(self, name: str, namespace: str) -> dict[str, Any]:
         """Return what the conductor says it is doing."""

@@ -7,7 +7,7 @@ import pytest
 from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
 from support import RATE, Cluster, workload
 
-pytestmark = [pytest.mark.ceph, pytest.mark.pools]
+pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 
 
 def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]]:

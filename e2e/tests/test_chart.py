@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
+from support import OPERATOR_NAMESPACE, ROOT, Cluster, assert_measured_once, run, workload
 
 pytestmark = pytest.mark.release
 
@@ -84,12 +84,6 @@ def uninstall(cluster: Cluster, helm: Helm) -> None:
     cluster.until(lambda: not installed(cluster), seconds=90, what="nothing of the release is left")
 
 
-def outcomes(cluster: Cluster, name: str, namespace: str) -> list[tuple[int, str]]:
-    """Return number and outcome, or the reason why it was aborted, of each attempt at a trial."""
-    trials = cluster.trials(name, namespace)
-    return [(trial["attempt"], trial.get("abort", {}).get("reason", trial["outcome"])) for trial in trials]
-
-
 def test_helm_test_passes_and_leaves_nothing(cluster: Cluster, helm: Helm) -> None:
     before = set(installed(cluster))
     assert "Phase:          Succeeded" in helm("test", RELEASE)
@@ -120,7 +114,8 @@ def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
     assert cluster.exists("benchmarkruns", "kept", namespace)
     helm.install()
     cluster.until_succeeded("kept", namespace)
-    assert outcomes(cluster, "kept", namespace) == [(0, "Measured")] * 2
+    assert cluster.interruptions("kept", namespace) == []
+    assert_measured_once(cluster.trials("kept", namespace), 2)
 
 
 @contextmanager

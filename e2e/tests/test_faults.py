@@ -4,25 +4,10 @@ import pytest
 
 from support import Cluster, assert_measured_once, run, workload
 
-LATE = ("ClientNotArmed", "LateClient")
-"""Abort reasons of a client that a busy machine armed or started too late."""
-
 
 def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: str, passes: int) -> None:
     for result in cluster.results(name, namespace):
         assert_measured_once(result["status"]["trials"], passes)
-
-
-def aborts(cluster: Cluster, name: str, namespace: str) -> list[str]:
-    return [trial["abort"]["reason"] for trial in cluster.trials(name, namespace) if "abort" in trial]
-
-
-def causes(cluster: Cluster, name: str, namespace: str) -> list[str]:
-    """Return the abort reasons without those of late clients, of which at most two are tolerated."""
-    found = aborts(cluster, name, namespace)
-    late = [reason for reason in found if reason in LATE]
-    assert len(late) <= 2, found
-    return [reason for reason in found if reason not in LATE]
 
 
 def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluster: Cluster, namespace: str) -> None:
@@ -31,7 +16,7 @@ def test_a_client_pod_killed_mid_trial_is_replaced_and_the_trial_repeated(cluste
     pod = cluster.client_pod("lost", namespace, 1)["metadata"]["name"]
     cluster.kill_pod(pod, namespace)
     cluster.until_succeeded("lost", namespace)
-    assert causes(cluster, "lost", namespace) == ["ClientLost"]
+    assert cluster.interruptions("lost", namespace) == ["ClientLost"]
     assert_every_trial_is_measured_once(cluster, "lost", namespace, 2)
     assert cluster.leftovers(namespace) == []
 
@@ -45,7 +30,7 @@ def test_a_conductor_killed_mid_run_loses_and_doubles_no_trial(cluster: Cluster,
     clients = cluster.items("pods", namespace, run="headless", client="0")
     cluster.until_succeeded("headless", namespace)
     # A deleted pod gets a signal first: its conductor may still have the time to record the trial as interrupted.
-    assert causes(cluster, "headless", namespace) in (["ConductorRestarted"], ["Interrupted"])
+    assert cluster.interruptions("headless", namespace) in (["ConductorRestarted"], ["Interrupted"])
     attempts = {pod["metadata"]["labels"]["plimsoll.dev/attempt"] for pod in clients}
     assert attempts == {"0"}, "the clients lived on"
     assert_every_trial_is_measured_once(cluster, "headless", namespace, 3)
@@ -64,7 +49,7 @@ def test_the_operator_may_die_at_any_time(cluster: Cluster, namespace: str, phas
         cluster.until_condition("orphan", namespace, "Succeeded", status="True")
     cluster.kill_operator()
     cluster.until_succeeded("orphan", namespace)
-    assert causes(cluster, "orphan", namespace) == []
+    assert cluster.interruptions("orphan", namespace) == []
     assert_every_trial_is_measured_once(cluster, "orphan", namespace, 2)
     assert cluster.leftovers(namespace) == []
 
@@ -174,7 +159,7 @@ def test_a_worker_that_stops_mid_trial_is_named_and_the_run_ends_within_its_dead
     cluster.docker("stop", "--time", "1", victim)
     try:
         cluster.until(
-            lambda: "ClientLost" in aborts(cluster, "dark", namespace), seconds=90, what="the trial is aborted"
+            lambda: "ClientLost" in cluster.interruptions("dark", namespace), seconds=90, what="the trial is aborted"
         )
         ended = cluster.until_condition("dark", namespace, "Succeeded", status="False", seconds=240)
     finally:

@@ -355,7 +355,7 @@ def test_series_go_with_their_run(cluster: Cluster, prometheus: Prometheus, watc
 
 
 @pytest.mark.ceph
-@pytest.mark.pools
+@pytest.mark.secondary
 def test_a_ceph_cluster_is_seen_to_be_unfit_and_then_measured(
     cluster: Cluster, prometheus: Prometheus, existing: Ceph, namespace: str
 ) -> None:

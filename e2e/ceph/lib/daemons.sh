@@ -54,7 +54,7 @@ spec:
           imagePullPolicy: IfNotPresent
           command: [/bin/bash, /etc/ceph/daemon, $2]
           securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
-          resources: {requests: {cpu: 20m, memory: 128Mi}, limits: {memory: $5}}
+          resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: $5}}
           volumeMounts: [{name: ceph, mountPath: /etc/ceph}, {name: data, mountPath: /data}]
           env:
             - {name: POD_ADDRESS, valueFrom: {fieldRef: {fieldPath: status.podIP}}}

@@ -218,3 +218,19 @@ def test_the_conductor_has_memory_for_the_longest_trial() -> None:
 
     assert limit(3, 60) == "1024Mi"
     assert limit(100, 24 * 3600) == "5967Mi"
+
+
+def test_a_client_requests_processor_time_unless_the_run_says_how_much() -> None:
+    def resources(**wanted: Mapping[str, str]) -> object:
+        run, plan = run_named("filesystem")
+        assert run.document is not None
+        clients = run.document.spec.clients.model_copy(update={"resources": wanted})
+        spec = run.document.spec.model_copy(update={"clients": clients})
+        changed = replace(run, document=run.document.model_copy(update={"spec": spec}))
+        job = client.job(changed, plan, SETTINGS, client=0, attempt=0)
+        return job["spec"]["template"]["spec"]["containers"][0]["resources"]
+
+    assert resources() == {"requests": {"cpu": "100m"}}
+    assert resources(requests={"memory": "1Gi"}) == {"requests": {"cpu": "100m", "memory": "1Gi"}}
+    assert resources(requests={"cpu": "2"}) == {"requests": {"cpu": "2"}}
+    assert resources(limits={"cpu": "2"}) == {"limits": {"cpu": "2"}}

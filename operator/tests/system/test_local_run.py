@@ -80,7 +80,7 @@ def test_raw_output_is_kept_and_is_what_the_result_is_of(tmp_path: Path, fio: st
         assert trial.tool is not None
         (version,) = trial.tool.versions
         assert json.loads((attempt / "client-0" / "fio.json").read_text())["fio version"] == version.replace(" ", "-")
-        assert not counts(trial) or trial.tool.argv[0] == fio
+        assert not counted([trial]) or trial.tool.argv[0] == fio
         documents = [attempt / f"client-{client}.json" for client in range(2)]
         kept = [ClientDocument.model_validate_json(path.read_text()) for path in documents]
         assert [raw_digest(path.with_suffix("")) for path in documents] == [answer.raw_sha256 for answer in kept]

@@ -69,8 +69,8 @@ def test_what_is_little_in_itself_is_no_matter() -> None:
     little: dict[str, Any] = {"written": 10 * BLOCK + 200_000, "operations": 34}
     assert reasons(client(measured=few, device=disk(**little))) == ["TooFewSamples"]
     assert reasons(client(measured=few, device=disk(**(little | {"operations": 50})))) == [
-        "TooFewSamples",
         "ForeignDeviceLoad",
+        "TooFewSamples",
     ]
 
 
