@@ -91,11 +91,11 @@ def test_helm_test_passes_and_leaves_nothing(cluster: Cluster, helm: Helm) -> No
 
 
 def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: str, helm: Helm) -> None:
-    helm.install("runner.image.repository=localhost:1/absent", "runner.image.tag=1")
+    helm.install("runner.image.repository=localhost:1/plimsoll-runner", "runner.image.tag=absent")
     timeouts = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
     cluster.apply(run("pull", namespace, timeouts=timeouts))
     told = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
-    assert "localhost:1/absent:1" in told["message"]
+    assert "localhost:1/plimsoll-runner:absent" in told["message"]
     ended = cluster.until_over("pull", namespace, seconds=120)
     assert (ended["status"], ended["reason"]) == ("False", "ImagePullFailed")
     assert cluster.leftovers(namespace) == []
