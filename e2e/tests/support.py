@@ -291,8 +291,11 @@ class Cluster:
         patch = json.dumps({"spec": {"suspend": suspend}})
         self.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", patch)
 
-    def stall(self, namespace: str, pod: str, claim: str, seconds: int) -> None:
-        """Hold back all that a pod reads from the device below its volume, and let it go on afterwards."""
+    def stall(self, namespace: str, pod: str, claim: str, *seconds: float) -> None:
+        """Hold back all that a pod reads from the device below its volume, and let it go on afterwards.
+
+        With a second duration again and again, with pauses of that length, until the pod is gone.
+        """
         found = self.object("pods", pod, namespace)
         bound = self.object("persistentvolumeclaims", claim, namespace)["spec"]["volumeName"]
         volume = self.object("persistentvolumes", bound)
@@ -307,7 +310,7 @@ class Cluster:
             "stall",
             found["metadata"]["uid"],
             path,
-            str(seconds),
+            *map(str, seconds),
         )
 
     @contextmanager

@@ -1,6 +1,7 @@
 """Numbers that are not to be believed: each case gets its verdict and its reason, and never stands in a headline."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -60,10 +61,25 @@ def test_a_stalled_client_is_found(cluster: Cluster, namespace: str) -> None:
     for attempt in range(3):
         cluster.until_measuring("bad", namespace, attempt=attempt)
         pod = cluster.client_pod("bad", namespace, 1)["metadata"]["name"]
-        cluster.stall(namespace, pod, "bad-client-1", seconds=6)
+        cluster.stall(namespace, pod, "bad-client-1", 6)
     said = assert_invalid(cluster, namespace, "ClientStalled")
     assert "client 1" in said
     assert "client 0" not in said
+
+
+def test_storage_that_freezes_for_less_than_a_second_again_and_again_is_found(
+    cluster: Cluster, namespace: str, faults: ExitStack
+) -> None:
+    reads = workload(fio={"pattern": "randread", "ioDepth": [4], "rateIops": 400}, runtimeSeconds=10)
+    cluster.apply(run("bad", namespace, repetitions=1, clients={"count": 1}, workloads=[reads]))
+    cluster.until_condition("bad", namespace, "ClientsReady", status="True")
+    pod = cluster.client_pod("bad", namespace, 0)["metadata"]["name"]
+    freezing = faults.enter_context(ThreadPoolExecutor()).submit(
+        cluster.stall, namespace, pod, "bad-client-0", 0.85, 0.9
+    )
+    said = assert_invalid(cluster, namespace, "Stalled")
+    assert "no client completed anything" in said
+    freezing.result(timeout=60)
 
 
 def test_a_late_client_is_found(cluster: Cluster, namespace: str, faults: ExitStack) -> None:

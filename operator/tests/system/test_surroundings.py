@@ -1,0 +1,49 @@
+"""What else uses the storage of a local run, and storage that cannot be looked at, with real disks and a real fio."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from plimsoll.api.names import Outcome, Verdict
+from support.local_run import LocalRun, make_spec
+
+pytestmark = [pytest.mark.system, pytest.mark.fio]
+
+_COPY = 'while true; do dd if=/dev/zero of="$1" bs=1M count=64 oflag=direct status=none; done'
+
+
+@contextmanager
+def copying(file: Path) -> Iterator[None]:
+    """Write a file past the page cache, again and again, until the context ends."""
+    process = subprocess.Popen(["sh", "-c", _COPY, "copy", str(file)])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def reasons(run: LocalRun) -> list[set[str]]:
+    """Return the reasons of each trial that was measured; none of them is Valid."""
+    trials = [trial for trial in run.trials() if trial.outcome is Outcome.MEASURED]
+    assert trials
+    assert Verdict.VALID not in {trial.verdict for trial in trials}
+    return [{finding.reason for finding in trial.findings} for trial in trials]
+
+
+def test_copying_on_the_same_disk_is_foreign_load(tmp_path: Path, fio: str) -> None:
+    with copying(tmp_path / "copy"), LocalRun(tmp_path, fio, make_spec(repetitions=1)) as run:
+        run.finish()
+    assert all("ForeignDeviceLoad" in found for found in reasons(run))
+
+
+def test_a_file_system_in_memory_is_not_taken_for_storage(fio: str) -> None:
+    """It takes direct I/O, as tmpfs does since Linux 6.6, and has no device on which anything could be seen."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        with LocalRun(Path(directory), fio, make_spec(repetitions=1)) as run:
+            run.finish()
+        assert all("CacheNotExcluded" in found for found in reasons(run))
