@@ -277,3 +277,20 @@ def test_an_operator_that_dies_at_every_request_comes_to_the_same_end(world: Pre
     assert len([asked for asked in world.cluster.kube.requests if asked.startswith("create CephBlockPool")]) >= 1
     assert outside(world, uid) == set()
     assert not any(world.rook.images.values())
+
+
+def test_what_takes_long_to_remove_is_looked_at_less_and_less_often(world: PretendWorld) -> None:
+    uid = create(world)
+    world.until(lambda: world.cluster.of_run("Job", uid))
+    world.rook.knobs.down = True
+    world.until_ended(uid)
+    pauses: list[float] = []
+    for _ in range(12):
+        decision = world.look(uid)
+        assert decision is not None
+        assert decision.requeue_seconds is not None
+        pauses.append(decision.requeue_seconds)
+        world.round(30.0)
+    assert world.conditions(uid)["CleanedUp"]["reason"] == "InProgress"
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (1, 15)

@@ -29,6 +29,9 @@ _LOOK_AGAIN_SECONDS = 15.0
 _SOON_SECONDS = 1.0
 """Also used while Rook reconciles: its CRDs may not be installed, so the operator polls them instead of watching."""
 
+_PATIENCE = 20
+"""What has taken so long already is looked at again after one part in this many of that time."""
+
 _CLUSTER_SECONDS = 3.0
 """Polling interval while the Ceph cluster is unhealthy; recovery is slow."""
 
@@ -321,7 +324,7 @@ def _finish(
         ending=ending,
         actions=actions,
         facts=facts,
-        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact),
+        requeue_seconds=_until(expiry, now) if settled else _until_clean(progress.fact, run, now),
     )
 
 
@@ -357,9 +360,13 @@ def _until(expiry: datetime | None, now: datetime) -> float | None:
     return None if expiry is None else max(_SOON_SECONDS, (expiry - now).total_seconds())
 
 
-def _until_clean(cleaned_up: Fact) -> float:
-    """Return when to look again at what goes; a node that is gone may take days."""
-    return _SOON_SECONDS if cleaned_up.reason == "InProgress" else _LOOK_AGAIN_SECONDS
+def _until_clean(cleaned_up: Fact, run: Run, now: datetime) -> float:
+    """Return when to look again at what is being removed: later and later, as a Rook that is gone may take days."""
+    if cleaned_up.reason != "InProgress":
+        return _LOOK_AGAIN_SECONDS
+    ended = run.status.get("completionTime")
+    elapsed = (now - datetime.fromisoformat(ended)).total_seconds() if ended else 0.0
+    return min(_LOOK_AGAIN_SECONDS, max(_SOON_SECONDS, elapsed / _PATIENCE))
 
 
 def _delete_run(run: Run) -> Delete:
