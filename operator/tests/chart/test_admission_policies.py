@@ -84,6 +84,20 @@ def test_only_the_operator_claims_from_the_class_of_a_run(stranger: ApiServer, o
     tried(operator, claim(OF_A_RUN)).expect(201)
 
 
+@pytest.mark.parametrize("spec", [{}, {"storageClassName": "fast"}])
+def test_nobody_else_names_the_class_of_a_run_in_the_older_way(stranger: ApiServer, spec: Document) -> None:
+    """The annotation goes before the field."""
+    made = claim("fast")
+    del made["spec"]["storageClassName"]
+    made["spec"] |= spec
+    made["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": "fast"}
+    tried(stranger, made).expect(201)
+    made["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": OF_A_RUN}
+    answer = tried(stranger, made)
+    assert answer.code == 403
+    assert "this StorageClass is for the claims of one BenchmarkRun" in answer.message
+
+
 def test_who_works_on_a_claim_of_the_operators_may_change_it(stranger: ApiServer, operator: ApiServer) -> None:
     made = operator.request("POST", CLAIMS, claim(OF_A_RUN)).expect(201)
     made["metadata"]["annotations"] = {"volume.kubernetes.io/storage-provisioner": "rook-ceph.rbd.csi.ceph.com"}
