@@ -247,6 +247,13 @@ def test_facts_are_few() -> None:
     assert registration(attempt=MAX_ATTEMPT, facts={str(number): 0 for number in range(32)}).attempt == MAX_ATTEMPT
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_facts_have_no_number_that_no_result_could_hold(number: str) -> None:
+    text = json.dumps({**REGISTRATION, "facts": {"kernel": [{"of": 0}]}}).replace('"of": 0', f'"of": {number}')
+    with pytest.raises(ValueError, match="has a number that JSON does not know"):
+        Registration.model_validate_json(text)
+
+
 def unbounded(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str) -> Iterator[str]:
     """Yield the texts and lists in a schema that have no bound, and the mappings with any keys."""
     if "$ref" in schema:

@@ -217,6 +217,16 @@ def test_a_result_knows_platform_clients_and_what_it_is_of() -> None:
     assert status.fingerprint == fingerprint(plan, plan.points[0], status.environment)
 
 
+def test_a_client_does_not_replace_what_the_plan_knows_of_the_platform() -> None:
+    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": {"storageClass": "slow"}})
+    ledger = Ledger(plan)
+    ledger.add("w-000", make_trial())
+    status = ledger.status("w-000", {"nodes": ["a"], "storageClass": "fast"})
+    assert status.environment["storageClass"] == "slow"
+    assert status.fingerprint is not None
+    assert status.fingerprint.identity["storageClass"] == "slow"
+
+
 def test_without_clients_nobody_knows_what_a_result_is_of() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=1))
     ledger.add("w-000", aborted(0))

@@ -1,5 +1,7 @@
 """What a result says of where it was measured."""
 
+from pydantic import JsonValue
+
 from plimsoll.conductor.reporting import environment
 from plimsoll.conductor.roster import Roster
 from plimsoll.protocol.messages import Registration
@@ -32,6 +34,12 @@ def test_what_is_known_of_the_cluster_is_added() -> None:
     found = environment(roster_of(client(0)), lambda nodes: {"ceph": {"seenFrom": [*nodes]}})
     assert found["ceph"] == {"seenFrom": ["a"]}
     assert environment(roster_of(), lambda _: {"ceph": {}}) == {}, "it is not known yet who uses it"
+
+
+def test_a_client_does_not_replace_what_is_known_without_it() -> None:
+    facts: dict[str, JsonValue] = {"nodes": "none", "nodeCount": -1, "dataSetBytes": "much", "kernel": "6.1"}
+    lying = client(0).model_copy(update={"facts": facts})
+    assert environment(roster_of(lying)) == environment(roster_of(client(0)))
 
 
 def test_nothing_is_known_without_clients() -> None:

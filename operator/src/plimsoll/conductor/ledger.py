@@ -99,7 +99,7 @@ class Ledger:
         `environment` is where its clients run, empty if that is not known now: there is no fingerprint then. What the
         plan knows of the platform is added.
         """
-        everything = {**self.plan.environment, **environment}
+        everything = {**environment, **self.plan.environment}
         trials = self._trials[point]
         numbers = summarise(trials, self.plan.repetitions)
         final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))

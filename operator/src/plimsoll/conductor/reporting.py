@@ -78,9 +78,10 @@ def environment(roster: Roster, describe: Describe = no_description) -> dict[str
                 known.append(value)
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
     return {
+        # First: what a client says of itself does not replace what is known without it.
+        **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
         "nodes": [*nodes[:_SHOWN_NODES]],
         "nodeCount": len(nodes),
         "dataSetBytes": {"min": min(sizes, default=0), "max": max(sizes, default=0)},
-        **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
         **describe(frozenset(nodes)),
     }

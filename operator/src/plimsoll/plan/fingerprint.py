@@ -50,7 +50,7 @@ def fingerprint(plan: Plan, point: Point, environment: Mapping[str, JsonValue]) 
 
     `environment` is where they were measured, as in a result's status; what the plan knows of the platform is added.
     """
-    facts = {**plan.environment, **environment}
+    facts = {**environment, **plan.environment}
     identity = _known(_identity(plan, point, facts))
     context = _known(_context(plan, point, facts))
     return Fingerprint(

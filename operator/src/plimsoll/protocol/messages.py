@@ -42,8 +42,12 @@ _MAX_NODE = 253
 
 
 def _bounded_facts(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuse what would make the environment of a result too large to store."""
-    characters = len(json.dumps(facts, ensure_ascii=False))
+    """Refuse what would make the environment of a result impossible to store."""
+    try:
+        characters = len(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+    except ValueError as error:
+        # Python reads and writes NaN and Infinity, but nobody else does: no result with them could be stored.
+        raise ValueError("has a number that JSON does not know") from error
     if characters > _MAX_FACTS_CHARACTERS:
         message = f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed"
         raise ValueError(message)
