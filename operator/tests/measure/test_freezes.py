@@ -111,3 +111,23 @@ def test_an_operation_that_gets_through_does_not_hide_a_freeze() -> None:
     done = completions(1, 0.001, 16, every=1.75, lasts=0.85)
     through = [second * 1.75 + 0.4 for second in range(int(RUNTIME / 1.75))]
     assert stalls(measure(client(0, sorted([*done, *through]), 16))) == {"Stalled": Verdict.INVALID}
+
+
+def at_once(seed: int, in_flight: int, least: float, most: float) -> list[float]:
+    """Return when operations completed of storage that completes all that is in flight at once, again and again."""
+    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
+    done, moment = list[float](), 0.0
+    while (moment := moment + chance.uniform(least, most)) < RUNTIME:
+        done += [moment] * in_flight
+    return done
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.03, 0.1), (0.05, 0.12), (0.06, 0.09), (0.07, 0.085), (0.09, 0.11)])
+@pytest.mark.parametrize("depth", [16, 64])
+def test_storage_that_completes_its_queue_at_once_is_slow_and_not_frozen(least: float, most: float, depth: int) -> None:
+    assert stalls(measure(client(0, at_once(1, depth, least, most), depth))) == {}
+
+
+def test_storage_that_completes_its_queue_at_once_can_freeze() -> None:
+    done = [moment for moment in at_once(1, 64, 0.03, 0.1) if moment % 2 > 0.6]
+    assert stalls(measure(client(0, done, 64))) == {"Stalled": Verdict.INVALID}

@@ -10,6 +10,8 @@ so a stretch counts as a freeze if so many operations would have completed in it
 With this the tail above spends less than 0.5 % of its time in such stretches, whether 1, 2, 4 or more operations are in
 flight. The pace is that between the stretches. Storage that completes its whole queue at once, and then nothing for a
 while, is slow and not frozen: between two freezes either more than a few queues complete, or there is time for many.
+Shorter stretches than a freeze are looked at for this too: where one follows another all the time, those that happen to
+last a little longer are no freezes.
 
 Single freezes under a second are what storage does; they count if all of them take a notable part of the window.
 """
@@ -35,6 +37,8 @@ _CLOCKS_DIFFER = 10 * _MILLISECOND
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
 _QUEUES_BETWEEN = 4
+_UNUSUAL = 3
+"""Times the usual stretch of storage that is slow: what lasts so long is a freeze there too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +131,16 @@ def freezes_among(
     """
     seen = [stretch for stretch in idle if stretch.length >= sharpness.least]
     active = window.length - length_of(seen)
-    between = doer.ios / max(1, len(seen))
-    if not active or (between < _QUEUES_BETWEEN * doer.in_flight and active < _FREEZE * len(seen)):
+    if not active or not doer.ios or _is_slow(seen, doer, window, _FREEZE):
         return []
     missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, doer.in_flight))
-    least = max(float(sharpness.least), missed * active / doer.ios) if doer.ios else float(window.length)
+    least = max(float(sharpness.least), missed * active / doer.ios)
+    if _is_slow(idle, doer, window, _FREEZE // 2):
+        least = max(least, _UNUSUAL * length_of(idle) / len(idle))
     return [stretch for stretch in without(seen, stalls) if stretch.length >= least]
+
+
+def _is_slow(stretches: Sequence[Interval], doer: Doer, window: Interval, time_for_many: int) -> bool:
+    """Tell whether only a few queues complete between two stretches, in little time."""
+    active, number = window.length - length_of(stretches), len(stretches)
+    return doer.ios < _QUEUES_BETWEEN * doer.in_flight * number and active < time_for_many * number
