@@ -105,6 +105,14 @@ def test_a_late_last_line_comes_when_all_is_over() -> None:
     assert found == pytest.approx([1000, 1000, 1000, 1], abs=4)
 
 
+@pytest.mark.parametrize("end", [3999, 4000, 4600, 5300, 9300])
+def test_a_last_line_may_come_long_after_all_is_over(end: int) -> None:
+    """It holds what was done before a stop of fio that outlasts its runtime."""
+    late = log_of((1000, 1000), (2000, 1000), (end, 1000 * 1000 // (end - 2000)))
+    found = cells_of([(late, totals(3000, 3000))], READ, unit=1.0, size=4096, idle=[])
+    assert math.fsum(found.ios) == pytest.approx(3000)
+
+
 def test_a_line_after_a_stop_of_fio_holds_what_was_done_before_and_after_it() -> None:
     log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
     found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])

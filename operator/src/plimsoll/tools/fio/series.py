@@ -114,7 +114,8 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
         if (spread := _spread(lines, unit, totals, idle)) is None:
             raise
         try:
-            closed = lines[-1].milliseconds // WIDTH
+            # The last line may be written when all is over.
+            closed = min(lines[-1].milliseconds // WIDTH, number)
             return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
         except SeriesError:
             pass
