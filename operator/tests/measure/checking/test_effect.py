@@ -81,9 +81,11 @@ def trial(watch: ClusterWatch, seconds: range, **changes: Any) -> TrialNumbers:
     return measure(document(0, minute(seconds, **changes)), runtime_seconds=LENGTH, cluster=watch)
 
 
-def minute(seconds: range, *, rate: float = RATE, late: float = 0.005, slices: bool = True) -> Measurement:
+def minute(
+    seconds: range, *, rate: float = RATE, late: float = 0.005, usual: float = 0.005, slices: bool = True
+) -> Measurement:
     rates = [rate if second in seconds else RATE for second in range(LENGTH)]
-    tails = [late if second in seconds else 0.005 for second in range(LENGTH)]
+    tails = [late if second in seconds else usual for second in range(LENGTH)]
     return run(rates, tails, slices=slices)
 
 
@@ -108,6 +110,13 @@ def test_scrubs_that_changed_nothing_are_no_finding() -> None:
 )
 def test_scrubs_that_made_the_clients_slower_or_their_tail_longer_are(change: dict[str, float], says: str) -> None:
     assert says in words(trial(looks(MEANWHILE), MEANWHILE, **change), "Scrubbing")
+
+
+def test_a_load_with_a_limit_and_a_long_tail_shows_it_in_its_median() -> None:
+    """None takes longer than the usual 99th percentile, and the rate is that of the limit all the time."""
+    found = [words(trial(looks(MEANWHILE), MEANWHILE, late=late, usual=0.02), "Scrubbing") for late in (0.02, 0.4, 0.9)]
+    assert found[:2] == ["", ""]
+    assert "and the median latency was" in found[2]
 
 
 def test_a_client_that_was_faster_meanwhile_was_not_slowed_down() -> None:

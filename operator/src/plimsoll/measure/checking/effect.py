@@ -1,7 +1,8 @@
 """Whether what went on for a part of the window changed the clients' numbers.
 
 What they did meanwhile is held against what they did otherwise: operations per second, and how many operations took
-longer than the 99th percentile of the rest, of which chance alone makes one in a hundred. Both are those of all
+longer than the 99th percentile of the rest, of which chance alone makes one in a hundred. A load with a limit of its
+own keeps its rate, and a long tail hides what only comes near to it, so the median counts as well. All are those of all
 clients. A slice of the latencies over time that the disturbance only touches counts to it.
 """
 
@@ -18,10 +19,13 @@ from plimsoll.measure.window import NANOSECONDS, Interval
 MOST_SLOWER = 0.05
 MOST_LATE = 2.0
 """Times the part that is otherwise beyond the 99th percentile; chance is allowed three of its standard deviations."""
+MOST_LONGER = 0.1
+"""Part by which the median of the latency may be longer."""
 
 _LEAST_CALM = 10 * NANOSECONDS
 _LEAST_OPERATIONS = 1000
 _PERCENTILE = 99
+_MEDIAN = 50
 _LATE = 0.01
 
 
@@ -33,23 +37,29 @@ class Effect:
         slower: by which part of the rate of the calm time it was lower; below 0 if it was higher.
         late: times as many operations as otherwise took longer than the 99th percentile of the calm time.
         late_by_chance: so many times may come by chance.
+        longer: by which part of the median latency of the calm time it was longer; below 0 if it was shorter.
 
     """
 
     slower: float
     late: float
     late_by_chance: float
+    longer: float
 
     @property
     def is_noticeable(self) -> bool:
         """Whether the numbers would have been others without it."""
-        return self.slower > MOST_SLOWER or self.late > self.late_by_chance
+        return self.slower > MOST_SLOWER or self.late > self.late_by_chance or self.longer > MOST_LONGER
 
     @property
     def text(self) -> str:
         """Say it."""
         rate = f"{abs(100 * self.slower):.3g} % {'lower' if self.slower > 0 else 'higher'}"
-        return f"the rate was {rate} meanwhile, and {self.late:.3g} times as many operations were late"
+        median = f"{abs(100 * self.longer):.3g} % {'longer' if self.longer > 0 else 'shorter'}"
+        return (
+            f"the rate was {rate} meanwhile, {self.late:.3g} times as many operations were late, and the median "
+            f"latency was {median}"
+        )
 
 
 def effect_of(evidence: Evidence, disturbed: Iterable[Interval]) -> Effect | None:
@@ -85,14 +95,15 @@ def _effect_on(shares: Collection[Share], troubles: Sequence[Interval], calm: Se
         meanwhile, otherwise = _latencies(shares, calm)
     except HistogramError:
         return None
-    limit = otherwise.percentile(_PERCENTILE)
+    limit, median = otherwise.percentile(_PERCENTILE), otherwise.percentile(_MEDIAN)
     usual, rate = _rate(shares, calm), _rate(shares, troubles)
-    if limit is None or otherwise.total < _LEAST_OPERATIONS or not usual:
+    if limit is None or not median or otherwise.total < _LEAST_OPERATIONS or not usual:
         return None
     expected = max(_beyond(otherwise, limit) / otherwise.total, _LATE) * meanwhile.total
     late = _beyond(meanwhile, limit) / expected if expected else 0.0
     by_chance = MOST_LATE + 3 / math.sqrt(expected) if expected else math.inf
-    return Effect(slower=1 - rate / usual, late=late, late_by_chance=by_chance)
+    longer = (meanwhile.percentile(_MEDIAN) or limit) / median - 1 if meanwhile.total else 0.0
+    return Effect(slower=1 - rate / usual, late=late, late_by_chance=by_chance, longer=longer)
 
 
 def _rate(shares: Collection[Share], parts: Sequence[Interval]) -> float:
