@@ -95,6 +95,8 @@ def test_a_heavy_tail_of_slow_storage_is_no_freeze(median: float, clients: int, 
         (1.0, 0.25, Verdict.INVALID),
         (1.7, 0.12, Verdict.SUSPECT),
         (0.5, 0.1, Verdict.INVALID),
+        (1.0, 0.95, Verdict.INVALID),
+        (1.5, 1.45, Verdict.INVALID),
         (7.1, 0.1, None),
     ],
 )
@@ -126,6 +128,11 @@ def at_once(seed: int, in_flight: int, least: float, most: float) -> list[float]
 @pytest.mark.parametrize("depth", [16, 64])
 def test_storage_that_completes_its_queue_at_once_is_slow_and_not_frozen(least: float, most: float, depth: int) -> None:
     assert stalls(measure(client(0, at_once(1, depth, least, most), depth))) == {}
+
+
+@pytest.mark.parametrize("depth", [1, 4, 8])
+def test_storage_that_takes_long_for_few_operations_is_slow_and_not_frozen(depth: int) -> None:
+    assert stalls(measure(client(0, at_once(1, depth, 0.5, 0.7), depth))) == {}
 
 
 def test_storage_that_completes_its_queue_at_once_can_freeze() -> None:

@@ -37,6 +37,8 @@ _CLOCKS_DIFFER = 10 * _MILLISECOND
 _LEAST_MISSED = 20
 _LEAST_MISSED_BY_ONE = 150
 _QUEUES_BETWEEN = 4
+_NO_BATCH = 500 * _MILLISECOND
+"""A pause of this length is a freeze, however much completes at once before and after it, unless little does."""
 _UNUSUAL = 3
 """Times the usual stretch of storage that is slow: what lasts so long is a freeze there too."""
 
@@ -131,9 +133,13 @@ def freezes_among(
     """
     seen = [stretch for stretch in idle if stretch.length >= sharpness.least]
     active = window.length - length_of(seen)
-    if not active or not doer.ios or _is_slow(seen, doer, window, _FREEZE):
+    if not active or not doer.ios:
         return []
     missed = max(_LEAST_MISSED, _LEAST_MISSED_BY_ONE / max(1, doer.in_flight))
+    if _is_slow(seen, doer, window, _FREEZE):
+        # The pace between such stretches is not known, only that of the whole window.
+        least = max(float(_NO_BATCH), missed * window.length / doer.ios)
+        return [stretch for stretch in without(seen, stalls) if stretch.length >= least]
     least = max(float(sharpness.least), missed * active / doer.ios)
     if _is_slow(idle, doer, window, _FREEZE // 2):
         least = max(least, _UNUSUAL * length_of(idle) / len(idle))
