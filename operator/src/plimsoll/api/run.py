@@ -71,7 +71,7 @@ class Clients(Model):
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
     spread: Literal["Required", "Preferred"] = "Required"
     network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
-    resources: Mapping[str, Mapping[str, JsonValue]] = Field(default_factory=dict)
+    resources: Mapping[str, JsonValue] = Field(default_factory=dict)
     node_selector: Mapping[str, str] = Field(default_factory=dict)
     tolerations: tuple[Mapping[str, JsonValue], ...] = ()
     priority_class_name: str | None = None

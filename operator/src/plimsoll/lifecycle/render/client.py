@@ -136,8 +136,9 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
 def _resources(run: Run) -> Json:
     """Return what the run asks for. A pod without a CPU request comes last on a busy node, and would measure that."""
     wanted: Json = dict(run.document.spec.clients.resources) if run.document else {}
-    if not any("cpu" in part for part in wanted.values()):
-        wanted["requests"] = {"cpu": _CPU_REQUEST, **wanted.get("requests", {})}
+    requests, limits = wanted.get("requests", {}), wanted.get("limits", {})
+    if "cpu" not in {*requests, *limits}:
+        wanted["requests"] = {"cpu": _CPU_REQUEST, **requests}
     return wanted
 
 
