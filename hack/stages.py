@@ -46,7 +46,7 @@ LEAST_DEADLINE_SECONDS = 900.0
 STOP_SECONDS = 120.0
 KILLED_SECONDS = 10.0
 SLOWEST = 5
-YIELDING_NICENESS = 8
+YIELDING_NICENESS = 5
 DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
 
@@ -287,7 +287,7 @@ def _lower_priority(session: int) -> None:
     as all containers together.
     """
     with suppress(ProcessLookupError, FileNotFoundError):
-        os.setpriority(os.PRIO_PGRP, session, YIELDING_NICENESS)
+        os.setpriority(os.PRIO_PGRP, session, os.getpriority(os.PRIO_PROCESS, 0) + YIELDING_NICENESS)
         Path(f"/proc/{session}/autogroup").write_text(str(YIELDING_NICENESS))
 
 

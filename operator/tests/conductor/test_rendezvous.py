@@ -15,6 +15,7 @@ from plimsoll.api.state import TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
 from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.summary import counted
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
@@ -44,11 +45,16 @@ async def test_a_whole_run_over_tls(setting: Setting) -> None:
     codes = await asyncio.gather(setting.conduct(), *(setting.agent(client, work=work[client]) for client in range(3)))
     assert codes == [EXIT_COMPLETE, 0, 0, 0]
     trials, state = await FilesSink(setting.results).load()
-    assert sum(map(len, trials.values())) == 4
+    # A busy machine may lose an attempt, which is repeated then.
+    assert sum(bool(counted([trial])) for found in trials.values() for trial in found) == 4
     assert state is not None
     assert state.trials_done == 4
-    starts = zip(*(one.started_at for one in work), strict=True)
-    assert all(max(trial) - min(trial) < 250_000_000 for trial in starts)
+    together = [moment for moment in work[0].started_at if all(began_near(one, moment) for one in work[1:])]
+    assert len(together) >= 4
+
+
+def began_near(work: PretendedWork, moment: int) -> bool:
+    return any(abs(started - moment) < 250_000_000 for started in work.started_at)
 
 
 async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(setting: Setting, tmp_path: Path) -> None:
