@@ -46,7 +46,6 @@ LEAST_DEADLINE_SECONDS = 900.0
 STOP_SECONDS = 120.0
 KILLED_SECONDS = 10.0
 SLOWEST = 5
-YIELDING_NICENESS = 5
 DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
 
@@ -57,7 +56,6 @@ class Stage:
     Attributes:
         warm: the budget in seconds with a filled cache.
         cold: the budget in seconds from an empty cache.
-        yields: whether others that are busy get most of the processor time, because clocks run there.
 
     """
 
@@ -66,7 +64,6 @@ class Stage:
     warm: float
     cold: float
     after: tuple[str, ...] = ()
-    yields: bool = False
 
 
 @dataclass(slots=True)
@@ -115,8 +112,7 @@ def read_stages(text: str) -> dict[str, Stage]:
         if unknown := [each for each in after if each not in stages]:
             raise ValueError(f"stage {name} needs {', '.join(unknown)}, not defined before it")
         warm = float(found["warm"])
-        cold = float(found.get("cold", warm))
-        stages[name] = Stage(name, found["command"], warm, cold, after, yields=found.get("yields", False))
+        stages[name] = Stage(name, found["command"], warm, float(found.get("cold", warm)), after)
     return stages
 
 
@@ -197,8 +193,6 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        if stage.yields:
-            _lower_priority(process.pid)
         self._progress.waiting.remove(stage)
         self._progress.running[stage.name] = Execution(stage, process, log, time.monotonic())
         self._say(f"{self._now()} {stage.name}: started")
@@ -278,17 +272,6 @@ def longest_path(stages: Mapping[str, Stage], *, cold: bool) -> float:
         begin = max((ends[name] for name in stage.after), default=0)
         ends[stage.name] = begin + (stage.cold if cold else stage.warm)
     return max(ends.values(), default=0)
-
-
-def _lower_priority(session: int) -> None:
-    """Make a session yield to everything else.
-
-    Where the kernel groups tasks by session, their own priority counts only within it, and a busy session gets as much
-    as all containers together.
-    """
-    with suppress(ProcessLookupError, FileNotFoundError):
-        os.setpriority(os.PRIO_PGRP, session, os.getpriority(os.PRIO_PROCESS, 0) + YIELDING_NICENESS)
-        Path(f"/proc/{session}/autogroup").write_text(str(YIELDING_NICENESS))
 
 
 def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:

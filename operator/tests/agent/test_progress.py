@@ -103,7 +103,7 @@ async def test_a_failed_staging_is_told_in_the_tool_s_words() -> None:
 async def test_a_new_order_ends_a_staging() -> None:
     conductor, work = Listening(), Endless()
     agent = make(conductor, work)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await agent._obey(Ordered(epoch="e", sequence=4, order=STAGE))
         await work.begun.wait()
         await agent._obey(Ordered(epoch="e", sequence=5, order=Wait()))

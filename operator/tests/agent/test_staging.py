@@ -203,7 +203,7 @@ async def test_a_staging_that_sends_nothing_is_killed(tmp_path: Path, monkeypatc
 async def test_a_cancelled_staging_is_gone_and_was_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker, told = make(monkeypatch, tmp_path, "exec sleep 60"), Told()
     staging = asyncio.create_task(worker.stage(stage(), told))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await told.first.wait()
         staging.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -379,7 +379,7 @@ async def test_a_local_run_does_not_talk_to_ceph(ceph: PretendedCeph, tmp_path: 
 
 async def until_state(sink: FilesSink, words: str) -> None:
     """Wait until the conductor says that."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             _, state = await sink.load()
             if state is not None and state.message.startswith(words):

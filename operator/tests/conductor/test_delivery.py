@@ -103,7 +103,7 @@ async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
         dead = [await setting.raw() for _ in range(8)]
         for _, writer in dead:
             writer.write(setting.head("/v1/results", 9, client=1) + b"{")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert await connection.post(large_post(registered.epoch, seconds=10)) is False
             assert b" 503 " in await dead[0][0].readline()
         for _, writer in dead:

@@ -148,7 +148,7 @@ async def test_progress_is_written_in_time(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
     await sink.publish(RunState(phase=RunPhase.MEASURING))
     await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=1))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await sink.load())[1] != RunState(phase=RunPhase.MEASURING, trials_done=1):
             await asyncio.sleep(0.01)
 
@@ -163,7 +163,7 @@ async def test_progress_that_cannot_be_written_is_told_later(kube: FakeKube) -> 
             await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=1))
             await asyncio.sleep(0.01)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(TransientError):
             await publish_until_it_fails()
 

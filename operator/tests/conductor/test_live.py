@@ -234,7 +234,7 @@ def families_of(text: str) -> set[str]:
 async def test_prometheus_is_answered_without_a_token_while_the_run_goes_on(setting: Setting) -> None:
     port = free_port()
     run = asyncio.create_task(setting.conduct(metrics_port=port))
-    async with asyncio.timeout(20), aiohttp.ClientSession() as session:
+    async with asyncio.timeout(60), aiohttp.ClientSession() as session:
         while True:
             try:
                 async with session.get(f"http://127.0.0.1:{port}/metrics") as response:

@@ -124,7 +124,7 @@ async def test_a_token_that_is_not_utf_8_is_refused(setting: Setting) -> None:
         writer.write(
             b"GET /v1/clock HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer \xff\xfe\r\nConnection: close\r\n\r\n"
         )
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert b" 401 " in await reader.readline()
         writer.close()
 
@@ -159,7 +159,7 @@ async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None
 async def test_agents_live_through_a_restart_of_the_conductor(setting: Setting) -> None:
     first = asyncio.create_task(setting.conduct("first"))
     agents = [asyncio.create_task(setting.agent(client)) for client in range(3)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not any((setting.results / "results").glob("*.json")):
             await asyncio.sleep(0.02)
     first.cancel()

@@ -97,21 +97,6 @@ def test_stages_run_side_by_side_but_for_what_they_need(logs: Path) -> None:
     assert output.index("c: started") > max(output.index("a: passed"), output.index("b: passed"))
 
 
-def test_only_a_stage_that_yields_has_a_lower_priority(logs: Path) -> None:
-    definition = """
-    [first]
-    command = "sleep 0.3; nice"
-    yields = true
-    warm = 10
-    [second]
-    command = "sleep 0.3; nice"
-    warm = 10
-    """
-    assert run(definition)[0] == 0
-    niceness = {name: int((logs / f"{name}.log").read_text()) for name in ("first", "second")}
-    assert niceness["first"] - niceness["second"] == stages.YIELDING_NICENESS
-
-
 def test_a_failure_shows_everything_and_ends_what_else_runs_with_its_children(logs: Path) -> None:
     code, output = run(
         f"""

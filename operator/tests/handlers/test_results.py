@@ -36,7 +36,7 @@ class Followed:
         return sorted(record.point if record else "unreadable" for record in self.known.records())
 
     async def until(self, *points: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while self.points != [*points]:
                 await asyncio.sleep(0.001)
 

@@ -151,7 +151,7 @@ async def running(setting: Setting) -> AsyncIterator[Connection]:
 
 
 async def until_up(connection: Connection) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             with suppress(UnreachableError):
                 await connection.clock(1)
