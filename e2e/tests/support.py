@@ -185,7 +185,7 @@ class Cluster:
 
     def until_over(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
         """Return Succeeded once the run has ended and is clean, or keeps its volumes on purpose."""
-        self.until_condition(name, namespace, "Succeeded", seconds=5)
+        self.until_condition(name, namespace, "Succeeded", seconds=30)
 
         def over() -> dict[str, str] | None:
             ended = self.condition(name, namespace, "Succeeded")

@@ -68,7 +68,7 @@ def test_a_keyring_that_is_not_there_is_named(cluster: Cluster, existing: Ceph, 
     existing.give_rights(namespace)
     timeouts = {"provisionSeconds": 20, "readySeconds": 30, "totalSeconds": 600}
     cluster.apply(existing.run("keyless", namespace, timeouts=timeouts))
-    told = cluster.until_condition("keyless", namespace, "Reconciling", reason="KeyringNotFound", seconds=20)
+    told = cluster.until_condition("keyless", namespace, "Reconciling", reason="KeyringNotFound", seconds=60)
     assert "plimsoll-keyring" in told["message"]
     ended = cluster.until_over("keyless", namespace, seconds=120)
     assert ended["status"] == "False"
@@ -79,7 +79,7 @@ def test_a_keyring_that_nobody_gave_to_benchmarks_is_not_used(cluster: Cluster, 
     existing.give_keyring(namespace)
     cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}-")
     cluster.apply(existing.run("uninvited", namespace))
-    told = cluster.until_condition("uninvited", namespace, "Reconciling", reason="KeyringNotAllowed", seconds=20)
+    told = cluster.until_condition("uninvited", namespace, "Reconciling", reason="KeyringNotAllowed", seconds=60)
     assert ALLOW_BENCHMARKS in told["message"]
     cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}=true")
     cluster.until_succeeded("uninvited", namespace, seconds=240)
