@@ -9,15 +9,26 @@ from support import RATE, Cluster, workload
 
 pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 
+# PATTERN PROGRAM: the processes that run a program in the control groups that match, and in no other.
+KILL = """
+for process in $(pgrep --full "$2"); do
+    if grep -q "$1" "/proc/$process/cgroup"; then
+        kill -KILL "$process" && echo "$process"
+    fi
+done
+"""
+
 
 def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]]:
     return [trial for trial in cluster.trials(name, namespace) if trial["outcome"] == "Measured"]
 
 
 def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> None:
-    """End a pod's program with SIGKILL: it gets no time to set anything right."""
-    node = cluster.object("pods", pod, namespace)["spec"]["nodeName"]
-    cluster.docker("exec", node, "pkill", "--signal", "KILL", "--full", program)
+    """End a pod's program with SIGKILL: it gets no time to clean up. Other pods of the node keep theirs."""
+    found = cluster.object("pods", pod, namespace)
+    group = f"pod{found['metadata']['uid']}".replace("-", "[-_]")
+    killed = cluster.docker("exec", found["spec"]["nodeName"], "sh", "-c", KILL, "kill", group, program)
+    assert killed, f"no process of {pod} runs {program}"
 
 
 def test_an_existing_pool_is_measured_and_a_trial_during_which_an_osd_stops_is_invalid_and_repeated(

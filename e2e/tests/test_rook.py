@@ -73,7 +73,7 @@ def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go_before_the_next
 
 
 @pytest.mark.parametrize("phase", ["Provisioning", "Measuring"])
-@pytest.mark.parametrize("way", ["background", pytest.param("namespace", marks=pytest.mark.secondary)])
+@pytest.mark.parametrize("way", ["background", "namespace"])
 def test_a_run_that_is_deleted_leaves_nothing(
     cluster: Cluster, clean: Ceph, namespace: str, phase: str, way: str
 ) -> None:
