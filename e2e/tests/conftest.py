@@ -2,7 +2,7 @@
 
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import FrameType
 
 import pytest
@@ -11,6 +11,8 @@ from ceph import Ceph
 from support import WORKER, Cluster
 
 OURS = "kind-plimsoll"
+
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_configure() -> None:
@@ -35,6 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return kills, LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note which tests failed, so that their runs are shown before they are deleted."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +80,10 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     cluster.namespaces.append(name)
     yield name
+    if request.node.stash.get(FAILED, False):
+        for found in cluster.api.objects("benchmarkruns", name):
+            state = cluster.tell(found["metadata"]["name"], name)
+            request.node.add_report_section("teardown", found["metadata"]["name"], state)
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
     if "clean" in request.fixturenames:
         until_gone(cluster, name)
