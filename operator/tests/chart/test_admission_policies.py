@@ -19,6 +19,11 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic{}"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 CLAIMS = "/api/v1/namespaces/bench/persistentvolumeclaims"
 OF_A_RUN = "plimsoll-a-0123abcd"
+COPIED = [
+    "snapshot.storage.kubernetes.io/pvc-as-source-protection",
+    "provisioner.storage.kubernetes.io/cloning-protection",
+]
+"""Finalizers of the snapshot controller and of the CSI provisioner on the source of a copy."""
 VALUES: Document = {"admission": {"claims": True, "pods": True}, "runner": {"image": {"repository": "runner"}}}
 
 
@@ -111,6 +116,43 @@ def test_a_claim_without_a_class_does_not_get_that_of_a_run_afterwards(stranger:
     made = stranger.request("POST", CLAIMS, undecided).expect(201)
     made["spec"]["storageClassName"] = OF_A_RUN
     assert stranger.request("PUT", f"{CLAIMS}/undecided", made).code == 403
+
+
+def server_claim(server: ApiServer, name: str, storage_class: str, *finalizers: str) -> Document:
+    """Create a claim and return it as the API server stores it."""
+    made = claim(storage_class)
+    made["metadata"] |= {"name": name, "finalizers": [*finalizers]}
+    return server.request("POST", CLAIMS, made).expect(201)
+
+
+def marked(server: ApiServer, made: Document, *finalizers: str) -> Answer:
+    """Put finalizers on a claim, beside those that it has."""
+    metadata = made["metadata"] | {"finalizers": [*made["metadata"].get("finalizers", []), *finalizers]}
+    path = f"{CLAIMS}/{metadata['name']}?dryRun=All"
+    return server.request("PUT", path, made | {"metadata": metadata})
+
+
+@pytest.mark.parametrize("mark", COPIED)
+def test_no_snapshot_or_clone_is_made_of_a_claim_of_a_run(stranger: ApiServer, operator: ApiServer, mark: str) -> None:
+    """Its controller marks the source first; what it copies to, and in which class, does not matter."""
+    made = server_claim(operator, f"copied-{COPIED.index(mark)}", OF_A_RUN)
+    for server in (stranger, operator):
+        answer = marked(server, made, mark)
+        assert answer.code == 403
+        assert "a snapshot or a clone would hold the run's pool" in answer.message
+    marked(stranger, made, "kubernetes.io/somebody-elses").expect(200)
+
+
+@pytest.mark.parametrize("mark", COPIED)
+def test_other_claims_are_copied(stranger: ApiServer, mark: str) -> None:
+    made = server_claim(stranger, f"other-{COPIED.index(mark)}", "fast")
+    marked(stranger, made, mark).expect(200)
+
+
+def test_a_claim_of_a_run_is_not_made_with_such_a_mark(operator: ApiServer) -> None:
+    made = claim(OF_A_RUN)
+    made["metadata"]["finalizers"] = [COPIED[0]]
+    assert tried(operator, made).code == 403
 
 
 def jobs(name: str) -> list[Any]:

@@ -175,7 +175,9 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("Service", "plimsoll-metrics"),
         ("ServiceAccount", "plimsoll"),
         ("ValidatingAdmissionPolicy", "plimsoll-claims"),
+        ("ValidatingAdmissionPolicy", "plimsoll-copies"),
         ("ValidatingAdmissionPolicyBinding", "plimsoll-claims"),
+        ("ValidatingAdmissionPolicyBinding", "plimsoll-copies"),
     ]
 
 

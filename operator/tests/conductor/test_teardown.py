@@ -171,6 +171,34 @@ def test_the_program_leaves_the_reason_when_something_stays(ceph: PretendedCeph,
 NASTY = ["-f", "--pool", "-h", "--help", "--", "-", "--all", "a b", "-\n", "nul\0nul", "\udcff\udc80", "ä"]
 
 
+async def test_a_locator_with_a_nul_keeps_nothing_else_from_being_removed(
+    ceph: PretendedCeph, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It cannot be an argument. What its first half leads to is another object."""
+    place = f"golden/{rados_namespace('u', 0)}"
+    located = {"hidden": "nul\0nul", "lines": "one\ntwo", "-h": "--help", "last": "z"}
+    with ceph.changing() as state:
+        state["objects"][place] = dict.fromkeys([*located, "plain"], "")
+        state["locators"] = located
+    assert await torn_down(limit_seconds=0) == ()
+    assert ceph.state["objects"][place] == {"hidden": ""}
+    assert NOTE not in ceph.state["objects"]["golden/"]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.startswith(f"object 'hidden' in namespace {rados_namespace('u', 0)} of pool golden is left")
+    assert r"'nul\x00nul'" in warning
+
+
+async def test_an_object_that_cannot_be_removed_does_not_keep_the_others(ceph: PretendedCeph) -> None:
+    place = f"golden/{rados_namespace('u', 0)}"
+    with ceph.changing() as state:
+        state["objects"][place] = dict.fromkeys(["held", "--help", "elsewhere"], "")
+        state["locators"] = {"held": "a", "elsewhere": "b"}
+        state["refused"] = [f"rados --pool golden --namespace {rados_namespace('u', 0)} --object-locator=a "]
+    (problem,) = await torn_down(limit_seconds=0)
+    assert "--object-locator=a" in problem
+    assert ceph.state["objects"][place] == {"held": ""}
+
+
 async def test_objects_are_removed_whatever_they_are_called(ceph: PretendedCeph) -> None:
     place = f"golden/{rados_namespace('u', 0)}"
     with ceph.changing() as state:

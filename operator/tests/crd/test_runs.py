@@ -295,6 +295,18 @@ def test_status_does_not_change_the_specification(api: ApiServer, run: str) -> N
     assert body["spec"]["suspend"] is False
 
 
+def test_who_edits_a_run_does_not_change_how_long_it_has_kept_its_place(api: ApiServer, run: str) -> None:
+    kept = patch(api, f"{run}/status", {"status": FULL_STATUS}).expect(200)["status"]["hold"]
+    patch(api, run, {"status": {"hold": None}}).expect(200)
+    body = patch(api, run, {"status": {"hold": {"seconds": 0, "measuredTrials": 0}}}).expect(200)
+    assert body["status"]["hold"] == kept == FULL_STATUS["hold"]
+
+
+@pytest.mark.parametrize("wrong", [{"seconds": -1}, {"since": "yesterday"}, {"measuredTrials": "7"}])
+def test_what_is_no_hold_is_refused(api: ApiServer, run: str, wrong: dict[str, Any]) -> None:
+    assert patch(api, f"{run}/status", {"status": {"hold": {"seconds": 1, "measuredTrials": 1} | wrong}}).code == 422
+
+
 def test_columns(api: ApiServer, run: str) -> None:
     patch(api, f"{run}/status", {"status": FULL_STATUS}).expect(200)
     columns, ((*cells,),) = rows(api, run)

@@ -26,7 +26,7 @@ def entry(number: int, **changes: Any) -> Entry:
         "namespace": "ns",
         "name": f"r{number}",
         "targets": frozenset({"storageClass/fast"}),
-        "created": f"2026-01-01T00:00:{number:02d}Z",
+        "queued": f"2026-01-01T00:00:{number:02d}Z",
         "admitted": False,
         "over": False,
     }

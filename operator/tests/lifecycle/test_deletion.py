@@ -5,6 +5,7 @@ import pytest
 from plimsoll.kube.errors import ForbiddenError, TransientError
 from support.course import kinds_of, run_of, until_trial
 from support.pretend_cluster import NAMESPACE, NODES
+from support.pretend_operator import SETTINGS
 from support.pretend_world import PretendWorld
 
 
@@ -40,3 +41,22 @@ def test_a_deletion_goes_on_although_the_api_is_flaky_and_a_node_is_gone(world: 
     world.cluster.faults.dead_nodes.clear()
     world.until(lambda: world.run(uid) is None)
     assert kinds_of(world, uid) == set()
+
+
+def test_who_keeps_a_claim_is_named_and_the_next_run_does_not_wait_for_ever(world: PretendWorld) -> None:
+    """A snapshot that never becomes ready keeps its source."""
+    mark = "snapshot.storage.kubernetes.io/pvc-as-source-protection"
+    uid = world.create("a")
+    until_trial(world)
+    (claim, *_) = world.cluster.of_run("PersistentVolumeClaim", uid)
+    world.cluster.edit(claim, lambda new: new["metadata"].setdefault("finalizers", []).append(mark))
+    world.until_ended(uid)
+    world.until(lambda: mark in world.conditions(uid)["CleanedUp"]["message"])
+    kept = f"1 claim is being removed; {claim['metadata']['name']} waits for "
+    assert kept in world.conditions(uid)["CleanedUp"]["message"]
+    waiting = world.create("b")
+    world.round()
+    world.round()
+    assert world.conditions(waiting)["Admitted"]["reason"] == "WaitingForTurn"
+    world.round(SETTINGS.hold_seconds + 1.0)
+    assert world.until_ended(waiting)["status"] == "True"

@@ -43,6 +43,7 @@ from plimsoll.api.status import (
     Display,
     Headline,
     HeadlineLatency,
+    Hold,
     Points,
     ResultDisplay,
 )
@@ -237,6 +238,7 @@ RUN_STATUS = BenchmarkRunStatus(
     completion_time=NOW,
     estimated_completion_time=NOW,
     plan_sha256="0123456789abcdef" * 4,
+    hold=Hold(seconds=59, since=NOW, measured_trials=7),
     points=Points(total=512, completed=7, invalid=1),
     headline=tuple(
         Headline(

@@ -45,6 +45,21 @@ class Condition(Model):
     message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)] = ""
 
 
+class Hold(Model):
+    """How long a run has kept its place in the queue without measuring.
+
+    Attributes:
+        seconds: the sum of what was counted before `since`.
+        since: since when the clock runs, RFC 3339; absent while all clients are there.
+        measured_trials: trials that were measured when the sum began; one more resets it.
+
+    """
+
+    seconds: _Count
+    since: _Time | None = None
+    measured_trials: _Count
+
+
 class Points(Model):
     """How far a run is.
 
@@ -112,6 +127,7 @@ class BenchmarkRunStatus(Model):
         completion_time: when it ended, whatever the end, RFC 3339.
         estimated_completion_time: when the last trial should be over if nothing has to be repeated, RFC 3339.
         plan_sha256: digest of the frozen plan; a plan with another one is not the operator's.
+        hold: how long it has kept its place in the queue without measuring; absent if it did not since a trial.
         headline: the first 32 of the numbers, in the order of the plan.
         environment: versions and settings that the numbers depend on.
 
@@ -123,6 +139,7 @@ class BenchmarkRunStatus(Model):
     completion_time: _Time | None = None
     estimated_completion_time: _Time | None = None
     plan_sha256: Annotated[str, Field(max_length=64)] | None = None
+    hold: Hold | None = None
     points: Points | None = None
     headline: Annotated[tuple[Headline, ...], Field(max_length=MAX_HEADLINES)] = ()
     environment: Annotated[dict[str, Annotated[str, Field(max_length=1024)]], Field(max_length=64)] = Field(

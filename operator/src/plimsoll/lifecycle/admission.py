@@ -21,7 +21,8 @@ class Entry:
 
     Attributes:
         targets: what it loads; runs without a common one do not wait for each other. Empty: waits for nobody.
-        created: creation time as the API server writes it, which sorts by time.
+        queued: when it entered the queue, as the API server writes it, which sorts by time: at its creation, or when it
+            lost its place.
         admitted: it may run; that stays unless it is suspended for too long.
         over: it has ended and what it loaded the target with is gone, or it makes nothing for now.
         suspended: it was admitted and rests.
@@ -34,7 +35,7 @@ class Entry:
     namespace: str
     name: str
     targets: frozenset[str]
-    created: str
+    queued: str
     admitted: bool
     over: bool
     suspended: bool = False
@@ -46,7 +47,9 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     """Return a run's entry, from the run as the API server stores it. Never raises, whatever stands there."""
     metadata, status = body["metadata"], body.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
-    admitted = conditions.get("Admitted", {}).get("status") == "True"
+    place = conditions.get("Admitted", {})
+    admitted = place.get("status") == "True"
+    lost = "" if admitted or not status.get("startTime") else place.get("lastTransitionTime", "")
     suspended = bool(body.get("spec", {}).get("suspend", False))
     held_up = not admitted and conditions.get("Succeeded", {}).get("reason") in HELD_UP
     removal = conditions.get("CleanedUp", {}).get("reason", "")
@@ -55,7 +58,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
         namespace=metadata["namespace"],
         name=metadata["name"],
         targets=_targets_of_document(body.get("spec", {}).get("storage") or {}),
-        created=metadata["creationTimestamp"],
+        queued=max(metadata["creationTimestamp"], lost),
         admitted=admitted,
         over=(suspended and not admitted) or held_up or removal in LOAD_IS_GONE,
         suspended=suspended and admitted and not removal,
@@ -101,4 +104,4 @@ def _named(entry: Entry, hold_seconds: float) -> str:
 
 
 def _turn(entry: Entry) -> tuple[bool, str, str]:
-    return (not entry.admitted, entry.created, entry.uid)
+    return (not entry.admitted, entry.queued, entry.uid)

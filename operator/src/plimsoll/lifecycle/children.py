@@ -81,11 +81,17 @@ class PodFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFact:
-    """A client's volume claim."""
+    """A client's volume claim.
+
+    Attributes:
+        finalizers: what keeps it from being removed; empty unless it is being deleted.
+
+    """
 
     child: Child
     client: int
     phase: str
+    finalizers: tuple[str, ...] = ()
 
 
 def child_of(obj: Object) -> Child:
@@ -137,10 +143,12 @@ def pod_fact(obj: Object) -> PodFact:
 def claim_fact(obj: Object) -> ClaimFact:
     """Read a claim; one that names no client is nobody's: -1."""
     client = _number(obj, naming.LABEL_CLIENT)
+    child = child_of(obj)
     return ClaimFact(
-        child=child_of(obj),
+        child=child,
         client=-1 if client is None else client,
         phase=obj.get("status", {}).get("phase", "Pending"),
+        finalizers=tuple(obj["metadata"].get("finalizers") or ()) if child.deleting else (),
     )
 
 

@@ -19,7 +19,7 @@ class Settings:
         rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all of them.
         osd_bench: whether runs may load the OSDs themselves, around all pools.
         hold_seconds: how long a run may keep others of its target waiting while it does not measure: while it is
-            suspended, or after its end until it is cleaned up.
+            suspended, in total between two measured trials, or after its end until it is cleaned up.
         image_pull_policy: of their containers.
         port: on which a conductor listens.
         metrics_port: on which it answers Prometheus.

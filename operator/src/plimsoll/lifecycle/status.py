@@ -21,6 +21,7 @@ from plimsoll.api.status import (
     set_condition,
 )
 from plimsoll.lifecycle.decision import Fact, Situation, Stage
+from plimsoll.lifecycle.holding import hold_of
 from plimsoll.lifecycle.measured import OperationFact
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
@@ -60,6 +61,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         completion_time=ended,
         estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
+        hold=hold_of(run, seen, now) if not ended and _is_admitted(conditions) else None,
         points=_points(seen),
         headline=headline[:MAX_HEADLINES],
         environment=dict(_environment(seen)),
@@ -116,6 +118,10 @@ def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Con
         )
         conditions = set_condition(conditions, condition, now)
     return conditions
+
+
+def _is_admitted(conditions: Sequence[Condition]) -> bool:
+    return any((one.type, one.status) == (ConditionType.ADMITTED, ConditionStatus.TRUE) for one in conditions)
 
 
 def _dumped(conditions: Sequence[Condition]) -> list[Json]:

@@ -110,7 +110,7 @@ def _may_be_refused(run: Run, seen: Observed) -> bool:
 
 def _continue(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
     """Rest, wait, or go on, as the user and the queue say."""
-    if run.is_suspended:
+    if run.is_suspended or holding.is_losing_place(run):
         return _suspend(run, seen, plan, settings, now)
     if hindered := hindrance(run, seen):
         return _hold(seen, plan, hindered)
@@ -225,8 +225,9 @@ def _hold(seen: Observed, plan: Plan, hindered: Fact) -> Situation:
 def _suspend(run: Run, seen: Observed, plan: Plan, settings: Settings, now: datetime) -> Situation:
     actions = teardown.stop_load(seen)
     stopping = bool(seen.jobs or seen.pods)
-    lost = holding.place_lost(run, settings, now) if teardown.load_is_gone(seen, now) else None
-    message = _resting_message(run, settings, now)
+    lost = holding.place_lost(run, seen, settings, now)
+    keeps_until = holding.keeps_until(run, seen, settings, now) if lost is None else None
+    message = _resting_message(run, keeps_until)
     if stopping:
         message = teardown.stopping_message(seen)
     elif lost is not None:
@@ -237,25 +238,23 @@ def _suspend(run: Run, seen: Observed, plan: Plan, settings: Settings, now: date
         "ClientsReady": Fact(holds=False, reason="Suspended", message=message),
     }
     if stopping:
-        facts["Reconciling"] = Fact(holds=True, reason="Stopping", message=message)
-    if lost is not None:
+        facts["Reconciling"] = Fact(holds=True, reason=lost.reason if lost else "Stopping", message=message)
+    if lost is not None and teardown.load_is_gone(seen, now):
         facts["Admitted"] = lost
-    keeps_until = holding.keeps_until(run, settings, now) if lost is None else None
     return Situation(
         stage=Stage.SUSPENDED,
         reason="Suspended",
         message=message,
         actions=actions,
         facts=facts,
-        requeue_seconds=_SOON_SECONDS if stopping else _until(keeps_until, now),
+        requeue_seconds=_SOON_SECONDS if stopping or not run.is_suspended else _until(keeps_until, now),
     )
 
 
-def _resting_message(run: Run, settings: Settings, now: datetime) -> str:
+def _resting_message(run: Run, keeps_until: datetime | None) -> str:
     if run.start_time is None:
         return "it had not begun; resuming puts it back into the queue"
-    until = holding.keeps_until(run, settings, now)
-    place = f"; its place in the queue is kept until {format_time(until)}" if until is not None else ""
+    place = f"; its place in the queue is kept until {format_time(keeps_until)}" if keeps_until is not None else ""
     return f"volumes are kept; resuming prefills again{place}"
 
 

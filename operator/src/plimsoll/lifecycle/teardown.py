@@ -56,11 +56,20 @@ def _volumes(seen: Observed, rest: tuple[Action, ...]) -> Teardown | None:
     if not seen.claims and not others:
         return None
     if number := len(seen.claims):
-        message = f"{counted(number, 'claim')} {are(number)} being removed"
+        message = f"{counted(number, 'claim')} {are(number)} being removed{_held_by(seen)}"
     else:
         kinds = ", ".join(sorted({child.kind for child in others}))
         message = f"{counted(len(others), 'object')} {are(len(others))} being removed: {kinds}"
     return Teardown(actions=(*claims, *rest), fact=Fact(holds=False, reason="InProgress", message=message))
+
+
+def _held_by(seen: Observed) -> str:
+    """Return what keeps the first of the claims that are kept, as a clause: who it belongs to is in the finalizers."""
+    claim = next((claim for claim in seen.claims if claim.finalizers), None)
+    if claim is None:
+        return ""
+    more = f" and {len(claim.finalizers) - _NAMED} more" if len(claim.finalizers) > _NAMED else ""
+    return f"; {claim.child.name} waits for {', '.join(claim.finalizers[:_NAMED])}{more}"
 
 
 def _nothing_left(run: Run, seen: Observed) -> Teardown:

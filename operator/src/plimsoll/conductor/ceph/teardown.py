@@ -26,6 +26,11 @@ _AT_ONCE = 4
 _USAGE = frozenset({"-h", "--help"})
 """Wherever one of these stands `rados` prints its usage, does nothing, and succeeds. Source: Ceph, ceph_argparse.cc."""
 
+_OUT_OF_REACH = (
+    "object %r in namespace %s of pool %s is left: its locator %r has a NUL, which no command of Ceph's takes; it goes "
+    "with its pool, or a program that uses librados' C++ API removes it"
+)
+
 _log = logging.getLogger(__name__)
 
 
@@ -67,6 +72,11 @@ class _Object:
     def is_plain(self) -> bool:
         """Tell whether its name alone, as an argument, leads to it."""
         return not self.locator and self.name not in _USAGE and "\0" not in self.name
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no command leads to it: as an argument, and in librados' C API, a locator ends at its first NUL."""
+        return "\0" in self.locator
 
 
 def _object(entry: Node) -> _Object:
@@ -132,11 +142,14 @@ class _Pass:
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
                 # What a client calls an object must not be read as an option.
                 await self._commands.rados(*place, "rm", "--", *plain[first : first + _OBJECTS_AT_ONCE])
+            # One by one: what cannot be removed does not keep the others.
             for one in objects:
-                if not one.is_plain:
-                    await self._remove_object(place, one)
+                if one.is_out_of_reach:
+                    _log.warning(_OUT_OF_REACH, one.name, namespace, pool, one.locator)
+                elif not one.is_plain:
+                    await self._try(self._remove_object(place, one))
         if objects:
-            _log.info("removed %d objects from namespace %s of pool %s", len(objects), namespace, pool)
+            _log.info("went through %d objects of namespace %s of pool %s", len(objects), namespace, pool)
 
     async def _remove_object(self, place: tuple[str, ...], one: "_Object") -> None:
         """Remove an object by a file that holds its name."""
