@@ -114,6 +114,7 @@ def _traffic(host: HostUse) -> Iterator[_Number]:
     yield _Number(name="network.link", value=host.network.link, least=1)
     yield from _device("device", host.device)
     yield from _device("disk", host.disk)
+    yield _Number(name="uncutBytes", value=host.uncut_bytes, least=1)
     if host.tool is not None:
         yield _Number(name="tool.read", value=host.tool.read)
         yield _Number(name="tool.written", value=host.tool.written)
@@ -124,5 +125,7 @@ def _device(name: str, device: DeviceUse | None) -> Iterator[_Number]:
         yield _Number(name=f"{name}.read", value=device.read)
         yield _Number(name=f"{name}.written", value=device.written)
         yield _Number(name=f"{name}.operations", value=device.operations)
+        yield _Number(name=f"{name}.reads", value=device.reads)
+        yield _Number(name=f"{name}.writes", value=device.writes)
         yield _Number(name=f"{name}.busy", value=device.busy, greatest=_ROUNDED_SHARE)
         yield _Number(name=f"{name}.queue", value=device.queue)

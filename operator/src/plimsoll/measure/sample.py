@@ -231,6 +231,8 @@ class DeviceUse(Model):
         read: bytes per second that it delivered.
         written: bytes per second that it took.
         operations: reads and writes per second that it completed.
+        reads: of those.
+        writes: of those.
         busy: part of the time in which it had something to do, 0 to 1.
         queue: operations that were with it, on average.
 
@@ -240,6 +242,8 @@ class DeviceUse(Model):
     read: float
     written: float
     operations: float | None = None
+    reads: float | None = None
+    writes: float | None = None
     busy: float
     queue: float
 
@@ -261,6 +265,7 @@ class HostUse(Model):
         seconds: length of the observed time: from the last reading before to the first after the measured part.
         device: below the data set; absent if none can be seen: below a network file system, an overlay, btrfs, tmpfs.
         disk: what that device is a part of, as a partition or a logical volume is; absent if it is a whole one.
+        uncut_bytes: operations on the data set up to this size reach the disk in one piece; absent if not known.
         tool: absent if the kernel does not count a process's I/O, or does not show it.
         unseen: what a data set of this host lies on whose device cannot be seen, as `tmpfs` or `block device 8:1`.
 
@@ -272,6 +277,7 @@ class HostUse(Model):
     network: NetworkUse
     device: DeviceUse | None = None
     disk: DeviceUse | None = None
+    uncut_bytes: int | None = None
     tool: ToolUse | None = None
     unseen: str = Field(default="", max_length=128)
 

@@ -141,6 +141,18 @@ def test_a_long_trial_keeps_a_bounded_number_of_snapshots_and_its_ends(
     assert host.cpu.used == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("file", "uncut"), [(None, 2**17), ((252 * 256 + 16, 2), None)])
+def test_how_a_disk_cuts_operations_is_known_of_a_device_and_not_of_a_file(
+    running: Running, file: tuple[int, int] | None, uncut: int | None
+) -> None:
+    for name, value in {"max_sectors_kb": 128, "max_segments": 65535, "chunk_sectors": 0}.items():
+        running.tree.write(f"sys/dev/block/{NUMBER}/queue/{name}", f"{value}\n")
+    data_set = DataSetIdentity(path="/data", file=file, device=DATA_SET.device)
+    host = observe(running, 5, data_set=data_set).host_use(measured(1, 2))
+    assert host is not None
+    assert host.uncut_bytes == uncut
+
+
 def test_the_tool_s_files_are_looked_at(running: Running, tmp_path: Path) -> None:
     target, other = tmp_path / "target", tmp_path / "other"
     for file in (target, other):

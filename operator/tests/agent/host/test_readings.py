@@ -23,7 +23,7 @@ def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
     assert (snapshot.memory_total, snapshot.memory_available) == (8000 * 1024, 6000 * 1024)
     assert snapshot.interfaces == {"eth0": Traffic(received=1000, sent=2000)}, "without the loopback"
     assert snapshot.device == DeviceCounters(
-        read_sectors=4096, written_sectors=8192, operations=300, busy=1500, waiting=2500
+        read_sectors=4096, written_sectors=8192, reads=100, writes=200, busy=1500, waiting=2500
     )
     assert (snapshot.disk, snapshot.tool) == (None, None)
     assert snapshot.cgroup.cpu == 2_500_000_000
@@ -140,7 +140,31 @@ def test_a_partition_and_a_logical_volume_are_parts_of_a_disk(tree: HostTree) ->
     snapshot = tree.host.snapshot(cgroup=None, device="253:1", disk="8:0", tool=ToolCounters(read=1, written=2))
     assert snapshot is not None
     assert snapshot.disk is not None
-    assert (snapshot.device, snapshot.disk.operations, snapshot.tool) == (None, 300, ToolCounters(read=1, written=2))
+    assert (snapshot.device, snapshot.disk.reads, snapshot.tool) == (None, 100, ToolCounters(read=1, written=2))
+
+
+def queue(directory: Path, *, sectors: int = 1280, segments: int = 168, chunk: int = 0) -> None:
+    limits = {"max_sectors_kb": sectors, "max_segments": segments, "chunk_sectors": chunk}
+    (directory / "queue").mkdir()
+    for name, value in limits.items():
+        (directory / "queue" / name).write_text(f"{value}\n")
+
+
+def test_how_large_an_operation_a_disk_takes_in_one_piece(tree: HostTree) -> None:
+    queue(block_device(tree, "sda", "8:0"))
+    (block_device(tree, "sda/sda1", "8:1") / "partition").write_text("1\n")
+    queue(block_device(tree, "sdb", "8:16"), segments=65535)
+    queue(block_device(tree, "nvme0n1", "259:0"), chunk=256)
+    assert tree.host.uncut_bytes("8:0") == 168 * 4096, "a segment may be a single page"
+    assert tree.host.uncut_bytes("8:1") == 168 * 4096, "a partition has the queue of its disk"
+    assert tree.host.uncut_bytes("8:16") == 1280 * 1024
+    assert tree.host.uncut_bytes("259:0") == 256 * 512, "nothing crosses such a boundary"
+
+
+def test_how_layers_cut_is_not_known(tree: HostTree) -> None:
+    block_device(tree, "sda", "8:0")
+    queue(block_device(tree, "dm-0", "253:0", below=("sda",)))
+    assert [tree.host.uncut_bytes(number) for number in ("253:0", "8:0", "7:7")] == [None] * 3
 
 
 def test_what_lies_on_several_devices_is_a_whole_one(tree: HostTree) -> None:

@@ -24,7 +24,7 @@ BEFORE = Snapshot(
     memory_available=6 * 2**30,
     interfaces={"eth0": Traffic(received=1000, sent=2000)},
     cgroup=CgroupCounters(cpu=SECOND, throttled_periods=4, throttled=SECOND // 2, memory=100),
-    device=DeviceCounters(read_sectors=10, written_sectors=20, operations=7, busy=1000, waiting=5000),
+    device=DeviceCounters(read_sectors=10, written_sectors=20, reads=2, writes=5, busy=1000, waiting=5000),
 )
 AFTER = Snapshot(
     at=110 * SECOND,
@@ -35,7 +35,7 @@ AFTER = Snapshot(
     memory_available=5 * 2**30,
     interfaces={"eth0": Traffic(received=11_000, sent=2500)},
     cgroup=CgroupCounters(cpu=6 * SECOND, throttled_periods=9, throttled=3 * SECOND, memory=200),
-    device=DeviceCounters(read_sectors=30, written_sectors=220, operations=107, busy=6000, waiting=45_000),
+    device=DeviceCounters(read_sectors=30, written_sectors=220, reads=27, writes=80, busy=6000, waiting=45_000),
 )
 
 
@@ -58,13 +58,14 @@ def test_rates_are_differences_by_time() -> None:
     assert (use.network.received, use.network.sent, use.network.link) == (1000, 50, None)
     assert use.device is not None
     assert (use.device.number, use.device.read, use.device.written) == ("252:16", 20 * 51.2, 200 * 51.2)
-    assert (use.device.busy, use.device.queue, use.device.operations) == (0.5, 4, 10)
+    assert (use.device.busy, use.device.queue) == (0.5, 4)
+    assert (use.device.operations, use.device.reads, use.device.writes) == (10, 2.5, 7.5)
     assert (use.disk, use.tool, use.unseen) == (None, None, "")
 
 
 def test_the_disk_below_a_partition_and_the_tool_itself_have_rates_of_their_own() -> None:
-    disk = DeviceCounters(read_sectors=10, written_sectors=20, operations=7, busy=1000, waiting=5000)
-    busier = replace(disk, read_sectors=1010, operations=57, busy=11_000)
+    disk = DeviceCounters(read_sectors=10, written_sectors=20, reads=2, writes=5, busy=1000, waiting=5000)
+    busier = replace(disk, read_sectors=1010, reads=22, writes=35, busy=11_000)
     use = known(
         replace(BEFORE, disk=disk, tool=ToolCounters(read=4096, written=0)),
         replace(AFTER, disk=busier, tool=ToolCounters(read=45_056, written=10)),
@@ -159,7 +160,8 @@ devices = st.none() | st.builds(
     DeviceCounters,
     read_sectors=counters,
     written_sectors=counters,
-    operations=counters,
+    reads=counters,
+    writes=counters,
     busy=counters,
     waiting=counters,
 )
@@ -199,7 +201,7 @@ def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot,
     ]
     for device in (use.device, use.disk):
         if device:
-            numbers += [device.read, device.written, device.operations, device.queue]
+            numbers += [device.read, device.written, device.operations, device.reads, device.writes, device.queue]
             assert 0 <= device.busy <= 1
     if use.tool:
         numbers += [use.tool.read, use.tool.written]
@@ -207,7 +209,7 @@ def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot,
     assert 0 <= use.cpu.node_busy <= 1
 
 
-@pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "operations", "busy", "waiting"])
+@pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "reads", "writes", "busy", "waiting"])
 def test_a_device_whose_counter_fell_is_absent(name: str) -> None:
     assert AFTER.device is not None
     use = known(BEFORE, replace(AFTER, device=replace(AFTER.device, **{name: 0})))

@@ -80,7 +80,9 @@ class Observation:
 def _storage(host: Host, data_set: DataSetIdentity) -> Storage:
     device = data_set.block_device
     if device is not None:
-        return Storage(device=device, disk=host.disk_of(device))
+        # A file may lie in pieces, at whose ends its operations are cut as well.
+        uncut = host.uncut_bytes(device) if data_set.file is None else None
+        return Storage(device=device, disk=host.disk_of(device), uncut_bytes=uncut)
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:

@@ -17,6 +17,10 @@ _IDLE = (3, 4)
 _ACCOUNTED = 8
 """Columns that add up to all time; guests' time, which follows, is within user time."""
 
+_CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
+"""What makes the kernel cut an operation, of a device's `queue`."""
+_PAGE = 4096
+_SECTOR_BYTES = 512
 _KIBIBYTE = 1024
 _MEGABIT = 10**6 // 8
 _LOOPBACK = "lo"
@@ -36,7 +40,8 @@ class DeviceCounters:
 
     Attributes:
         read_sectors: of 512 bytes.
-        operations: reads and writes that it has completed.
+        reads: that it has completed.
+        writes: likewise; discards and flushes are neither.
         busy: milliseconds in which it had something to do.
         waiting: milliseconds that its operations took, added up.
 
@@ -44,7 +49,8 @@ class DeviceCounters:
 
     read_sectors: int
     written_sectors: int
-    operations: int
+    reads: int
+    writes: int
     busy: int
     waiting: int
 
@@ -141,6 +147,24 @@ class Host:
             return number if number != device else None
         return None
 
+    def uncut_bytes(self, device: str) -> int | None:
+        """Return up to how many bytes an operation reaches a disk, or a partition of one, in one piece.
+
+        None if that is not known: below a logical volume, dm-crypt or a RAID the layers have limits of their own.
+        """
+        with suppress(OSError, ValueError):
+            place = (self.sys / "dev/block" / device).resolve(strict=True)
+            place = place.parent if (place / "partition").exists() else place
+            if [*(place / "slaves").glob("*")]:
+                return None
+            limits = {name: int((place / "queue" / name).read_text()) for name in _CUTTING}
+            # A segment holds a page at least, and memory is rarely contiguous.
+            sizes = [_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"]]
+            if boundary := limits["chunk_sectors"]:
+                sizes.append(_SECTOR_BYTES * boundary)
+            return min(sizes) or None
+        return None
+
     def snapshot(
         self,
         *,
@@ -209,7 +233,8 @@ class Host:
             return DeviceCounters(
                 read_sectors=counters[2],
                 written_sectors=counters[6],
-                operations=counters[0] + counters[4],
+                reads=counters[0],
+                writes=counters[4],
                 busy=counters[9],
                 waiting=counters[10],
             )

@@ -21,12 +21,14 @@ class Storage:
         device: `major:minor` of the block device below; None if there is none, or no data set on this host.
         disk: `major:minor` of what that is a part of; None if it is a whole one.
         file_system: its type, of a data set that is a file.
+        uncut_bytes: operations up to this size reach the disk in one piece; None if that is not known.
 
     """
 
     device: str | None = None
     disk: str | None = None
     file_system: str = ""
+    uncut_bytes: int | None = None
 
 
 def host_use(
@@ -60,6 +62,7 @@ def host_use(
         network=network,
         device=device,
         disk=_device(storage.disk, before.disk, after.disk, seconds),
+        uncut_bytes=storage.uncut_bytes if device else None,
         tool=_tool(before.tool, after.tool, seconds),
         unseen="" if device else _unseen(storage),
     )
@@ -142,14 +145,16 @@ def _device(
     read = _grown(before.read_sectors, after.read_sectors)
     written = _grown(before.written_sectors, after.written_sectors)
     busy, waiting = _grown(before.busy, after.busy), _grown(before.waiting, after.waiting)
-    operations = _grown(before.operations, after.operations)
-    if read is None or written is None or operations is None or busy is None or waiting is None:
+    reads, writes = _grown(before.reads, after.reads), _grown(before.writes, after.writes)
+    if read is None or written is None or reads is None or writes is None or busy is None or waiting is None:
         return None
     return DeviceUse(
         number=number,
         read=read * _SECTOR_BYTES / seconds,
         written=written * _SECTOR_BYTES / seconds,
-        operations=operations / seconds,
+        operations=(reads + writes) / seconds,
+        reads=reads / seconds,
+        writes=writes / seconds,
         # The kernel counts in clock ticks: of a device that never rests there may be one too many.
         busy=min(1.0, busy / _MILLISECONDS / seconds),
         queue=waiting / _MILLISECONDS / seconds,

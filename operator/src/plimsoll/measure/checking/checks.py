@@ -2,7 +2,7 @@
 
 This table, with its parts in `cluster_checks`, `host_checks` and `terms_checks`, is the only place with limits, but for
 those of SNIA's criterion, which are part of a formula (`steady`); the documentation of the checks is generated from it.
-What the values are is the business of `judge`, `terms`, `load`, `hosts`, `cluster`, `osds` and `summary`.
+What the values are is the business of `judge`, `terms`, `evenness`, `load`, `hosts`, `cluster`, `osds` and `summary`.
 """
 
 from collections.abc import Sequence

@@ -7,11 +7,17 @@ hide that; the kernel's count of what each tool did on storage, where it shows t
 How much more is held against the tools of all clients on the same disk, as if they had gone on all the time as they did
 while they measured, or as the kernel counted them if that is more. What is beyond was somebody else's, or of a layer in
 between that writes more than it is given: the counters do not tell which, so numbers are never Invalid for it. A sync
-makes a file system write its journal. Devices cut large operations and join small ones, so operations are counted
-generously. What is little in itself is no matter, nor is anything on a disk that had nothing to do most of the time:
-there was room for both.
+makes a file system write its journal. What is little in itself is no matter, nor is anything on a disk that had nothing
+to do most of the time: there was room for both.
+
+Reads are held against reads and writes against writes, so whoever reads beside a tool that only writes is seen to the
+last operation. The kernel cuts large operations: it hands them down in parts of 256 pages, cut again by what the queue
+of the disk takes at once, and an operation that does not begin where a part may has one more. Where that is not known,
+since the data set is a file, which may lie in pieces, or layers in between have limits of their own, operations are
+counted generously. Small ones may be joined, and what others do in their place is not seen.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +27,7 @@ from plimsoll.measure.checking import host_checks
 from plimsoll.measure.checking.caches import Observed, numbers_of
 from plimsoll.measure.checking.check import Observation
 from plimsoll.measure.intake import Measured
-from plimsoll.measure.sample import DeviceUse, HostUse
+from plimsoll.measure.sample import DeviceUse, HostUse, OperationSample
 from plimsoll.measure.window import NANOSECONDS
 from plimsoll.measure.wording import number_text, quote
 
@@ -33,20 +39,36 @@ _SYNC_BYTES = 64 * 2**10
 _SYNC_OPERATIONS = 8
 _LEAST_PIECE = 64 * 2**10
 """Bytes into which devices cut what is larger, at least."""
+_PART = 2**20
+"""Bytes of 256 pages, which the kernel hands down at once (`BIO_MAX_VECS`), or more where memory is contiguous."""
+
+
+_Ways = tuple[Operation, ...]
+"""Reads, writes, or both where the kernel's counts come as a sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Traffic:
-    """Bytes and operations in the observed time; what cannot be told of both sides is in neither."""
+    """What a disk did in the observed time.
 
-    bytes: float
-    operations: float
+    Attributes:
+        moved: all of it.
+        foreign: what the tools do not explain, each way by itself.
+        own: what the tools did themselves, at least.
 
-    def beyond(self, other: "_Traffic") -> "_Traffic":
-        """Return what is more than another, of each."""
-        return _Traffic(
-            bytes=max(0.0, self.bytes - other.bytes), operations=max(0.0, self.operations - other.operations)
-        )
+    """
+
+    moved: float
+    foreign: float
+    own: float
+
+    @property
+    def part(self) -> float:
+        """What they do not explain, as a part of that and their own, in percent.
+
+        Not as a part of all: what more others do that may be the tools' must not make the rest seem little.
+        """
+        return _PERCENT * self.foreign / (self.foreign + self.own) if self.foreign else 0.0
 
 
 def bypassed(known: Iterable[Observed]) -> Iterator[Observation]:
@@ -119,22 +141,38 @@ def _beside(clients: Collection[Observed]) -> Iterator[Observation]:
     disk = host.disk or host.device
     if disk is None or not judged:
         return
-    moved = _moved_by_disk(host, disk, judged)
-    ours = [_asked_for(item, host, judged) for item, host in clients]
-    tools = _Traffic(bytes=sum(one.bytes for one in ours), operations=sum(one.operations for one in ours))
-    foreign = moved.beyond(tools)
-    parts = (_part(foreign.bytes, moved.bytes), _part(foreign.operations, moved.operations))
+    volume = _traffic((_moved(host, disk, way), *_bytes_explained(clients, way)) for way in judged)
+    counted = _counts(disk) if len(judged) == len(_DATA) else {}
+    count = _traffic((host.seconds * rate, *_operations_explained(clients, ways)) for ways, rate in counted.items())
     busy = max(_busy(host) for _, host in clients)
     matters = busy >= host_checks.LEAST_DEVICE_BUSY and (
-        foreign.bytes >= host.seconds * host_checks.LEAST_FOREIGN_BYTES
-        or foreign.operations >= host.seconds * host_checks.LEAST_FOREIGN_OPERATIONS
+        volume.foreign >= host.seconds * host_checks.LEAST_FOREIGN_BYTES
+        or count.foreign >= host.seconds * host_checks.LEAST_FOREIGN_OPERATIONS
     )
     detail = (
-        f"the disk below the data set moved {number_text(moved.bytes / host.seconds)} bytes/s in "
-        f"{number_text(moved.operations / host.seconds)} operations/s and was busy for {_PERCENT * busy:.3g} % of the "
-        f"time; the tools do not explain {parts[0]:.3g} % of the bytes, and {parts[1]:.3g} % of the operations"
+        f"the disk below the data set moved {number_text(volume.moved / host.seconds)} bytes/s in "
+        f"{number_text(count.moved / host.seconds)} operations/s and was busy for {_PERCENT * busy:.3g} % of the "
+        f"time; the tools do not explain {volume.part:.3g} % of the bytes, and {count.part:.3g} % of the operations"
     )
-    yield Observation(clients=numbers_of(clients), value=max(parts) if matters else 0.0, detail=detail)
+    value = max(volume.part, count.part) if matters else 0.0
+    yield Observation(clients=numbers_of(clients), value=value, detail=detail)
+
+
+def _traffic(ways: Iterable[tuple[float, float, float]]) -> _Traffic:
+    """Add up what was moved each way, what of that is beyond the most that is explained, and the least that is."""
+    known = [*ways]
+    return _Traffic(
+        moved=sum(moved for moved, _, _ in known),
+        foreign=sum(max(0.0, moved - most) for moved, most, _ in known),
+        own=sum(min(moved, least) for moved, _, least in known),
+    )
+
+
+def _counts(disk: DeviceUse) -> dict[_Ways, float]:
+    """Return the operations per second of a disk, of either kind by itself if it tells."""
+    if disk.reads is None or disk.writes is None:
+        return {_DATA: disk.operations or 0.0}
+    return {(Operation.READ,): disk.reads, (Operation.WRITE,): disk.writes}
 
 
 def _is_known(item: Measured, host: HostUse, operation: Operation) -> bool:
@@ -142,26 +180,59 @@ def _is_known(item: Measured, host: HostUse, operation: Operation) -> bool:
     return item.measurement.bypasses_cache or (operation is Operation.READ and host.tool is not None)
 
 
-def _moved_by_disk(host: HostUse, disk: DeviceUse, operations: Collection[Operation]) -> _Traffic:
-    volume = sum(_moved(host, disk, operation) for operation in operations)
-    # The kernel's counts of reads and of writes come as a sum.
-    count = disk.operations or 0.0 if len(operations) == len(_DATA) else 0.0
-    return _Traffic(bytes=volume, operations=host.seconds * count)
+def _bytes_explained(clients: Iterable[Observed], way: Operation) -> tuple[float, float]:
+    """Return the most that the clients' tools explain of what their disk moved in the observed time, and the least."""
+    most = least = 0.0
+    for item, host in clients:
+        asked, longer = _asked(item, way), _longer(item, host)
+        least += asked
+        most += max(asked * longer, _counted(host, way) or 0.0)
+        if way is Operation.WRITE:
+            most += _syncs(item) * longer * _SYNC_BYTES
+    return most, least
 
 
-def _asked_for(item: Measured, host: HostUse, operations: Collection[Operation]) -> _Traffic:
-    """Return the most that a client's tool explains of what its disk did in the observed time."""
-    longer = host.seconds * NANOSECONDS / item.measurement.runtime
-    samples = [sample for sample in item.measurement.operations if sample.operation is not Operation.SYNC]
-    syncs = sum(sample.ios for sample in item.measurement.operations if sample.operation is Operation.SYNC)
-    volume = 0.0
-    for operation in operations:
-        asked = sum(sample.bytes for sample in samples if sample.operation is operation)
-        if operation is Operation.WRITE:
-            asked += syncs * _SYNC_BYTES
-        volume += max(asked * longer, _counted(host, operation) or 0.0)
-    count = sum(sample.ios + sample.bytes / _LEAST_PIECE for sample in samples) + syncs * _SYNC_OPERATIONS
-    return _Traffic(bytes=volume, operations=count * longer)
+def _operations_explained(clients: Iterable[Observed], ways: _Ways) -> tuple[float, float]:
+    """Return the same of operations."""
+    most = least = 0.0
+    for item, host in clients:
+        for sample in item.measurement.operations:
+            # Trims are neither reads nor writes, but a file system has to write down what they left.
+            way = Operation.READ if sample.operation is Operation.READ else Operation.WRITE
+            if way in ways:
+                most += _most_operations(sample, host) * _scale(item, host, sample)
+                least += max(sample.ios, sample.bytes / _PART) if sample.operation in _DATA else 0.0
+    return most, least
+
+
+def _most_operations(sample: OperationSample, host: HostUse) -> float:
+    """Return the most that a device makes of what a tool did, while it measured."""
+    if sample.operation is Operation.SYNC:
+        return sample.ios * _SYNC_OPERATIONS
+    return sample.ios + sample.bytes / _piece(host)
+
+
+def _piece(host: HostUse) -> float:
+    """Return the mean bytes of the parts into which large operations are cut, at least."""
+    return _PART / math.ceil(_PART / host.uncut_bytes) if host.uncut_bytes else _LEAST_PIECE
+
+
+def _scale(item: Measured, host: HostUse, sample: OperationSample) -> float:
+    """Return how many times more a tool did in the observed time than while it measured."""
+    counted = _counted(host, sample.operation) if sample.operation in _DATA else None
+    return max(_longer(item, host), counted / sample.bytes if counted and sample.bytes else 0.0)
+
+
+def _longer(item: Measured, host: HostUse) -> float:
+    return host.seconds * NANOSECONDS / item.measurement.runtime
+
+
+def _asked(item: Measured, way: Operation) -> int:
+    return sum(sample.bytes for sample in item.measurement.operations if sample.operation is way)
+
+
+def _syncs(item: Measured) -> int:
+    return sum(sample.ios for sample in item.measurement.operations if sample.operation is Operation.SYNC)
 
 
 def _moved(host: HostUse, device: DeviceUse | None, operation: Operation) -> float:
@@ -180,7 +251,3 @@ def _busy(host: HostUse) -> float:
     """Return the part of the time in which a disk had something to do; all of it if the disk does not tell."""
     disk = host.disk or host.device
     return disk.busy if disk is not None and (disk.busy or disk.queue) else 1.0
-
-
-def _part(foreign: float, moved: float) -> float:
-    return _PERCENT * foreign / moved if moved else 0.0

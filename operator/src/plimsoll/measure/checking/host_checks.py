@@ -108,7 +108,8 @@ LEAST_FOREIGN_OPERATIONS = 25
 FOREIGN_DEVICE_LOAD = Check(
     reason="ForeignDeviceLoad",
     what=(
-        "bytes, or operations, of the disk below the data set that the tools do not explain, as a part of all; if they "
+        "bytes, or operations, of the disk below the data set that the tools do not explain, reads and writes each by "
+        "themselves, as a part of those and the tools' own; if they "
         f"are {LEAST_FOREIGN_BYTES // 2**10} KiB or {LEAST_FOREIGN_OPERATIONS} operations per second or more, and the "
         f"disk was busy for {100 * LEAST_DEVICE_BUSY:.0f} % of the time or more"
     ),

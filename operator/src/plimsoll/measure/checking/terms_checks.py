@@ -21,14 +21,17 @@ MIXED_VERSIONS = Check(
 )
 CLIENTS_UNEVEN = Check(
     reason="ClientsUneven",
-    what="operations of one client, as a part of what the others did on average, less what chance explains",
+    what=(
+        "operations of one client, as a part of what the others did on average; or the median of the others, as a part "
+        "of what a faster client did, also if clients that share a node share its rate; less what chance explains"
+    ),
     unit="%",
     suspect=50,
     invalid=10,
     direction=Direction.BELOW,
     remedy=(
-        "look at the client's node, its network and its volume, or measure unlike clients in runs of their own; "
-        "the sum hides that they did not share the load"
+        "look at the client's node, its network and its volume, behind a fast one for a cache, another device or "
+        "sparse data, or measure unlike clients in runs of their own; the sum hides that they did not share the load"
     ),
 )
 
