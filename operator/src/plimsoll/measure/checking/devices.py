@@ -6,7 +6,7 @@ hide that; the kernel's count of what each tool did on storage, where it shows t
 
 How much more is held against the tools of all clients on the same disk, as if they had gone on all the time as they did
 while they measured, or as the kernel counted them if that is more. What is beyond was somebody else's, or of a layer in
-between that writes more than it is given: the counters do not tell which, so numbers are never Invalid for it. A sync
+between that does more than it is given: the counters do not tell which, so numbers are never Invalid for it. A sync
 makes a file system write its journal. What is little in itself is no matter, nor is anything on a disk that had nothing
 to do most of the time: there was room for both.
 

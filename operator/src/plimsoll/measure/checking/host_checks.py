@@ -116,7 +116,7 @@ FOREIGN_DEVICE_LOAD = Check(
     unit="%",
     suspect=10,
     remedy=(
-        "keep other users of the disk away while measuring, or look for a layer that writes more than it is given, as "
+        "keep other users of the disk away while measuring, or look for a layer that does more than it is given, as "
         "a journal of data or a new file system that is still being laid out"
     ),
 )
