@@ -78,7 +78,7 @@ class Observed:
         """Return the conductor's Job; None if it is not there."""
         return next((job for job in self.jobs if job.client is None), None)
 
-    @property
+    @cached_property
     def conductor_in_charge(self) -> bool:
         """Tell whether the state is the word of a conductor that runs, or has just done all there was to do."""
         epoch = self.state.epoch if self.state else ""
@@ -91,7 +91,7 @@ class Observed:
         done = state is None or bool(state.missing) or state.phase is RunPhase.INTERRUPTED
         return self.conductor_in_charge and not done
 
-    @property
+    @cached_property
     def conductor_pods(self) -> tuple[PodFact, ...]:
         """Return the conductor's pods, the newest last."""
         return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
