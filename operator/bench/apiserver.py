@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -20,7 +21,9 @@ from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.size import fit
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Create, CreateSecret
+from plimsoll.lifecycle.children import claim_fact, job_fact, pod_fact
 from plimsoll.lifecycle.measured import result_fact
+from plimsoll.lifecycle.members import Members, member
 from plimsoll.lifecycle.observed import Observed, observe
 from plimsoll.lifecycle.platform import platform_of
 from plimsoll.lifecycle.render.common import STATE_FILE
@@ -31,11 +34,13 @@ from plimsoll.measure.summary import summarise
 from plimsoll.measure.trial import TrialFacts, measure_trial
 from plimsoll.plan.document import Plan, RunIdentity
 from synthetic import document
+from written import bound_claim, managed, running_job, running_pod
 
 Document = dict[str, Any]
 
 NAMESPACE, NAME, UID = "bench", "scale", "00000000-0000-4000-8000-000000000000"
 SETTINGS = Settings(runner_image="runner:1")
+MEMBERS = ("Job", "Pod", "PersistentVolumeClaim")
 PLURALS = {
     "/api/v1": ("ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "PersistentVolumeClaim", "Event"),
     "/apis/apps/v1": ("Deployment",),
@@ -102,14 +107,20 @@ class World:
             "creationTimestamp": _now(),
         }
         new = {**obj, "metadata": metadata}
-        metadata["managedFields"] = [_managed(new)]
+        metadata["managedFields"] = managed(new, _now())
         self.objects[obj["kind"], metadata["name"]] = new
         return new
 
     def _observed(self) -> Observed:
         identity = RunIdentity(name=NAME, namespace=NAMESPACE, uid=UID)
-        rest = [obj for (kind, _), obj in self.objects.items() if kind != "BenchmarkResult"]
-        return observe(rest, run=identity, results=[*map(result_fact, self.of("BenchmarkResult"))])
+        rest = [obj for (kind, _), obj in self.objects.items() if kind not in {"BenchmarkResult", *MEMBERS}]
+        members = Members(
+            jobs=[member(job_fact, UID, obj) for obj in self.of("Job")],
+            pods=[member(pod_fact, UID, obj) for obj in self.of("Pod")],
+            claims=[member(claim_fact, UID, obj) for obj in self.of("PersistentVolumeClaim")],
+        )
+        results = [*map(result_fact, self.of("BenchmarkResult"))]
+        return observe(rest, run=identity, members=members, results=results)
 
     def _look(self) -> None:
         run, seen = run_of(self.body), self._observed()
@@ -124,11 +135,27 @@ class World:
     def _play(self) -> None:
         """Bind all claims and run all Jobs, as a cluster would that has room for them."""
         for claim in self.of("PersistentVolumeClaim"):
-            claim["status"] = {"phase": "Bound", "capacity": {"storage": "10Gi"}}
+            if "status" not in claim:
+                bound_claim(claim)
+                self._note_writers(claim)
         for job in self.of("Job"):
             name = job["metadata"]["name"]
+            if "status" not in job:
+                job["status"] = running_job(_now())
+                self._note_writers(job)
             if ("Pod", f"{name}-x") not in self.objects:
                 self.add(_pod(job, f"{name}-x"))
+
+    def change(self) -> None:
+        """Change all Jobs, pods and claims: give each another version."""
+        for kind in MEMBERS:
+            for obj in self.of(kind):
+                self._made += 1
+                obj["metadata"]["resourceVersion"] = str(self._made)
+
+    def _note_writers(self, obj: Document) -> None:
+        obj["metadata"] |= {"managedFields": []}
+        obj["metadata"]["managedFields"] = managed(obj, _now())
 
     def _conductor_pods(self) -> list[Document]:
         return [pod for pod in self.of("Pod") if naming.LABEL_CLIENT not in pod["metadata"]["labels"]]
@@ -184,35 +211,27 @@ def _status(passes: int) -> ResultStatus:
 def _pod(job: Document, name: str) -> Document:
     template, metadata = job["spec"]["template"], job["metadata"]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "uid": metadata["uid"]}
-    state = {"running": {"startedAt": _now()}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
+            "generateName": f"{metadata['name']}-",
             "namespace": NAMESPACE,
-            "labels": template["metadata"]["labels"],
+            "labels": {**template["metadata"]["labels"], **_job_labels(metadata)},
+            "annotations": template["metadata"].get("annotations", {}),
+            "finalizers": ["batch.kubernetes.io/job-tracking"],
             "ownerReferences": [owner],
         },
         "spec": {**template["spec"], "nodeName": "node-0"},
-        "status": {"phase": "Running", "conditions": [], "containerStatuses": [{"state": state}]},
+        "status": running_pod("10.244.1.17", _now(), SETTINGS.runner_image),
     }
 
 
-def _managed(obj: Document) -> Document:
-    return {
-        "manager": "plimsoll",
-        "operation": "Update",
-        "apiVersion": obj["apiVersion"],
-        "time": _now(),
-        "fieldsType": "FieldsV1",
-        "fieldsV1": _fields({key: value for key, value in obj.items() if key not in {"apiVersion", "kind"}}),
-    }
-
-
-def _fields(value: object) -> Document:
-    """Return the names of all fields, as the API server keeps them of whoever wrote them."""
-    return {f"f:{name}": _fields(part) for name, part in value.items()} if isinstance(value, dict) else {}
+def _job_labels(job: Document) -> Document:
+    """Return the labels that Kubernetes gives the pods of a Job."""
+    named, uid = dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), job["name"]), job["uid"]
+    return named | dict.fromkeys(("batch.kubernetes.io/controller-uid", "controller-uid"), uid)
 
 
 def _now() -> str:
@@ -232,18 +251,21 @@ class Server:
 
     async def answer(self, request: web.Request) -> web.Response:
         if request.path == "/version":
-            return web.json_response({"gitVersion": "v1.34.0"})
+            return _json({"gitVersion": "v1.34.0"})
         if request.path == "/run":
-            return web.json_response(self._world.body)
+            return _json(self._world.body)
+        if request.path == "/change":
+            self._world.change()
+            return web.Response()
         if request.path in PLURALS:
-            return web.json_response({"resources": [*self._resources(request.path)]})
+            return _json({"resources": [*self._resources(request.path)]})
         root, _, rest = request.path.partition("/namespaces/")
         plural, _, name = rest.partition("/")[2].partition("/")
         kind = self._kinds[root, plural]
         if not name:
-            return web.json_response(self._list(kind, request))
+            return _json(self._list(kind, request))
         found = self._world.objects.get((kind, name))
-        return web.json_response(found or {"details": {"name": name}}, status=200 if found else 404)
+        return _json(found or {"details": {"name": name}}, status=200 if found else 404)
 
     def _resources(self, root: str) -> Iterator[Document]:
         for (found, plural), kind in self._kinds.items():
@@ -259,6 +281,11 @@ class Server:
         if "PartialObjectMetadataList" in request.headers["Accept"]:
             items = [{"metadata": obj["metadata"]} for obj in items]
         return {"metadata": {"resourceVersion": "1", "continue": str(end) if end < len(found) else ""}, "items": items}
+
+
+def _json(document: object, status: int = 200) -> web.Response:
+    """Return a document without spaces, as a real API server does."""
+    return web.json_response(document, status=status, dumps=partial(json.dumps, separators=(",", ":")))
 
 
 def _has(obj: Document, wanted: Sequence[Sequence[str]]) -> bool:

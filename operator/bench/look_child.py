@@ -13,10 +13,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.gather import gather
-from plimsoll.kube.results import Digests
+from plimsoll.kube.gather import Known, gather
 from plimsoll.lifecycle.decision import Decision
-from plimsoll.lifecycle.measured import result_fact
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
@@ -33,16 +31,26 @@ def main() -> None:
 
 async def _look_again_and_again(port: int, body: dict[str, Any], looks: int) -> dict[str, Any]:
     before = _resident()
-    results = Digests(result_fact)
+    run = run_of(body)
+    known = Known(run.uid)
     async with AioKube(kubeconfig=_kubeconfig(port)) as kube:
 
         async def look() -> Decision:
             run = run_of(body)
-            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, results=results)
+            seen = await gather(kube, namespace=run.namespace, name=run.name, uid=run.uid, known=known)
             return step(run, seen, Settings(runner_image="runner:1"), datetime.now(UTC))
 
         taken = [await _measured(look) for _ in range(looks)]
-    return {"looks": taken, "before": before, "peak": _resident()}
+        changed = []
+        for _ in range(looks):
+            await asyncio.to_thread(_change_everything, port)
+            changed.append(await _measured(look))
+    return {"looks": taken, "changed": changed, "before": before, "peak": _resident()}
+
+
+def _change_everything(port: int) -> None:
+    with urlopen(f"http://127.0.0.1:{port}/change", timeout=60):
+        pass
 
 
 async def _measured(look: Callable[[], Awaitable[Decision]]) -> dict[str, float]:

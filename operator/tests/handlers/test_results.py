@@ -10,8 +10,8 @@ import pytest
 
 from plimsoll.handlers import results
 from plimsoll.handlers.results import KnownResults
+from plimsoll.kube.digests import RESULT, RESULTS_PAGE_SIZE
 from plimsoll.kube.errors import TransientError
-from plimsoll.kube.results import PAGE_SIZE, RESULT
 from support.fake_kube import FakeKube, failing
 from support.scrapes import RESULTS
 
@@ -104,7 +104,7 @@ async def test_a_result_that_cannot_be_read_is_logged_and_counted(
 
 async def test_many_are_read_in_pages_and_changes_one_by_one(followed: Begin) -> None:
     one = Followed()
-    many = 4 * PAGE_SIZE
+    many = 4 * RESULTS_PAGE_SIZE
     for number in range(many):
         one.kube.put(result(number))
     followed(one)

@@ -201,7 +201,7 @@ async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Da
     await child_changed(labels=labels, memo=daemon.memo)
     await child_changed(labels={LABEL_RUN_UID: "of somebody else"}, memo=daemon.memo)
     context = daemon.context
-    assert [*context.wakeups, *context.locks, *context.said, *context.admitted, *context.refused] == []
+    assert [*context.wakeups, *context.locks, *context.said, *context.admitted, *context.refused, *context.known] == []
 
 
 async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon) -> None:
@@ -308,6 +308,7 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
     }
     assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
     assert not made.context.locks
+    assert not made.context.known
 
 
 async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:

@@ -23,7 +23,7 @@ from plimsoll.kube.errors import (
     UnauthorizedError,
     UnknownKindError,
 )
-from plimsoll.kube.port import Kind
+from plimsoll.kube.port import Kind, Version
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}}
@@ -153,6 +153,42 @@ async def test_a_list_that_expires_is_begun_again_in_one_piece(
         "/api/v1/namespaces/n/configmaps?limit=100&labelSelector=x%3D1&continue=next",
         "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
     ]
+
+
+async def test_versions_are_listed_again_if_the_list_expires(
+    serve: Serve,
+) -> None:
+    def page(names: str, token: str = "") -> web.Response:
+        items = [{"metadata": metadata(name)} for name in names]
+        return web.json_response({"metadata": {"continue": token}, "items": items})
+
+    def metadata(name: str) -> dict[str, Any]:
+        written = [{"manager": "kubelet", "fieldsV1": {"f:status": {".": {}, 'k:{"type":"Ready"}': {}}}}]
+        identity = {"name": name, "namespace": "n", "uid": f"uid-{name}", "resourceVersion": f"version-{name}"}
+        return {**identity, "labels": {"x": "1"}, "managedFields": written}
+
+    answers = page("abc", "next"), status(410, "Expired", message="too old"), page("ac")
+    async with serve(*answers) as (kube, server):
+        found = await kube.versions(CONFIG_MAP, namespace="n", labels={"x": "1"})
+    assert found == [Version(uid=f"uid-{n}", namespace="n", name=n, version=f"version-{n}") for n in "ac"]
+    assert [path for _, path in server.requests] == [
+        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1",
+        "/api/v1/namespaces/n/configmaps?limit=500&labelSelector=x%3D1&continue=next",
+        "/api/v1/namespaces/n/configmaps?labelSelector=x%3D1",
+    ]
+
+
+@pytest.mark.parametrize("body", [{"metadata": {}, "items": None}, {"metadata": {}}, {}])
+async def test_a_list_of_no_versions(serve: Serve, body: dict[str, Any]) -> None:
+    async with serve(web.json_response(body)) as (kube, _):
+        assert await kube.versions(CONFIG_MAP) == []
+
+
+@pytest.mark.parametrize("metadata", [{}, {"name": "a", "uid": "u"}, {"name": "a", "uid": 1, "resourceVersion": "2"}])
+async def test_an_object_without_a_version_is_no_answer(serve: Serve, metadata: dict[str, Any]) -> None:
+    async with serve(web.json_response({"metadata": {}, "items": [{"metadata": metadata}]})) as (kube, _):
+        with pytest.raises(TransientError, match="list ConfigMap of n"):
+            await kube.versions(CONFIG_MAP, namespace="n")
 
 
 async def test_a_deletion_that_meets_a_conflict_of_another_kind(

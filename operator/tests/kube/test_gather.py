@@ -1,9 +1,11 @@
 """What is asked of the API to observe a run, and what errors say in a status."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from plimsoll.kube import gather as gather_module
 from plimsoll.kube.errors import (
     ApiError,
     ConflictError,
@@ -13,10 +15,14 @@ from plimsoll.kube.errors import (
     TransientError,
     refusal_of,
 )
-from plimsoll.kube.gather import gather, gather_platform
+from plimsoll.kube.gather import Known, gather, gather_platform
+from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from support.fake_kube import FakeKube
+from support.fake_kube import FakeKube, failing
+from support.pretend_cluster import NAMESPACE
+from support.pretend_world import PretendWorld
 
+JOB = Kind(api_version="batch/v1", kind="Job")
 OWN = {naming.LABEL_RUN_UID: "u"}
 OWNERS = [{"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "name": "r", "uid": "u"}]
 CREATED = "2026-01-01T12:00:00Z"
@@ -90,6 +96,68 @@ async def test_the_newest_warning_about_what_waits_is_read(
     objects: tuple[dict[str, Any], ...], found: dict[str, str]
 ) -> None:
     assert await warnings(*objects) == found
+
+
+@pytest.fixture
+def every_version_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have looks read only what has changed, however few objects there are."""
+    monkeypatch.setattr(gather_module, "_WORTHWHILE", 0)
+
+
+@pytest.mark.usefixtures("every_version_known")
+def test_what_is_kept_of_the_last_look_never_differs_from_what_is_there() -> None:
+    with PretendWorld() as world:
+        uid, lost = world.create("a", clients={"count": 12}), ""
+        known = Known(uid)
+        for _ in range(60):
+            pods = world.client_pods(uid)
+            if not lost and len(pods) == 12:
+                lost = pods[3]["metadata"]["name"]
+                world.cluster.delete(pods[3])
+            world.round(3.0)
+            looks = [
+                world.wait(gather(world.cluster.kube, namespace=NAMESPACE, name="a", uid=uid, known=kept))
+                for kept in (known, None)
+            ]
+            assert looks[0] == looks[1]
+        assert lost
+
+
+async def asked(kube: FakeKube, known: Known) -> list[str]:
+    """Look at a run, and return what was asked of its Job, its pod and its claim."""
+    kube.requests.clear()
+    await gather(kube, namespace="default", name="r", uid="u", known=known)
+    kinds = {"Job", "Pod", "PersistentVolumeClaim"}
+    return [request for request in kube.requests if request.split()[1] in kinds]
+
+
+LISTS = ["list Job default", "list Pod default", "list PersistentVolumeClaim default"]
+
+
+@pytest.mark.usefixtures("every_version_known")
+async def test_jobs_pods_and_claims_are_read_again_when_they_have_changed() -> None:
+    kube, known = FakeKube(), Known("u")
+    for obj in (job(), pod("Running"), claim("Bound")):
+        kube.put(obj)
+    assert len(await asked(kube, known)) == 6
+    assert await asked(kube, known) == LISTS
+    await kube.patch_status(JOB, "j", "default", {"conditions": [{"type": "Complete", "status": "True"}]})
+    assert sorted(await asked(kube, known)) == sorted([*LISTS, "get Job default/j"])
+    assert await asked(kube, known) == LISTS
+
+
+@pytest.mark.usefixtures("every_version_known")
+@pytest.mark.parametrize("refused", ["list Job", "list Pod", "list ConfigMap", "get ConfigMap"])
+async def test_a_look_that_failed_leaves_nothing_known_and_nothing_going_on(refused: str) -> None:
+    kube, known = FakeKube(), Known("u")
+    for obj in (job(), pod("Running"), claim("Bound")):
+        kube.put(obj)
+    await asked(kube, known)
+    kube.interfere = failing(lambda request: TransientError(request, "no answer"), times=1, request=refused)
+    with pytest.raises(TransientError, match=refused):
+        await gather(kube, namespace="default", name="r", uid="u", known=known)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert len(await asked(kube, known)) == 6
 
 
 async def test_the_platform_is_the_version_and_the_storage_classes() -> None:

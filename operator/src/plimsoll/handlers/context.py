@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from plimsoll.handlers.results import KnownResults
+from plimsoll.kube.gather import Known
 from plimsoll.kube.port import Kube
-from plimsoll.kube.results import Digests
-from plimsoll.lifecycle.measured import ResultFact, result_fact
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.metrics.instruments import Instruments
@@ -26,7 +25,7 @@ class Context:
         results: what Prometheus is told of every result.
         wakeups: set when something of a run, or of the queue, has changed.
         locks: held while a run is looked at, so that daemon and deletion never work on it at once.
-        measured: what is known of a run's results, so that a look reads only those that have changed.
+        known: what the last look at a run kept, so that the next one reads only those objects that have changed.
         said: the last status written, because kopf's view of a run lags behind the operator's own writes.
         admitted: runs that have been given their turn, for the same reason.
         refused: what could not be done at the last look, until a look at which everything can.
@@ -39,9 +38,7 @@ class Context:
     results: KnownResults = field(default_factory=KnownResults)
     wakeups: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    measured: defaultdict[str, Digests[ResultFact]] = field(
-        default_factory=lambda: defaultdict(lambda: Digests(result_fact))
-    )
+    known: dict[str, Known] = field(default_factory=dict)
     said: dict[str, dict[str, Any]] = field(default_factory=dict)
     admitted: set[str] = field(default_factory=set)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -60,7 +57,7 @@ class Context:
         """Drop what is known of a run that needs no attention any more."""
         self.wakeups.pop(uid, None)
         self.locks.pop(uid, None)
-        self.measured.pop(uid, None)
+        self.known.pop(uid, None)
         self.said.pop(uid, None)
         self.refused.pop(uid, None)
         self.admitted.discard(uid)

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Sequence
 from typing import NoReturn
 
+from plimsoll.kube.digests import RESULT, RESULTS_PAGE_SIZE, Digests
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kube, Object
-from plimsoll.kube.results import Digests
 from plimsoll.metrics.document import UnreadableError
 from plimsoll.metrics.results import ResultRecord, record_of
 
@@ -26,7 +26,7 @@ class KnownResults:
     def __init__(self, namespaces: Sequence[str] = ()) -> None:
         """Know nothing yet; without `namespaces` all are followed."""
         self._digests: dict[str | None, Digests[tuple[ResultRecord | None, ...]]] = {
-            namespace: Digests(_records) for namespace in namespaces or (None,)
+            namespace: Digests(RESULT, _records, page_size=RESULTS_PAGE_SIZE) for namespace in namespaces or (None,)
         }
 
     def records(self) -> list[ResultRecord | None]:

@@ -13,7 +13,7 @@ from plimsoll.conductor.secret import make_secret
 from plimsoll.handlers.context import Context
 from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError, refusal_of
 from plimsoll.kube.execute import execute
-from plimsoll.kube.gather import gather, gather_platform
+from plimsoll.kube.gather import Known, gather, gather_platform
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, ahead_of
@@ -98,6 +98,8 @@ async def remove(body: kopf.Body, uid: str, memo: kopf.Memo, logger: kopf.Logger
                 async with asyncio.timeout(_DELETION_LOOK_SECONDS):
                     await context.wakeups[uid].wait()
             context.wakeups[uid].clear()
+    # The run may be gone before another attempt, if somebody takes its finalizer away.
+    context.known.pop(uid, None)
     message = f"teardown is not complete after {_DELETION_SECONDS:.0f} s, going on: {told}"
     raise kopf.TemporaryError(message, delay=30)
 
@@ -175,7 +177,7 @@ async def _gather(context: Context, run: Run, *, for_removal: bool = False) -> O
         name=run.name,
         uid=run.uid,
         scope=scope_of(run, context.settings),
-        results=context.measured[run.uid],
+        known=context.known.setdefault(run.uid, Known(run.uid)),
         for_removal=for_removal,
     )
 

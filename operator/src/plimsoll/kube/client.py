@@ -7,7 +7,7 @@ There are no hidden retries: see `plimsoll.kube.retry`.
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from types import TracebackType
@@ -19,6 +19,8 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
+from plimsoll.kube import answers
+from plimsoll.kube.answers import ACCEPT_JSON, Page
 from plimsoll.kube.clock import ApiClock
 from plimsoll.kube.connection import connect
 from plimsoll.kube.discovery import Discovery
@@ -31,7 +33,7 @@ from plimsoll.kube.errors import (
     TransientError,
     UnknownKindError,
 )
-from plimsoll.kube.lists import Query, changes, named, selectors, version_of
+from plimsoll.kube.lists import Query, changes, selectors
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
 FIELD_MANAGER = "plimsoll"
@@ -40,17 +42,16 @@ FIELD_MANAGER = "plimsoll"
 PAGE_SIZE = 100
 """Objects in one answer: to parse it takes some milliseconds, in which nothing else is done."""
 
+METADATA_PAGE_SIZE = 500
+"""The same of metadata, which is smaller and parsed faster."""
+
 Observer = Callable[[str, float, str | None], None]
 """Told of every request: its verb, how many seconds it took, and what refused it: an HTTP status, nothing if there was
 no answer, None if it was done."""
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _JSON = "application/json"
-_MERGE_PATCH = "application/merge-patch+json"
-_JSON_PATCH = "application/json-patch+json"
-_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
-_METADATA_LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
 
 _WATCH_SECONDS = 600
@@ -114,32 +115,32 @@ class AioKube:
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
         """Return the objects with these labels and fields; see `Kube.list`."""
-        found, _ = await self._items(kind, namespace, selectors(labels, fields), partial(named, kind))
-        return found
+        parse = partial(answers.objects_page, kind)
+        return (await self._items(kind, namespace, selectors(labels, fields), parse, PAGE_SIZE))[0]
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
         """Return which versions of the objects with these labels are there; see `Kube.versions`."""
-        found, _ = await self._items(kind, namespace, selectors(labels, None), version_of, accept=_METADATA_LIST)
-        return found
+        return (await self._versions(kind, namespace, selectors(labels, None)))[0]
 
     async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
         """Yield what is there, and every change of it; see `Kube.changes`."""
-        found, since = await self._items(kind, namespace, (), version_of, accept=_METADATA_LIST)
+        found, since = await self._versions(kind, namespace, ())
         yield Listed(found)
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
         resource = await self._discovery.resource(kind)
         query = [*_WATCH, ("resourceVersion", since)]
+        path = resource.collection(namespace)
         stream = await self._request(
             "get",
-            resource.collection(namespace),
+            path,
             kind,
             asked,
+            answers.unread,
             query=query,
-            accept=_METADATA,
+            accept=answers.ACCEPT_METADATA,
             patience=_WATCH_TIMEOUT,
-            serialize=False,
         )
         async with aclosing(changes(stream, asked)) as found_later:
             async for change in found_later:
@@ -149,14 +150,15 @@ class AioKube:
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[Sequence[Object]]:
         """Yield the objects with these labels, a few at a time; see `Kube.pages`."""
-        token = ""
+        token, parse = "", partial(answers.objects_page, kind)
         while True:
             try:
-                items, token, _ = await self._page(kind, namespace, selectors(labels, None), size, token)
+                page = await self._page(kind, namespace, selectors(labels, None), parse, size, token)
             except _ExpiredError:
                 token = ""
                 continue
-            yield [named(kind, item) for item in items]
+            yield page.entries
+            token = page.token
             if not token:
                 return
 
@@ -168,7 +170,9 @@ class AioKube:
         resource = await self._discovery.resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
         asked = f"list {kind.kind} of {namespace}"
-        answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=_TABLE)
+        answer = await self._ask(
+            "get", resource.collection(namespace), kind, asked, query=query, accept=answers.ACCEPT_TABLE
+        )
         names = [column["name"] for column in answer.get("columnDefinitions") or ()]
         return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
@@ -229,41 +233,55 @@ class AioKube:
         """Return the API server's version."""
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
+    async def _versions(self, kind: Kind, namespace: str | None, selected: Query) -> tuple[Sequence[Version], str]:
+        """Return which versions are there, and the version of the list."""
+        return await self._items(
+            kind, namespace, selected, answers.versions_page, METADATA_PAGE_SIZE, accept=answers.ACCEPT_METADATA_LIST
+        )
+
     async def _items(
-        self, kind: Kind, namespace: str | None, selected: Query, take: Callable[[Object], T], accept: str = _JSON
+        self,
+        kind: Kind,
+        namespace: str | None,
+        selected: Query,
+        parse: Callable[[bytes], Page[T]],
+        size: int,
+        accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> tuple[Sequence[T], str]:
-        """Return what is taken of each entry of a list, and the version of the list."""
+        """Return all entries of a list, and the version of the list."""
         found: list[T] = []
-        limit: int | None = PAGE_SIZE
+        limit: int | None = size
         token = ""
         while True:
             try:
-                items, token, version = await self._page(kind, namespace, selected, limit, token, accept)
+                page = await self._page(kind, namespace, selected, parse, limit, token, accept)
             except _ExpiredError:
                 # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
                 found, token, limit = [], "", None
                 continue
-            found += map(take, items)
+            found += page.entries
+            token = page.token
             if not token:
-                return found, version
+                return found, page.version
 
     async def _page(
         self,
         kind: Kind,
         namespace: str | None,
         selected: Query,
+        parse: Callable[[bytes], Page[T]],
         limit: int | None,
         token: str,
-        accept: str = _JSON,
-    ) -> tuple[Sequence[Object], str, str]:
-        """Return some entries of a list, the token of the next ones (empty if there are none), and its version."""
+        accept: Mapping[str, str] = ACCEPT_JSON,
+    ) -> Page[T]:
+        """Return some entries of a list."""
         resource = await self._discovery.resource(kind)
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
         query = [("limit", str(limit or "")), *selected, ("continue", token)]
         query = [(name, value) for name, value in query if value]
-        answer = await self._ask("get", resource.collection(namespace), kind, asked, query=query, accept=accept)
-        metadata = answer.get("metadata", {})
-        return answer.get("items") or (), metadata.get("continue", ""), metadata.get("resourceVersion", "")
+        return await self._request(
+            "get", resource.collection(namespace), kind, asked, partial(answers.read, parse), query=query, accept=accept
+        )
 
     async def _uid(self, kind: Kind, name: str, namespace: str | None) -> str | None:
         found = await self.get(kind, name, namespace)
@@ -303,21 +321,13 @@ class AioKube:
         body: Object | Sequence[Object] | None = None,
         content_type: str = _JSON,
         query: Query = (),
-        accept: str = _JSON,
+        accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> dict[str, Any]:
         """Return the document that answers a request."""
-        answer: dict[str, Any] = await self._request(
-            method,
-            path,
-            kind,
-            asked,
-            body=body,
-            content_type=content_type,
-            query=query,
-            accept=accept,
-            serializer=_as_it_is,
+        take = partial(answers.read, answers.document)
+        return await self._request(
+            method, path, kind, asked, take, query=query, accept=accept, body=body, content_type=content_type
         )
-        return answer
 
     async def _request(
         self,
@@ -325,23 +335,26 @@ class AioKube:
         path: str,
         kind: Kind | None,
         asked: str,
+        take: Callable[[aiohttp.ClientResponse], Awaitable[T]],
         *,
         query: Query = (),
-        accept: str = _JSON,
+        accept: Mapping[str, str] = ACCEPT_JSON,
         patience: aiohttp.ClientTimeout = _TIMEOUT,
         **more: Any,  # noqa: ANN401 - the library's
-    ) -> Any:  # noqa: ANN401 - the library's
-        """Send a request, and return what the library makes of its answer."""
+    ) -> T:
+        """Send a request, and return what is taken of its answer."""
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
-            answer = await self._client.request(
+            response = await self._client.request(
                 method,
                 path,
                 query_params=list(query),
-                header_params={"Accept": accept},
+                header_params=dict(accept),
                 _request_timeout=patience,
+                serialize=False,
                 **more,
             )
+            answer = await take(response)
         except ApiException as error:
             refusal = str(error.status or "")
             failure = _failure(asked, Answer(error.status or 0, error.body or "", error.headers or {}))
@@ -375,10 +388,6 @@ def _failure(asked: str, answer: Answer) -> ApiError:
     if answer.is_expired:
         return _ExpiredError(asked, "expired")
     return answer.error(asked)
-
-
-def _as_it_is(_: object, document: dict[str, Any]) -> dict[str, Any]:
-    return document
 
 
 def _identity(obj: Object) -> tuple[Kind, str, str | None]:

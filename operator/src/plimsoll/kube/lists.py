@@ -1,9 +1,9 @@
 """What lists and watches are asked with, and what they answer."""
 
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import aiohttp
+import msgspec
 
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Changed, Gone, Kind, Object, Version
@@ -22,7 +22,7 @@ async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[
     """
     try:
         async for line in stream.content:
-            event = json.loads(line)
+            event = msgspec.json.decode(line)
             if event["type"] not in _CHANGES:
                 # The version from which to go on is not known any more: whoever watches has to list again.
                 return

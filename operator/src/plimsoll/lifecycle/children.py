@@ -1,6 +1,7 @@
 """The objects of a run, each as the facts that decisions need of it."""
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -46,6 +47,11 @@ class JobFact:
     attempt: int
     complete: bool
     failure: str
+
+    @property
+    def is_concluded(self) -> bool:
+        """Tell whether it makes no pod any more."""
+        return self.complete or bool(self.failure) or self.child.deleting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +164,15 @@ def label(obj: Object, name: str) -> str:
 
 
 def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str, str]:
-    """Return the newest warning about each of these objects, by UID: `ProvisioningFailed: ...`.
+    """Return the newest warning about each of these objects, as `warnings_about` does."""
+    return warnings_about({obj["metadata"]["uid"] for obj in objects}, events)
+
+
+def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str, str]:
+    """Return the newest warning about each object with one of these UIDs, by UID: `ProvisioningFailed: ...`.
 
     Where there is none: whom the object waits for, if an event names them.
     """
-    uids = {obj["metadata"]["uid"] for obj in objects}
     newest: dict[str, tuple[bool, str, str]] = {}
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"

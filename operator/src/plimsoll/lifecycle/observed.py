@@ -20,14 +20,12 @@ from plimsoll.lifecycle.children import (
     Object,
     PodFact,
     child_of,
-    claim_fact,
-    job_fact,
-    pod_fact,
-    warnings_on,
+    warnings_about,
 )
 from plimsoll.lifecycle.elsewhere import Elsewhere
 from plimsoll.lifecycle.measured import Measured, ResultFact
-from plimsoll.lifecycle.ownership import is_departing, is_of_run, jobs_of
+from plimsoll.lifecycle.members import Members
+from plimsoll.lifecycle.ownership import is_departing, is_of_run
 from plimsoll.lifecycle.platform import Platform
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
@@ -80,7 +78,7 @@ class Observed:
         """Return the conductor's Job; None if it is not there."""
         return next((job for job in self.jobs if job.client is None), None)
 
-    @property
+    @cached_property
     def conductor_in_charge(self) -> bool:
         """Tell whether the state is the word of a conductor that runs, or has just done all there was to do."""
         epoch = self.state.epoch if self.state else ""
@@ -93,7 +91,7 @@ class Observed:
         done = state is None or bool(state.missing) or state.phase is RunPhase.INTERRUPTED
         return self.conductor_in_charge and not done
 
-    @property
+    @cached_property
     def conductor_pods(self) -> tuple[PodFact, ...]:
         """Return the conductor's pods, the newest last."""
         return tuple(sorted(self.client_pods(None), key=lambda pod: pod.created))
@@ -146,12 +144,17 @@ class Observed:
 
 
 def observe(
-    objects: Iterable[Object], *, run: RunIdentity, results: Sequence[ResultFact] = (), events: Sequence[Object] = ()
+    objects: Iterable[Object],
+    *,
+    run: RunIdentity,
+    members: Members,
+    results: Sequence[ResultFact] = (),
+    events: Sequence[Object] = (),
 ) -> Observed:
     """Read the facts out of a run's objects, and of what others have under the same names.
 
-    What carries the run's labels only is nobody's business here. `results` are those of the run's name, `events` those
-    on the run's claims and Jobs.
+    What carries the run's labels only is nobody's business here. `members` are its Jobs, pods and claims, `results`
+    those of the run's name, `events` those on the run's claims and Jobs.
     """
     by_kind: dict[str, list[Object]] = {}
     others: list[Object] = []
@@ -166,9 +169,8 @@ def observe(
     own_results = [result for result in results if result.run_uid == run.uid]
     foreign_results = [result for result in results if result.run_uid != run.uid]
     in_the_way = [obj for obj in others if _is_in_the_way(obj, run)]
-    jobs, claims = by_kind.pop("Job", []), by_kind.pop("PersistentVolumeClaim", [])
-    foreign_jobs = {obj["metadata"]["uid"] for obj in others if obj["kind"] == "Job"}
-    pods = [pod for pod in by_kind.pop("Pod", []) if not jobs_of(pod) & foreign_jobs]
+    jobs = tuple(job.fact for job in members.jobs if job.own)
+    claims = tuple(claim.fact for claim in members.claims if claim.own)
     return Observed(
         plan=plan,
         plan_problem=problem,
@@ -182,11 +184,13 @@ def observe(
             *(f"{obj['kind']} {obj['metadata']['name']}" for obj in in_the_way if is_departing(obj)),
         ),
         name_taken=next((f"{o['kind']} {o['metadata']['name']}" for o in in_the_way if not is_departing(o)), ""),
-        jobs=tuple(map(job_fact, jobs)),
-        pods=tuple(map(pod_fact, pods)),
-        claims=tuple(map(claim_fact, claims)),
+        jobs=jobs,
+        pods=members.own_pods,
+        claims=claims,
         others=tuple(child_of(obj) for kind in by_kind.values() for obj in kind),
-        warnings=warnings_on([*claims, *jobs], events),
+        warnings=warnings_about(
+            {child.uid for child in (*(c.child for c in claims), *(j.child for j in jobs))}, events
+        ),
     )
 
 

@@ -1,0 +1,59 @@
+"""The objects of a run that there is one of for each client, each read once for every version of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from plimsoll.lifecycle.children import ClaimFact, JobFact, Object, PodFact
+from plimsoll.lifecycle.ownership import is_of_run, jobs_of
+
+F = TypeVar("F")
+
+_MAY_BELONG_TO_A_JOB = {"Pending", "Running"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Generic[F]):
+    """What a look needs of an object with a run's label.
+
+    Attributes:
+        own: the run's, and not only labelled as such.
+        jobs: of a pod: the UIDs of the Jobs that it belongs to.
+
+    """
+
+    fact: F
+    own: bool
+    jobs: frozenset[str]
+
+
+def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
+    """Read an object that carries the UID of a run."""
+    return Member(fact(obj), is_of_run(obj, uid), frozenset(jobs_of(obj) if obj["kind"] == "Pod" else ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """All of them, as one look finds them."""
+
+    jobs: Sequence[Member[JobFact]] = ()
+    pods: Sequence[Member[PodFact]] = ()
+    claims: Sequence[Member[ClaimFact]] = ()
+
+    @property
+    def own_pods(self) -> tuple[PodFact, ...]:
+        """Return the run's pods: none of a stranger's Job."""
+        foreign = {job.fact.child.uid for job in self.jobs if not job.own}
+        return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & foreign)
+
+    @property
+    def has_unbound_claim(self) -> bool:
+        """Tell whether a claim waits for its volume."""
+        return any(claim.fact.phase != "Bound" for claim in self.claims)
+
+    @property
+    def has_job_without_pod(self) -> bool:
+        """Tell whether a Job that may still make a pod has none."""
+        pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)
+        owners = {uid for pod in pods for uid in pod.jobs}
+        return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)
