@@ -79,7 +79,8 @@ def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path,
     )
     measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), tmp_path))
     assert (measurement.errors, measurement.warnings) == ((), ())
-    assert measurement.runtime == pytest.approx(3 * 10**9, rel=0.1)
+    # On a busy machine fio ends later than it was asked to.
+    assert 2.7 <= measurement.runtime / 10**9 <= 9
     assert all(sample.ios > 0 for sample in measurement.operations)
     assert all(sample.slices is not None for sample in measurement.operations if sample.cells)
     assert measurement.gaps is not None

@@ -79,6 +79,15 @@ def test_a_file_that_is_open_for_a_moment_is_no_target(tool: Watched) -> None:
     assert tool.look(1) == ""
 
 
+def test_a_library_that_loads_slowly_is_no_target(tool: Watched) -> None:
+    library = tool.other.with_name("library.so")
+    library.write_text("code")
+    tool.tree.opened(TOOL, 4, library)
+    assert str(library) in tool.look()
+    tool.tree.opened(TOOL, 4, tool.other)
+    assert tool.look() == f"the tool had {tool.other} open, and never {tool.target}"
+
+
 @pytest.mark.parametrize("name", ["/dev/null", "/proc/cpuinfo", "/sys/devices", "pipe:[1]", "anon_inode:[eventfd]"])
 def test_what_is_no_data_is_no_target(tool: Watched, name: str) -> None:
     tool.tree.opened(TOOL, 4, name)

@@ -84,8 +84,9 @@ class OpenFiles:
         processes = with_descendants(self._proc, pid)
         names = {name for process in processes for link in self._links(process) if (name := self._data_behind(link))}
         self._found = self._identity.path in names
-        # What is open for a moment, as a library is while it is loaded, is not what the tool works on.
-        self._instead = self._instead or min(names & self._others, default="")
+        # What is open for a moment is not what the tool works on. A library that loads slowly is open for longer, but
+        # before anything else: the last file counts.
+        self._instead = min(names & self._others, default=self._instead)
         self._others = frozenset(names)
 
     def _links(self, pid: int) -> list[Path]:
