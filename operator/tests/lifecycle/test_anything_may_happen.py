@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -12,6 +13,9 @@ from plimsoll.kube.errors import ConflictError, ForbiddenError, TransientError
 from plimsoll.lifecycle import naming
 from support.pretend_cluster import NAMESPACE, NODES, Document, is_going, label
 from support.pretend_world import CrashError, PretendWorld
+
+# Half a minute of one processor, which a busy machine stretches.
+pytestmark = pytest.mark.timeout(400)
 
 NAMES = st.sampled_from(["a", "b"])
 ERRORS: dict[str, Callable[[str], Exception]] = {

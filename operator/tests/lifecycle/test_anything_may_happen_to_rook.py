@@ -1,6 +1,7 @@
 """The same of runs on a Rook cluster, to which things happen as well; nothing of them is left there either."""
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import rule
 
@@ -9,6 +10,8 @@ from plimsoll.lifecycle import naming
 from support.on_rook import ERASURE_CODED
 from support.pretend_cluster import label
 from support.pretend_rook import ROOK
+
+pytestmark = pytest.mark.timeout(400)
 
 STORIES = ("", "CephBlockPool failed", "CephBlockPool stuck", "CephBlockPool while Rook was restarted")
 
