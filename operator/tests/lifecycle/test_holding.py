@@ -216,6 +216,42 @@ def test_a_run_that_lost_its_place_queues_behind_those_that_waited(world: Preten
     assert place(world, waiting) == ("True", "Admitted")
 
 
+def test_a_run_that_lost_its_place_queues_from_its_resumption(world: PretendWorld, uid: str) -> None:
+    set_suspended(world, uid, suspend=True)
+    world.round(LIMIT)
+    world.round(LIMIT)
+    assert place(world, uid) == ("False", "SuspendedTooLong")
+    first = world.create("b", timeouts=PATIENT)
+    for _ in range(3):
+        world.round(1.0)
+    assert place(world, first) == ("True", "Admitted")
+    second = world.create("c", timeouts=PATIENT)
+    world.round(60.0)
+    world.change(uid, suspend=False)
+    assert entry_of(run_of(world, uid)).queued > entry_of(run_of(world, second)).queued
+    for _ in range(3):
+        world.round(60.0)
+    assert place(world, uid) == ("False", "WaitingForTurn")
+    assert entry_of(run_of(world, uid)).queued > entry_of(run_of(world, second)).queued
+
+
+def test_a_pod_on_a_dead_node_stops_no_clock_of_a_run_that_measures_elsewhere(world: PretendWorld, uid: str) -> None:
+    pods = world.cluster.of_run("Pod", uid)
+    (conductor,) = [pod for pod in pods if "conductor" in pod["metadata"]["name"]]
+    nodes = {pod["spec"]["nodeName"] for pod in world.client_pods(uid)}
+    world.cluster.lose_node(min(nodes - {conductor["spec"]["nodeName"]}))
+    for _ in range(4):
+        world.round(1.0)
+    set_suspended(world, uid, suspend=True)
+    world.round(30.0)
+    set_suspended(world, uid, suspend=False)
+    for _ in range(6):
+        register(world, uid)
+        world.round(1.0)
+    assert world.conditions(uid)["ClientsReady"]["status"] == "True"
+    assert "since" not in hold(world, uid)
+
+
 def test_a_run_that_was_never_admitted_keeps_the_time_of_its_creation() -> None:
     condition = {"type": "Admitted", "status": "False", "lastTransitionTime": "2026-01-01T01:00:00Z"}
     metadata = {"uid": "u", "namespace": "n", "name": "r", "creationTimestamp": "2026-01-01T00:00:00Z"}

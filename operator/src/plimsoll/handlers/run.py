@@ -16,7 +16,7 @@ from plimsoll.kube.execute import execute
 from plimsoll.kube.gather import Known, gather, gather_platform
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.admission import Entry, ahead_of
+from plimsoll.lifecycle.admission import Entry, ahead_of, entry_of
 from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision, Fact
 from plimsoll.lifecycle.elsewhere import scope_of
@@ -112,7 +112,7 @@ async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
             seen = await _observe(context, run, body)
         refused = run.uid in context.refused
         with context.instruments.step("decide"):
-            decision = _decide(context, run, seen, queue)
+            decision = _decide(context, run, seen, queue, body)
         with context.instruments.step("say"):
             await _say(context, run, decision, body)
         try:
@@ -120,7 +120,7 @@ async def _look(context: Context, body: kopf.Body, queue: Queue) -> Decision:
                 await _act(context, run, decision.actions)
         except ApiError:
             run = run_of(_with_last_said(context, body))
-            await _say(context, run, _decide(context, run, seen, queue), body)
+            await _say(context, run, _decide(context, run, seen, queue, body), body)
             raise
     # What was refused before is done now: the status shall not say otherwise for long.
     return replace(decision, requeue_seconds=_RETRY_SECONDS) if refused else decision
@@ -205,10 +205,13 @@ async def _act(context: Context, run: Run, actions: Sequence[Action]) -> None:
         del context.refused[run.uid]
 
 
-def _decide(context: Context, run: Run, seen: Observed, queue: Queue) -> Decision:
+def _decide(context: Context, run: Run, seen: Observed, queue: Queue, body: kopf.Body) -> Decision:
     """Decide. Looking at the queue and taking one's turn are one piece: nobody else looks in between."""
     now = context.now()
-    ahead = ahead_of(run.uid, _entries(context, queue), now=now, hold_seconds=context.settings.hold_seconds)
+    # A run that has just lost its place must not find it in kopf's older view.
+    own = entry_of(_with_last_said(context, body))
+    entries = [own if entry.uid == run.uid else entry for entry in _entries(context, queue)]
+    ahead = ahead_of(run.uid, entries, now=now, hold_seconds=context.settings.hold_seconds)
     seen = replace(seen, ahead=ahead, refusal=context.refused.get(run.uid))
     decision = step(run, seen, context.settings, now)
     if any((c["type"], c["status"]) == ("Admitted", "True") for c in decision.status["conditions"]):

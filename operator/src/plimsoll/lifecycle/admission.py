@@ -14,6 +14,9 @@ LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone", "
 HELD_UP = frozenset({"WaitingForEarlierRun", "SpecUnreadable", "CephClusterNotReady", "PoolNotReady"})
 """Reasons for which a run that was not admitted yet makes nothing, and so is passed by."""
 
+_NOT_YET = "9999-12-31T23:59:59Z"
+"""When a run enters the queue whose resumption the operator has not seen yet: behind all others."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -22,7 +25,7 @@ class Entry:
     Attributes:
         targets: what it loads; runs without a common one do not wait for each other. Empty: waits for nobody.
         queued: when it entered the queue, as the API server writes it, which sorts by time: at its creation, or when it
-            lost its place.
+            was resumed after it had lost its place.
         admitted: it may run; that stays unless it is suspended for too long.
         over: it has ended and what it loaded the target with is gone, or it makes nothing for now.
         suspended: it was admitted and rests.
@@ -49,7 +52,6 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     place = conditions.get("Admitted", {})
     admitted = place.get("status") == "True"
-    lost = "" if admitted or not status.get("startTime") else place.get("lastTransitionTime", "")
     suspended = bool(body.get("spec", {}).get("suspend", False))
     held_up = not admitted and conditions.get("Succeeded", {}).get("reason") in HELD_UP
     removal = conditions.get("CleanedUp", {}).get("reason", "")
@@ -58,13 +60,23 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
         namespace=metadata["namespace"],
         name=metadata["name"],
         targets=_targets_of_document(body.get("spec", {}).get("storage") or {}),
-        queued=max(metadata["creationTimestamp"], lost),
+        queued=_queued(metadata["creationTimestamp"], conditions, has_begun=bool(status.get("startTime"))),
         admitted=admitted,
         over=(suspended and not admitted) or held_up or removal in LOAD_IS_GONE,
         suspended=suspended and admitted and not removal,
         removal="" if removal in LOAD_IS_GONE else removal,
         ended=max(status.get("completionTime") or "", metadata.get("deletionTimestamp") or "") if removal else "",
     )
+
+
+def _queued(created: str, conditions: Mapping[str, Mapping[str, Any]], *, has_begun: bool) -> str:
+    """Return when a run entered the queue: at its creation, or when it was resumed after it had lost its place."""
+    place, suspension = conditions.get("Admitted", {}), conditions.get("Suspended", {})
+    if not has_begun or place.get("status") == "True":
+        return created
+    if suspension.get("status") == "True":
+        return _NOT_YET
+    return max(created, place.get("lastTransitionTime", ""), suspension.get("lastTransitionTime", ""))
 
 
 def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> tuple[str, ...]:

@@ -78,9 +78,12 @@ def _is_admitted(run: Run) -> bool:
 
 
 def _is_back(seen: Observed) -> bool:
-    """Whether all clients of a resumed run are there: not those that a suspension has just stopped."""
-    stopping = any(job.child.deleting for job in seen.jobs) or any(pod.child.deleting for pod in seen.pods)
-    return seen.all_registered and not stopping
+    """Whether all clients of a resumed run are there, with a conductor that no suspension has stopped.
+
+    What is left of a client on a dead node is deleted for as long as that node is away, and does not count.
+    """
+    conductor = seen.conductor_job
+    return seen.all_registered and conductor is not None and not conductor.child.deleting
 
 
 def _recorded(run: Run) -> Hold | None:

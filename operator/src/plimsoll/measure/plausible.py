@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from plimsoll.measure.sample import ClientDocument, DeviceUse, Gaps, HostUse, Measurement, OperationSample, OsdRate
 
 _LIMIT = 2**63
+_PAGE = 4096
 # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
 _ROUNDED_SHARE = 1.05
 
@@ -114,7 +115,7 @@ def _traffic(host: HostUse) -> Iterator[_Number]:
     yield _Number(name="network.link", value=host.network.link, least=1)
     yield from _device("device", host.device)
     yield from _device("disk", host.disk)
-    yield _Number(name="uncutBytes", value=host.uncut_bytes, least=1)
+    yield _Number(name="uncutBytes", value=host.uncut_bytes, least=_PAGE)
     if host.tool is not None:
         yield _Number(name="tool.read", value=host.tool.read)
         yield _Number(name="tool.written", value=host.tool.written)

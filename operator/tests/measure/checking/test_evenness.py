@@ -155,6 +155,11 @@ def test_a_client_among_others_that_do_nothing_is_not_the_odd_one() -> None:
     assert named(0, 0, 0, 10**6) == (0, 1, 2)
 
 
+@pytest.mark.parametrize("others", [0, 1, 10])
+def test_a_client_that_does_nearly_everything_is_as_bad_if_the_others_do_nothing(others: int) -> None:
+    assert severity(*[others] * 9, 5000) is Verdict.INVALID
+
+
 @given(
     others=st.lists(st.integers(0, 10**7), min_size=1, max_size=6),
     own=st.integers(0, 10**7),

@@ -3,6 +3,7 @@
 A reading is a handful of small files and costs a fraction of a millisecond: nothing here may weigh on what is measured.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -159,10 +160,11 @@ class Host:
                 return None
             limits = {name: int((place / "queue" / name).read_text()) for name in _CUTTING}
             # A segment holds a page at least, and memory is rarely contiguous.
-            sizes = [_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"]]
-            if boundary := limits["chunk_sectors"]:
-                sizes.append(_SECTOR_BYTES * boundary)
-            return min(sizes) or None
+            piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
+            if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
+                # Each stretch between two boundaries is cut by itself, and its last piece may be small.
+                piece = boundary // math.ceil(boundary / piece)
+            return piece or None
         return None
 
     def snapshot(

@@ -139,10 +139,9 @@ class _Pass:
             listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
             objects = [_object(entry) for entry in listed.elements()]
             plain = [one.name for one in objects if one.is_plain]
+            # What cannot be removed does not keep the others.
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
-                # What a client calls an object must not be read as an option.
-                await self._commands.rados(*place, "rm", "--", *plain[first : first + _OBJECTS_AT_ONCE])
-            # One by one: what cannot be removed does not keep the others.
+                await self._try(self._remove_plain(place, plain[first : first + _OBJECTS_AT_ONCE]))
             for one in objects:
                 if one.is_out_of_reach:
                     _log.warning(_OUT_OF_REACH, one.name, namespace, pool, one.locator)
@@ -150,6 +149,10 @@ class _Pass:
                     await self._try(self._remove_object(place, one))
         if objects:
             _log.info("went through %d objects of namespace %s of pool %s", len(objects), namespace, pool)
+
+    async def _remove_plain(self, place: tuple[str, ...], names: list[str]) -> None:
+        """Remove objects in one command. What a client calls an object must not be read as an option."""
+        await self._commands.rados(*place, "rm", "--", *names)
 
     async def _remove_object(self, place: tuple[str, ...], one: "_Object") -> None:
         """Remove an object by a file that holds its name."""

@@ -65,7 +65,8 @@ def uneven(evidence: Evidence) -> list[Observation]:
     fast = [found for part in parts if (found := _fast(part, parts, span)) and _is_bad(found)]
     if 2 * len(fast) < len(parts):
         usual = median(part.ios for part in parts)
-        named = [found for part, found in slow if _is_slow_beside(usual, part)] + fast
+        # Beside clients that do nothing nobody is fast, though the verdict is as bad.
+        named = [found for part, found in slow if _is_slow_beside(usual, part)] + (fast if usual else [])
     else:
         named = [found for _, found in slow]
     everything = [found for _, found in slow] + fast
@@ -110,15 +111,15 @@ def _slow(part: _Part, parts: Sequence[_Part]) -> Observation | None:
 
 
 def _fast(part: _Part, parts: Sequence[_Part], span: Interval) -> Observation | None:
-    """Leave out those beside which the others do nothing: it is they who are named then."""
     others = [one for one in parts if one is not part]
-    usual = median(one.ios for one in others) if others else 0.0
-    if not usual or not part.ios:
+    if not others or not part.ios:
         return None
+    usual = median(one.ios for one in others)
     by_node = median(one.ios * one.sharing for one in others) / part.sharing
     seconds = span.length / NANOSECONDS
+    times = f"{part.ios / usual:.3g} times the" if usual else "beside a"
     detail = (
-        f"{number_text(part.ios / seconds)} operations/s inside the window, {part.ios / usual:.3g} times the median of "
+        f"{number_text(part.ios / seconds)} operations/s inside the window, {times} median of "
         f"the others, {number_text(usual / seconds)}: they did {_PERCENT * usual / part.ios:.3g} % of it"
     )
     value = _PERCENT * (max(usual, by_node) + _CHANCE * math.sqrt(part.ios)) / part.ios
