@@ -249,7 +249,9 @@ def test_a_pod_on_a_dead_node_stops_no_clock_of_a_run_that_measures_elsewhere(wo
         register(world, uid)
         world.round(1.0)
     assert world.conditions(uid)["ClientsReady"]["status"] == "True"
-    assert "since" not in hold(world, uid)
+    held = hold(world, uid)
+    assert held is not None
+    assert "since" not in held
 
 
 def test_a_run_that_was_never_admitted_keeps_the_time_of_its_creation() -> None:

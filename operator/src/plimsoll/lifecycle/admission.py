@@ -69,7 +69,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
     )
 
 
-def _queued(created: str, conditions: Mapping[str, Mapping[str, Any]], *, has_begun: bool) -> str:
+def _queued(created: str, conditions: Mapping[str, Mapping[str, str]], *, has_begun: bool) -> str:
     """Return when a run entered the queue: at its creation, or when it was resumed after it had lost its place."""
     place, suspension = conditions.get("Admitted", {}), conditions.get("Suspended", {})
     if not has_begun or place.get("status") == "True":
