@@ -49,6 +49,17 @@ async def look(kube: FakeKube, digests: Digests[ResultFact]) -> list[str]:
     return asked
 
 
+async def after_a_failed_look() -> tuple[FakeKube, Digests[ResultFact]]:
+    """Return digests that could not read the one object that had changed."""
+    kube, digests = kube_with(MANY), new_digests()
+    await look(kube, digests)
+    await kube.patch_status(RESULT, "r-w-003", "default", {"verdict": "Invalid"})
+    kube.interfere = failing(lambda asked: TransientError(asked, "no answer"), times=1, request="get ")
+    with pytest.raises(TransientError):
+        await digests.look(kube, namespace="default", labels=LABELS)
+    return kube, digests
+
+
 async def test_results_that_have_not_changed_are_not_read_again() -> None:
     kube, digests = kube_with(MANY), new_digests()
     await look(kube, digests)
@@ -85,23 +96,13 @@ async def test_digests_have_the_order_of_the_list() -> None:
 
 
 async def test_what_could_not_be_read_is_read_by_the_next_look() -> None:
-    kube, digests = kube_with(MANY), new_digests()
-    await look(kube, digests)
-    await kube.patch_status(RESULT, "r-w-003", "default", {"verdict": "Invalid"})
-    kube.interfere = failing(lambda asked: TransientError(asked, "no answer"), times=1, request="get ")
-    with pytest.raises(TransientError):
-        await digests.look(kube, namespace="default", labels=LABELS)
+    kube, digests = await after_a_failed_look()
     asked = await look(kube, digests)
     assert asked == ["list BenchmarkResult default", "get BenchmarkResult default/r-w-003"]
 
 
 async def test_what_vanishes_while_something_cannot_be_read_is_not_known() -> None:
-    kube, digests = kube_with(MANY), new_digests()
-    await look(kube, digests)
-    await kube.patch_status(RESULT, "r-w-003", "default", {"verdict": "Invalid"})
-    kube.interfere = failing(lambda asked: TransientError(asked, "no answer"), times=1, request="get ")
-    with pytest.raises(TransientError):
-        await digests.look(kube, namespace="default", labels=LABELS)
+    kube, digests = await after_a_failed_look()
     for name in ("r-w-003", "r-w-004"):
         await kube.delete(RESULT, name, "default")
     assert await look(kube, digests) == ["list BenchmarkResult default"]

@@ -50,7 +50,7 @@ class JobFact:
 
     @property
     def is_concluded(self) -> bool:
-        """Tell whether it makes no pod any more."""
+        """Whether it will create no further pod."""
         return self.complete or bool(self.failure) or self.child.deleting
 
 

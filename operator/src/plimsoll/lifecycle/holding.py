@@ -1,4 +1,4 @@
-"""How long a run keeps its place in the queue without measuring: others wait for a target that nobody loads meanwhile.
+"""How long a run keeps its place in the queue without measuring, while others wait for an idle target.
 
 The time is a sum over all suspensions: a run that is resumed for a moment gives others nothing. The clock runs from a
 suspension until the clients of the resumed run are back. Only a measured trial resets the sum.

@@ -48,12 +48,12 @@ class Members:
 
     @property
     def has_unbound_claim(self) -> bool:
-        """Tell whether a claim waits for its volume."""
+        """Whether a claim is still unbound."""
         return any(claim.fact.phase != "Bound" for claim in self.claims)
 
     @property
     def has_job_without_pod(self) -> bool:
-        """Tell whether a Job that may still make a pod has none."""
+        """Whether a Job that may still create a pod has none."""
         pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)
         owners = {uid for pod in pods for uid in pod.jobs}
         return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)

@@ -153,7 +153,7 @@ def observe(
 ) -> Observed:
     """Read the facts out of a run's objects, and of what others have under the same names.
 
-    What carries the run's labels only is nobody's business here. `members` are its Jobs, pods and claims, `results`
+    Objects that only carry the run's labels are ignored. `members` are its Jobs, pods and claims, `results`
     those of the run's name, `events` those on the run's claims and Jobs.
     """
     by_kind: dict[str, list[Object]] = {}

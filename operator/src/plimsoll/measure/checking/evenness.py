@@ -65,7 +65,7 @@ def uneven(evidence: Evidence) -> list[Observation]:
     fast = [found for part in parts if (found := _fast(part, parts, span)) and _is_bad(found)]
     if 2 * len(fast) < len(parts):
         usual = median(part.ios for part in parts)
-        # Beside clients that do nothing nobody is fast, though the verdict is as bad.
+        # Idle clients are at fault, not the one that works; the verdict is as severe.
         named = [found for part, found in slow if _is_slow_beside(usual, part)] + (fast if usual else [])
     else:
         named = [found for _, found in slow]
