@@ -2,9 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from support.own_disk import mounted_disk
 
 # A change passes or fails for what it changes: examples are the same each time. `make search` looks for new ones.
 settings.register_profile("plimsoll", deadline=None, derandomize=True)
@@ -44,3 +48,10 @@ def fio() -> str:
     if path is None:
         pytest.fail("PLIMSOLL_FIO does not name a fio; run `make test`, or PLIMSOLL_FIO=$(hack/fio.sh) pytest")
     return path
+
+
+@pytest.fixture
+def own_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return `data`, where a local run measures: on the machine's disk it would stall while other suites write."""
+    with mounted_disk(tmp_path, tmp_path / "data") as place:
+        yield place

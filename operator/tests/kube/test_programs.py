@@ -160,8 +160,8 @@ def programs(apiserver: ApiServer, tmp_path: Path, namespace: str) -> Iterator[P
 
 @pytest.mark.fio
 @pytest.mark.system
-def test_a_run_outlives_its_conductor(programs: Programs, fio: str) -> None:
-    volumes = [programs.directory / f"volume-{client}" for client in range(2)]
+def test_a_run_outlives_its_conductor(programs: Programs, fio: str, own_disk: Path) -> None:
+    volumes = [own_disk / f"volume-{client}" for client in range(2)]
     for volume in volumes:
         volume.mkdir()
     first = programs.conductor("epoch-1")

@@ -14,7 +14,7 @@ from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import Metric
 from support.local_run import LocalRun, make_spec
 
-pytestmark = [pytest.mark.system, pytest.mark.fio]
+pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
 IOPS = 400
 CLIENTS = 2

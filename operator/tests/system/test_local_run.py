@@ -24,7 +24,7 @@ from plimsoll.measure.summary import counted
 from plimsoll.protocol.secret import TOKEN_FILE
 from support.local_run import LocalRun, command_line, make_spec, processes_naming
 
-pytestmark = [pytest.mark.system, pytest.mark.fio]
+pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
 
 def aborts(trials: list[Trial]) -> list[AbortReason]:
@@ -212,7 +212,6 @@ def test_a_missing_fio_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_a_full_directory_fails_the_preparation_with_the_tools_words(tmp_path: Path, fio: str) -> None:
-    (tmp_path / "data").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path / "data")], check=True)
     try:
         with LocalRun(tmp_path, fio) as run:
@@ -235,8 +234,8 @@ def test_clients_share_a_device_without_touching_each_others_part(tmp_path: Path
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[Path]:
-    backing = tmp_path / "disk"
+def loop_device(own_disk: Path) -> Iterator[Path]:
+    backing = own_disk / "disk"
     backing.write_bytes(b"")
     os.truncate(backing, 64 * 2**20)
     device = subprocess.run(
