@@ -117,7 +117,7 @@ class LocalRun:
     def finish(self, *, seconds: float = 90) -> tuple[int, str, str]:
         """Return exit code, standard output and standard error."""
         out, err = self.process.communicate(timeout=seconds)
-        print(out)  # the verdicts and their reasons, which pytest shows if the test fails
+        sys.stdout.write(out)  # the verdicts and their reasons, which pytest shows if the test fails
         return self.process.returncode, out, err
 
     def found(self) -> list[BenchmarkResult]:
