@@ -1,8 +1,13 @@
-"""Ceph's own programs, with the administrator's key."""
+"""Ceph's own programs and its library, with the administrator's key."""
 
 import json
 import subprocess
 from typing import Any
+
+import rados  # type: ignore[import-not-found] # Ceph's package brings it, PyPI has none
+
+_CONFIGURATION = "/etc/ceph/ceph.conf"
+_TIMEOUTS = {"rados_mon_op_timeout": "60", "client_mount_timeout": "60"}
 
 
 class CommandError(Exception):
@@ -34,3 +39,35 @@ def run(*command: str, seconds: float | None = 60) -> str:
 def read(*command: str) -> Any:  # noqa: ANN401 - whatever Ceph says
     """Return the JSON document that a command prints."""
     return json.loads(run(*command, "--format", "json"))
+
+
+class Monitors:
+    """A connection to Ceph's monitors, for what is read again and again: a program costs half a second each time."""
+
+    def __init__(self) -> None:
+        self._cluster: Any = None
+
+    def read(self, prefix: str) -> Any:  # noqa: ANN401 - whatever Ceph says
+        """Return the JSON document that a command without arguments prints.
+
+        Raises:
+            CommandError: if the monitors do not answer, or refuse.
+
+        """
+        try:
+            code, output, complaint = self._connection().mon_command(
+                json.dumps({"prefix": prefix, "format": "json"}), b""
+            )
+        except rados.Error as error:
+            self._cluster = None
+            raise CommandError(str(error), "no connection") from error
+        if code:
+            raise CommandError(complaint, f"error {-code}")
+        return json.loads(output)
+
+    def _connection(self) -> Any:  # noqa: ANN401 - the library has no types
+        if self._cluster is None:
+            cluster = rados.Rados(conffile=_CONFIGURATION, conf=_TIMEOUTS)
+            cluster.connect()
+            self._cluster = cluster
+        return self._cluster

@@ -33,6 +33,7 @@ class Clusters:
     def __init__(self, api: Api, image: str) -> None:
         self._api = api
         self._image = image
+        self._monitors = ceph.Monitors()
 
     def run(self) -> Never:
         """Look at Ceph as often as the object asks for, for ever."""
@@ -48,8 +49,8 @@ class Clusters:
 
     def _refresh(self, found: Object) -> None:
         name, old = found["metadata"]["name"], found.get("status", {})
-        status, usage, versions = (ceph.read("ceph", *what) for what in (["status"], ["df"], ["versions"]))
-        classes = ceph.read("ceph", "osd", "crush", "class", "ls")
+        status, usage, versions = (self._monitors.read(what) for what in ("status", "df", "versions"))
+        classes = self._monitors.read("osd crush class ls")
         sampled = _sampled(old.get("ceph", {}), status, usage, versions)
         version = f"{next(iter(versions['mon'])).split()[2]}-0"
         if not old:

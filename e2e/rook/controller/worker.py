@@ -9,7 +9,7 @@ from kube import Api, ApiError, Object, now
 
 from ceph import CommandError
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 
 
