@@ -47,7 +47,7 @@ class Monitors:
     def __init__(self) -> None:
         self._cluster: Any = None
 
-    def read(self, prefix: str) -> Any:  # noqa: ANN401 - whatever Ceph says
+    def read(self, prefix: str) -> Any:  # noqa: ANN401 - JSON of any form
         """Return the JSON document that a command without arguments prints.
 
         Raises:

@@ -156,11 +156,13 @@ def test_how_large_an_operation_a_disk_takes_in_one_piece(tree: HostTree) -> Non
     queue(block_device(tree, "sdb", "8:16"), segments=65535)
     queue(block_device(tree, "nvme0n1", "259:0"), chunk=256)
     queue(block_device(tree, "sdc", "8:32"), segments=127, chunk=1024)
+    queue(block_device(tree, "sdd", "8:48"), segments=1, chunk=9)
     assert tree.host.uncut_bytes("8:0") == 168 * 4096, "a segment may be a single page"
     assert tree.host.uncut_bytes("8:1") == 168 * 4096, "a partition has the queue of its disk"
     assert tree.host.uncut_bytes("8:16") == 1280 * 1024
     assert tree.host.uncut_bytes("259:0") == 256 * 512, "nothing crosses such a boundary"
     assert tree.host.uncut_bytes("8:32") == 256 * 1024, "up to a boundary there is room for one piece and a small rest"
+    assert tree.host.uncut_bytes("8:48") == 4096, "the conductor refuses a document with less than a page"
 
 
 def test_how_layers_cut_is_not_known(tree: HostTree) -> None:

@@ -163,7 +163,7 @@ class Host:
             piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
             if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
                 # Each stretch between two boundaries is cut by itself, and its last piece may be small.
-                piece = boundary // math.ceil(boundary / piece)
+                piece = max(boundary // math.ceil(boundary / piece), _PAGE)
             return piece or None
         return None
 
