@@ -12,10 +12,10 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) manifests/gitops/suite/compare.sh \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
-QUICKSTART_DIR := build/quickstart
 REAL := fio or system or crd or chart or browser
 SELECT :=
 WORKERS := 0
+RUNS :=
 
 export PLIMSOLL_VENV := $(VENV)
 # Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
@@ -60,7 +60,7 @@ check: ## The inner loop: style, types, and the tests that need nothing but Pyth
 	@$(or $(PYTHON),python3) hack/stages.py lint types pure
 
 .PHONY: test
-test: ## Everything that a change must pass, side by side; brings what it needs, skips nothing; the cluster stays
+test: ## Run every check that a change must pass, in parallel; installs prerequisites, skips nothing, keeps the cluster
 	@$(or $(PYTHON),python3) hack/stages.py $(if $(KEEP_GOING),--keep-going)
 
 .PHONY: test-fast
@@ -68,11 +68,11 @@ test-fast: setup ## The tests that need nothing but Python
 	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))"
 
 .PHONY: test-real
-test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium
+test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium: SELECT=system
 	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && helm=$$(hack/tool.sh helm) && \
 	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
-	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(REAL)"
+	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(or $(SELECT),$(REAL))"
 
 .PHONY: test-e2e
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
@@ -87,9 +87,11 @@ search: setup ## Look for counterexamples: the property tests with many random e
 	cd operator && $(BIN)/pytest -n 2 --hypothesis-profile search --timeout 1800 -m hypothesis
 
 .PHONY: verify
-verify: setup ## Fail if a generated file is not what its source says
+verify: setup ## Fail if a generated file does not match its source
 	hack/lock.sh --check
 	$(BIN)/python hack/checks_table.py --check
+	$(BIN)/python hack/crds.py --check
+	$(BIN)/python hack/reasons_tables.py --check
 	$(BIN)/python hack/api_docs.py --check
 	$(BIN)/python hack/cli_docs.py --check
 	$(BIN)/python hack/metrics_docs.py --check
@@ -103,9 +105,11 @@ format: setup ## Format, and fix what can be fixed
 	cd operator && $(BIN)/ruff check --fix-only . ../hack ../e2e && $(BIN)/ruff format . ../hack ../e2e
 
 .PHONY: generate
-generate: setup ## Make the generated files anew
+generate: setup ## Regenerate the generated files
 	hack/lock.sh
 	$(BIN)/python hack/checks_table.py
+	$(BIN)/python hack/crds.py
+	$(BIN)/python hack/reasons_tables.py
 	$(BIN)/python hack/api_docs.py
 	$(BIN)/python hack/cli_docs.py
 	$(BIN)/python hack/metrics_docs.py
@@ -116,14 +120,16 @@ generate: setup ## Make the generated files anew
 chart: ## Package the Helm chart into build/
 	helm=$$(hack/tool.sh helm) && "$$helm" package charts/plimsoll --destination build
 
+# Variables of the command line reach the script through its environment.
+.PHONY: images
+images: ## Build the container images, and print the Helm values for them: REGISTRY=... TAG=... PUSH=1
+	@hack/images.sh
+
 ##@ Run
 
 .PHONY: quickstart
-quickstart: setup ## Benchmark a directory of this machine, without a cluster
-	rm -rf $(QUICKSTART_DIR) && mkdir -p $(QUICKSTART_DIR)/data
-	fio=$$(hack/fio.sh) && $(BIN)/plimsoll run manifests/samples/quickstart.yaml --fio "$$fio" \
-	    --directory $(QUICKSTART_DIR)/data --output $(QUICKSTART_DIR)/results
-	$(BIN)/plimsoll report $(QUICKSTART_DIR)/results --output $(QUICKSTART_DIR)/report.html
+quickstart: setup ## Benchmark a directory of this machine, without a cluster: once correctly, once with a deliberate mistake
+	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio hack/quickstart.sh build/quickstart
 
 .PHONY: demo
 demo: setup ## A BenchmarkRun in a real Kubernetes cluster, from nothing
@@ -138,7 +144,7 @@ bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
 
 .PHONY: bench-cluster
-bench-cluster: setup ## Measure the operator in a real cluster
+bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs
 	$(CLUSTER) up
 	e2e/install.sh
-	cd e2e/tests && $(BIN)/python bench.py
+	cd e2e/tests && $(BIN)/python bench.py $(RUNS)

@@ -3,7 +3,7 @@
 #
 #   e2e/install.sh           builds and installs
 #   e2e/install.sh images    builds only
-#   e2e/install.sh chart     installs what was built before
+#   e2e/install.sh chart     installs the last build
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
@@ -16,14 +16,14 @@ say() { printf 'install.sh: %s\n' "$*" >&2; }
 
 build() {
     local target=$1 options=()
-    # A machine behind a proxy needs its own certificate authorities in the build; others lose nothing by it.
+    # A machine behind a proxy needs its own certificate authorities in the build.
     [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
     say "building plimsoll-$target:e2e"
     "$cluster" docker build --quiet --network host --build-arg "BASE_IMAGE=$base" "${options[@]}" \
         --target "$target" --tag "plimsoll-$target:e2e" "$root" > /dev/null
 }
 
-# Each build is another pod: a tag alone does not say so.
+# A new build needs new pods, although the tag is the same.
 revision() { "$cluster" docker image inspect --format '{{.Id}}' "plimsoll-$1:e2e"; }
 
 install() {
@@ -33,16 +33,15 @@ install() {
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/monitoring.yaml")
     fi
-    # Where the operator may work for Rook there has to be a place for its Role, also before e2e/ceph is up, which makes
-    # it its own. Somebody who installs a real Rook there keeps it.
+    # The operator's Role for Rook needs a namespace also before e2e/ceph is up, which takes it over.
     for namespace in rook-ceph rook-ceph-secondary; do
         kubectl get namespace "$namespace" > /dev/null 2>&1 && continue
         kubectl create namespace "$namespace" > /dev/null
         kubectl label namespace "$namespace" plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null
     done
-    # A Deployment from before there was a chart has another selector, which cannot be changed.
+    # A Deployment older than the chart has another selector, which is immutable.
     kubectl delete deployment --namespace plimsoll-system --selector '!app.kubernetes.io/managed-by' > /dev/null
-    # What e2e/rook or somebody else has applied before is taken over.
+    # Take over objects that e2e/rook or others have applied before.
     "$helm" upgrade --install plimsoll "$root/charts/plimsoll" --namespace plimsoll-system --create-namespace \
         --take-ownership "${values[@]}" --set-string "podAnnotations.plimsoll\.dev/build=$(revision operator)" \
         --wait --timeout 180s > /dev/null

@@ -1,4 +1,4 @@
-"""Write docs/api.md from the definitions in crds/; with --check fail if it is not what they say."""
+"""Write docs/api.md from the definitions in crds/; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -12,11 +12,10 @@ ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "api.md"
 INTRODUCTION = """# API reference
 
-<!-- Generated from crds/ by `make generate`; change the descriptions there. -->
+<!-- Generated from crds/ by `make generate`; the descriptions are in the docstrings of the models. -->
 
 `kubectl explain benchmarkrun.spec --recursive` shows the same on a cluster. A field without a default and without
-"required" may be left out. Unknown fields are refused by the API server, and so is what breaks one of the rules below
-the tables.
+"required" is optional. The API server refuses unknown fields, and objects that break a rule below the tables.
 """
 
 _TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
@@ -30,14 +29,14 @@ def main() -> int:
     if "--check" in sys.argv:
         stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
         if stale:
-            sys.stderr.write(f"{DOCUMENT.name}: does not say what crds/ says; run `make generate`\n")
+            sys.stderr.write(f"{DOCUMENT.name}: is out of date; run `make generate`\n")
         return int(stale)
     DOCUMENT.write_text(fresh)
     return 0
 
 
 def definitions() -> list[Path]:
-    """Return the files, what users write first."""
+    """Return the definitions, first those of objects that users write."""
     return sorted((ROOT / "crds").glob("*.yaml"), key=lambda path: ("result" in path.name, path.name))
 
 
@@ -90,7 +89,7 @@ def _object(schema: Schema, path: str) -> Iterator[str]:
 
 
 def _inner(field: Schema, path: str) -> tuple[str, Schema]:
-    """Return what is inside lists and mappings, and its path."""
+    """Return the innermost schema of lists and mappings, and its path."""
     if "items" in field:
         return _inner(field["items"], f"{path}[]")
     if isinstance(field.get("additionalProperties"), dict):

@@ -1,6 +1,6 @@
-"""Write what the chart and the plain manifests are made of; with --check fail if it is not what its source says.
+"""Write the generated files of the chart and the plain manifests; with --check, fail if one is out of date.
 
-crds/ goes into the chart's templates, its values into its README, and what it renders into manifests/. Needs a Helm,
+Copies crds/ into the templates, the values into the README, and the rendered chart into manifests/. Needs a Helm,
 named by PLIMSOLL_HELM: `PLIMSOLL_HELM=$(hack/tool.sh helm) hack/chart.py`.
 """
 
@@ -33,7 +33,7 @@ metadata:
   labels:
     pod-security.kubernetes.io/enforce: restricted
 """
-CRD_BEGIN = """{{- /* Generated from crds/ by `make generate`: change it there. */ -}}
+CRD_BEGIN = """{{- /* Generated from the models in plimsoll.api and plimsoll.tools by `make generate`. */ -}}
 {{- if .Values.crds.enabled }}
 """
 CRD_METADATA = """metadata:
@@ -56,18 +56,18 @@ _KEY = re.compile(r"(?P<indent> *)(?P<key>\w+):")
 def main() -> int:
     """Return the exit code."""
     stale = 0
-    # What is rendered comes last, so that it is of the definitions that were just written.
+    # Rendering comes last, so that it uses the definitions just written.
     for path, text in files():
         if "--check" not in sys.argv:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             stale = 1
-            sys.stderr.write(f"{path.relative_to(ROOT)}: is not what its source says; run `make generate`\n")
+            sys.stderr.write(f"{path.relative_to(ROOT)}: out of date; run `make generate`\n")
     return stale
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Yield every generated file with what it has to hold."""
+    """Yield every generated file with its content."""
     for path in sorted((ROOT / "crds").glob("*.yaml")):
         yield CHART / "templates" / "crds" / path.name, definition(path.read_text())
     readme = CHART / "README.md"
@@ -80,23 +80,23 @@ def files() -> Iterator[tuple[Path, str]]:
     keyrings = rendered(
         "templates/rbac-keyrings.yaml", values="ceph.keyrings.anywhere={plimsoll-keyring,plimsoll-osd-bench}"
     )
-    # It is applied to a namespace of the user's choice.
+    # The user chooses the namespace.
     yield MANIFESTS / "ceph" / "ceph.yaml", GENERATED + keyrings.replace("  namespace: anywhere\n", "")
 
 
 def definition(text: str) -> str:
-    """Return the template of a CustomResourceDefinition: what looks like an action of the template is none."""
-    # The comment at the top is for those who change it.
+    """Return the template of a CustomResourceDefinition: what looks like a template action is escaped."""
+    # Without the comment at the top, which is for maintainers.
     body = text[text.index("apiVersion:") :].replace("{{", '{{ "{{" }}')
     body, found = _METADATA.subn(lambda match: CRD_METADATA % match[1], body, count=1)
     if found != 1:
-        message = "a definition in crds/ begins its metadata with its name and its labels, and has nothing else there"
+        message = "the metadata of a definition in crds/ must be its name and its labels"
         raise ValueError(message)
     return f"{CRD_BEGIN}{body}{CRD_END}"
 
 
 def rendered(template: str = "", *, values: str = "") -> str:
-    """Return what Helm makes of the chart, or of one of its templates, without what is of use to Helm only."""
+    """Return the rendered chart, or one of its templates, without Helm's own labels."""
     helm = os.environ.get("PLIMSOLL_HELM") or "helm"
     command = [helm, "template", "plimsoll", str(CHART), "--namespace", NAMESPACE]
     command += ["--no-hooks", "--kube-version", KUBERNETES]

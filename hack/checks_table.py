@@ -1,4 +1,4 @@
-"""Write the table of checks into docs/trust.md; with --check fail if it is not what the code says."""
+"""Write the table of checks into docs/trust.md; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -19,7 +19,7 @@ def main() -> int:
     fresh = f"{before}{BEGIN}{markdown_table()}{END}{after}"
     if "--check" in sys.argv:
         if fresh != text:
-            sys.stderr.write(f"{DOCUMENT.name}: the table of checks is stale; run `make generate`\n")
+            sys.stderr.write(f"{DOCUMENT.name}: the table of checks is out of date; run `make generate`\n")
         return int(fresh != text)
     DOCUMENT.write_text(fresh)
     return 0

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from what the commands say of themselves; with --check fail if it is not what they say."""
+"""Write docs/cli.md from the help of the commands; with --check, fail if it is out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import sys
@@ -22,7 +22,7 @@ def main() -> int:
     if "--check" in sys.argv:
         stale = not DOCUMENT.exists() or DOCUMENT.read_text() != fresh
         if stale:
-            sys.stderr.write(f"{DOCUMENT.name}: does not say what --help says; run `make generate`\n")
+            sys.stderr.write(f"{DOCUMENT.name}: is out of date; run `make generate`\n")
         return int(stale)
     DOCUMENT.write_text(fresh)
     return 0
@@ -34,7 +34,7 @@ def document() -> str:
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands that are for people."""
+    """Yield the commands that users run."""
     context = click.Context(plimsoll)
     for name in plimsoll.list_commands(context):
         command = plimsoll.get_command(context, name)

@@ -1,4 +1,4 @@
-"""Write the chart's dashboards; with --check fail if they are not what the code says."""
+"""Write the chart's dashboards; with --check, fail if they are out of date."""
 
 # ruff: noqa: INP001 - a script, run by path
 import json
@@ -24,7 +24,7 @@ def main() -> int:
     stale = [name for name, text in fresh.items() if _written(name) != text]
     stale += [path.name for path in DIRECTORY.glob("*.json") if path.name not in fresh]
     for name in stale:
-        sys.stderr.write(f"{name}: the dashboard is not what hack/grafana says; run `make generate`\n")
+        sys.stderr.write(f"{name}: the dashboard is out of date with hack/grafana; run `make generate`\n")
     return int(bool(stale))
 
 

@@ -1,20 +1,20 @@
-"""Run the stages of hack/stages.toml, those that do not need each other side by side, and print what each took.
+"""Run the stages of hack/stages.toml, independent ones in parallel, and print the time of each.
 
 usage: stages.py [--keep-going] [STAGE...]
 
-  STAGE         run these stages and what they need; without names, all of them
-  --keep-going  after a failure run everything that does not need what failed
+  STAGE         run these stages and their dependencies; without names, all of them
+  --keep-going  after a failure, run all stages that do not depend on the failed one
 
-Each stage is a shell command run from the root of the tree; its output goes to build/stages/STAGE.log and, once it
-ends, to standard output: the last lines of it, or all of it when it failed. The first failure stops everything else,
-unless asked to keep going.
+Each stage is a shell command that runs in the root of the tree. Its output goes to build/stages/STAGE.log and, when it
+ends, to standard output: the last lines, or everything after a failure. The first failure stops all other stages,
+except with --keep-going.
 
-A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. What is stopped
+A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
 
-The closing table compares each stage with its budget and names the slowest tests of a stage that is over it. A machine
-may be slow, so being over budget is not a failure. Budgets are for a machine with two cores; `cold` holds where the
-cache was empty when the run began.
+The closing table compares each stage with its budget, and lists the slowest tests of a stage over its budget. That is
+not a failure, because a machine may be slow. Budgets are for a machine with two cores; `cold` applies if the cache was
+empty at the start.
 """
 
 # ruff: noqa: INP001 - a script, run by path
@@ -51,11 +51,12 @@ DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One command with the stages that it needs, and what it may take.
+    """One command with its dependencies and budgets.
 
     Attributes:
         warm: the budget in seconds with a filled cache.
-        cold: the budget in seconds from an empty cache.
+        cold: the budget in seconds with an empty cache.
+        nice: the niceness of its session as a whole, against other sessions; ignored by kernels that do not know it.
 
     """
 
@@ -64,11 +65,12 @@ class Stage:
     warm: float
     cold: float
     after: tuple[str, ...] = ()
+    nice: int = 0
 
 
 @dataclass(slots=True)
 class Execution:
-    """A stage that was started."""
+    """A started stage."""
 
     stage: Stage
     process: "subprocess.Popen[bytes]"
@@ -79,20 +81,20 @@ class Execution:
 
     @property
     def seconds(self) -> float:
-        """Return how long it took, or has taken until now."""
+        """Its duration until now or until its end."""
         return (self.ended or time.monotonic()) - self.started
 
 
 @dataclass(slots=True)
 class Progress:
-    """What was started and what is left."""
+    """The stages by state."""
 
     waiting: list[Stage]
     running: dict[str, Execution] = field(default_factory=dict)
     done: dict[str, Execution] = field(default_factory=dict)
 
     def startable(self) -> list[Stage]:
-        """Return the stages whose needs have passed."""
+        """Return the waiting stages whose dependencies have passed."""
         return [stage for stage in self.waiting if all(self._passed(name) for name in stage.after)]
 
     def _passed(self, name: str) -> bool:
@@ -103,7 +105,7 @@ def read_stages(text: str) -> dict[str, Stage]:
     """Return the stages of a definition by name.
 
     Raises:
-        ValueError: if a stage needs one that is not defined before it.
+        ValueError: a stage depends on one that is not defined before it.
 
     """
     stages: dict[str, Stage] = {}
@@ -112,15 +114,15 @@ def read_stages(text: str) -> dict[str, Stage]:
         if unknown := [each for each in after if each not in stages]:
             raise ValueError(f"stage {name} needs {', '.join(unknown)}, not defined before it")
         warm = float(found["warm"])
-        stages[name] = Stage(name, found["command"], warm, float(found.get("cold", warm)), after)
+        stages[name] = Stage(name, found["command"], warm, float(found.get("cold", warm)), after, found.get("nice", 0))
     return stages
 
 
 def select(stages: Mapping[str, Stage], names: Sequence[str]) -> list[Stage]:
-    """Return the named stages and all that they need, in the order of their definition; all without names.
+    """Return the named stages and their dependencies in the order of definition; without names, all stages.
 
     Raises:
-        ValueError: if there is no such stage.
+        ValueError: a stage does not exist.
 
     """
     wanted = set(names or stages)
@@ -138,13 +140,13 @@ def clock(seconds: float) -> str:
 
 
 def slowest(lines: Iterable[str], count: int = SLOWEST) -> list[str]:
-    """Return the slowest tests that pytest's --durations listed, slowest first, each with its seconds."""
+    """Return the slowest tests of pytest's --durations with their seconds, slowest first."""
     found = [(float(match[1]), match[2]) for line in lines if (match := DURATION.match(line))]
     return [f"{seconds:.0f} s  {name}" for seconds, name in sorted(found, reverse=True)[:count]]
 
 
 def table(rows: Sequence[tuple[str, float, float]], details: Mapping[str, Sequence[str]]) -> str:
-    """Return the closing table of stage, seconds and budget, with details below the stages that are over theirs."""
+    """Return the closing table of stage, time and budget, with details below stages over their budget."""
     width = max(len(name) for name, _, _ in rows)
     lines = [f"{'stage':<{width}}  {'time':>6}  {'budget':>6}"]
     for name, seconds, budget in rows:
@@ -193,18 +195,21 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        if stage.nice:
+            with suppress(OSError):
+                Path(f"/proc/{process.pid}/autogroup").write_text(f"{stage.nice}\n")
         self._progress.waiting.remove(stage)
         self._progress.running[stage.name] = Execution(stage, process, log, time.monotonic())
         self._say(f"{self._now()} {stage.name}: started")
 
     def _collect(self) -> int:
-        """Move what has ended to what is done; return the exit code of one that failed, or 0."""
+        """Move ended stages to `done`; return the exit code of a failed one, or 0."""
         failure = 0
         for name, execution in list(self._progress.running.items()):
             code = execution.process.poll()
             if code is None and execution.seconds > self._deadline(execution.stage):
                 self._say(
-                    f"{self._now()} {name}: not done within {clock(self._deadline(execution.stage))}, stopping it"
+                    f"{self._now()} {name}: timed out after {clock(self._deadline(execution.stage))}, stopping it"
                 )
                 _end_group(execution.process)
                 code = TIMED_OUT
@@ -232,7 +237,7 @@ class Runner:
             self._say(f"{self._now()} {execution.stage.name}, {clock(execution.seconds)}: {last[-100:]}")
 
     def _stop(self) -> None:
-        """End what still runs, and wait until it is gone."""
+        """End all running stages, and wait for their processes."""
         for execution in self._progress.running.values():
             _signal_group(execution.process, signal.SIGTERM)
         for execution in self._progress.running.values():
@@ -266,7 +271,7 @@ class Runner:
 
 
 def longest_path(stages: Mapping[str, Stage], *, cold: bool) -> float:
-    """Return the seconds that all stages may take together when each takes its budget and waits for what it needs."""
+    """Return the total seconds if each stage waits for its dependencies and takes its budget."""
     ends: dict[str, float] = {}
     for stage in stages.values():
         begin = max((ends[name] for name in stage.after), default=0)
@@ -281,7 +286,7 @@ def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:
 
 
 def _has_members(group: int) -> bool:
-    """Return whether a process group has a process that runs; init may be slow to collect those that have ended."""
+    """Whether a process group has a running process; init may be slow to reap ended ones."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             state, _, number = path.read_text().rpartition(")")[2].split()[:3]
@@ -291,7 +296,7 @@ def _has_members(group: int) -> bool:
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End all processes of a stage; those that take too long to clean up are killed."""
+    """End all processes of a stage; kill those that take too long to clean up."""
     for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILLED_SECONDS)):
         deadline = time.monotonic() + seconds
         _signal_group(process, number)

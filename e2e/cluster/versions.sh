@@ -4,7 +4,6 @@ readonly KUBERNETES_VERSION=v1.34.4
 readonly KIND_VERSION=v0.33.0
 readonly ETCD_VERSION=v3.6.5
 readonly COREDNS_VERSION=v1.14.7
-readonly LOCAL_PATH_VERSION=v0.0.30
 
 # systemd 252 (bookworm) boots on cgroup v1 and v2, later ones on v2 only.
 readonly NODE_SUITE=bookworm

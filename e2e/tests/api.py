@@ -1,6 +1,7 @@
-"""Reads from the API server over one connection: starting kubectl for each read costs more than the read itself."""
+"""Reads from the API server over one connection; starting kubectl for each read would cost more than the read."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from kubernetes.client import ApiClient, Configuration
@@ -36,6 +37,7 @@ _ROOTS = {
 }
 _OK, _NOT_FOUND = 200, 404
 _SECONDS = 60
+_WATCH_SECONDS = 900
 
 
 class Api:
@@ -50,7 +52,7 @@ class Api:
         self._pool: PoolManager = client.rest_client.pool_manager
 
     def read(self, path: str, **query: str) -> Any:
-        """Return the document at a path, or None if there is none."""
+        """Return the document at a path; None if it does not exist."""
         answer = self._pool.request(
             "GET",
             f"{self._host}/{path.lstrip('/')}",
@@ -64,12 +66,12 @@ class Api:
         return json.loads(answer.data)
 
     def object(self, kind: str, name: str, namespace: str | None = None) -> dict[str, Any] | None:
-        """Return an object, or None; a kind is the plural that kubectl takes."""
+        """Return an object, or None; `kind` is a plural, as for kubectl."""
         found: dict[str, Any] | None = self.read(f"{_collection(kind, namespace)}/{name}")
         return found
 
     def objects(self, kinds: str, namespace: str | None = None, selector: str = "") -> list[dict[str, Any]]:
-        """Return the objects of kinds, separated by commas, that a label selector chooses."""
+        """Return the objects that match a label selector; `kinds` are separated by commas."""
         query = {"labelSelector": selector} if selector else {}
         found = []
         for kind in kinds.split(","):
@@ -77,6 +79,22 @@ class Api:
             assert listed is not None, f"the API server does not know {kind}"
             found += listed["items"]
         return found
+
+    def watch(self, kind: str, namespace: str) -> Iterator[dict[str, Any]]:
+        """Yield the watch events of a namespace's objects of a kind, starting with the existing objects."""
+        answer = self._pool.request(
+            "GET",
+            f"{self._host}/{_collection(kind, namespace)}",
+            fields={"watch": "1", "timeoutSeconds": str(_WATCH_SECONDS)},
+            headers={"Accept": "application/json"},
+            timeout=_WATCH_SECONDS + _SECONDS,
+            preload_content=False,
+        )
+        assert answer.status == _OK, f"watch {kind}: {answer.status}"
+        rest = b""
+        for part in answer.stream(None):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from map(json.loads, filter(None, lines))
 
 
 def _collection(kind: str, namespace: str | None) -> str:

@@ -1,19 +1,24 @@
-"""Measures the operator in the cluster of e2e/cluster, and prints figures: python bench.py [RUNS].
+"""Measures the operator in the cluster of e2e/cluster, and prints the results: python bench.py [RUNS].
 
-Nothing is asserted: machines differ. RUNS is how many finished runs the operator's memory is measured with (2000).
+It asserts nothing, because machines differ. RUNS is the number of finished runs for the operator's memory (2000); 0
+skips that measurement.
 """
 
 import itertools
 import json
+import os
 import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
+from recorder import Recorder
 from support import OPERATOR_NAMESPACE, Cluster, run, workload
+from timeline import rows, stages
 
-NAMESPACE = "plimsoll-bench"
+NAMESPACE = f"plimsoll-bench-{os.getpid()}"
 OURS = (
     "benchmarkruns",
     "benchmarkresults",
@@ -44,7 +49,7 @@ def memory_mib(cluster: Cluster) -> float:
 
 
 def writes(cluster: Cluster) -> Counter[str]:
-    """Return the API server's count of writes to the kinds of objects that a run is made of."""
+    """Return the API server's count of writes to the kinds of a run's objects."""
     found: Counter[str] = Counter()
     for line in cluster.kubectl("get", "--raw", "/metrics").splitlines():
         if not line.startswith("apiserver_request_total{"):
@@ -61,33 +66,48 @@ def first_io(cluster: Cluster) -> None:
     """Time a run from apply to the first I/O, count its writes, and the time between its trials."""
     name = "timed"
     quiet = settled_writes(cluster)
-    begun = time.time()
-    cluster.apply(run(name, NAMESPACE, clients={"count": 3}, repetitions=4, workloads=[workload()]))
-    steps: dict[str, float] = {}
-    while "first trial's T0" not in steps:
-        state = cluster.state(name, NAMESPACE)
-        if state.get("epoch"):
-            steps.setdefault("conductor is up", time.time() - begun)
-        if state.get("prefill", {}).get("doneBytes"):
-            steps.setdefault("prefill has begun", time.time() - begun)
-        if state.get("current"):
-            steps["first trial's T0"] = state["current"]["startsAt"] - begun
-        time.sleep(0.1)
-    say("\n== kubectl apply to first I/O: 3 clients on 2 workers, images present, 64 MiB volumes")
-    for what, seconds in steps.items():
-        say(f"   {what:20} {seconds:6.1f} s")
-    cluster.until_over(name, NAMESPACE)
-    say(f"   {'over and clean':20} {time.time() - begun:6.1f} s, 4 trials of 7 s")
+    say("\n== kubectl apply to first I/O: 3 clients on 2 workers, images present, 64 MiB volumes, 4 trials of 7 s")
+    say("   target: first T0 within 6 s")
+    manifest = run(name, NAMESPACE, clients={"count": 3}, repetitions=4, workloads=[workload()])
+    time_stages(cluster, manifest, clients=3)
     gaps = list(idle_gaps(cluster, name))
-    spread = f"{min(gaps):.2f} to {max(gaps):.2f}, n {len(gaps)}"
-    say(f"\n== idle between trials: median {statistics.median(gaps):.2f} s, {spread}")
-    say("\n== writes to the API during that run, all clients of the API together")
+    spread = f"{min(gaps):.2f} to {max(gaps):.2f}, n {len(gaps)}" if gaps else "no two trials were measured"
+    say(f"\n== idle between trials: median {statistics.median(gaps or [0.0]):.2f} s, {spread}")
+    say("\n== API writes during that run, by all clients")
     for what, count in sorted((settled_writes(cluster) - quiet).items()):
         say(f"   {count:5d} {what}")
 
 
+def one_trial(cluster: Cluster) -> None:
+    """Time a run of one client and one trial from apply to Measured."""
+    say("\n== kubectl apply to Measured: 1 client, 64 MiB volume with prefill, one fio of 10 s without a ramp")
+    say("   target: Measured within 19 s")
+    load = workload(runtimeSeconds=10, rampSeconds=0)
+    time_stages(cluster, run("single", NAMESPACE, clients={"count": 1}, repetitions=1, workloads=[load]), clients=1)
+
+
+def time_stages(cluster: Cluster, manifest: dict[str, Any], *, clients: int) -> None:
+    """Apply a run, wait for its end, and print when it reached each stage."""
+    name = manifest["metadata"]["name"]
+    recorder = Recorder(cluster.api, NAMESPACE)
+    with recorder.recording():
+        begun = time.time()
+        cluster.apply(manifest)
+        cluster.until_over(name, NAMESPACE)
+        # The watch may lag behind the last request.
+        time.sleep(1)
+        changes = recorder.changes()
+    trials = cluster.trials(name, NAMESPACE)
+    say(f"   {'stage':30} {'at':>7}   {'since the previous stages':>26}")
+    for stage, seconds, since in rows(stages(changes, trials, run=name, clients=clients), begun):
+        say(f"   {stage:30} {seconds:6.1f} s {since:26.1f} s")
+    aborted = Counter(trial["abort"]["reason"] for trial in trials if "abort" in trial)
+    if aborted:
+        say(f"   aborted attempts: {', '.join(f'{count} {reason}' for reason, count in sorted(aborted.items()))}")
+
+
 def idle_gaps(cluster: Cluster, name: str) -> Iterator[float]:
-    """Yield the seconds from the end of a trial's window to the next one's start, less the ramp."""
+    """Yield the seconds from the end of a trial's window to the start of the next one, minus the ramp."""
     trials = sorted(cluster.trials(name, NAMESPACE), key=lambda trial: str(trial["startedAt"]))
     for before, after in itertools.pairwise(trials):
         if "window" in before and "window" in after:
@@ -135,7 +155,9 @@ def main() -> None:
     cluster.kubectl("create", "namespace", NAMESPACE)
     try:
         first_io(cluster)
-        with_finished_runs(cluster, int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+        one_trial(cluster)
+        if finished := int(sys.argv[1]) if len(sys.argv) > 1 else 2000:
+            with_finished_runs(cluster, finished)
     finally:
         cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 

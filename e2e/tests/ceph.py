@@ -1,4 +1,4 @@
-"""The Ceph of e2e/ceph and the stand-in for Rook of e2e/rook, as a test sees them; and runs on them."""
+"""The Ceph of e2e/ceph and the stand-in for Rook of e2e/rook, and runs on them."""
 
 import json
 import os
@@ -62,11 +62,11 @@ def erasure_coded() -> dict[str, Any]:
 
 
 LONG = workload(runtimeSeconds=12)
-"""Connecting to Ceph takes clients differently long on a busy machine: so that they still measure together."""
+"""Long enough to overlap: on a busy machine, clients need different times to connect to Ceph."""
 
 
 def rook_run(name: str, namespace: str, pool: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """Return a run of two clients with an RBD image each, in a pool that Rook makes; one point, one repetition."""
+    """Return a run of two clients, each with an RBD image, in a pool that Rook creates; one point, one repetition."""
     rook = {"cluster": {"namespace": NAMESPACE, "name": "rook-ceph"}, "pool": pool or replicated()}
     storage = {"rook": rook, "volume": {"size": "64Mi", "access": "LibRBD"}}
     return run(name, namespace, **{"storage": storage, "repetitions": 1, "workloads": [LONG]} | changes)
@@ -86,8 +86,8 @@ class Ceph:
     def until_healthy(self) -> None:
         self._script("ceph/ceph", "wait")
 
-    def until_rook_says_healthy(self) -> None:
-        """Wait for Rook, which asks Ceph every 15 s: until then runs wait, and say why."""
+    def until_rook_is_healthy(self) -> None:
+        """Wait until Rook reports a healthy cluster; it polls Ceph every 15 s, and runs wait for it."""
         self._cluster.until(lambda: self._health() == "HEALTH_OK", seconds=60, what="the CephCluster is HEALTH_OK")
 
     def _health(self) -> str:
@@ -95,9 +95,9 @@ class Ceph:
         return str(status.get("ceph", {}).get("health", ""))
 
     def admin(self, *command: str, text: str | None = None) -> str:
-        """Return what a command prints, run with the administrator's key.
+        """Return the output of a command with the administrator's key.
 
-        Like `e2e/ceph/ceph admin`, without looking up the cluster on every call.
+        Like `e2e/ceph/ceph admin`, but without looking up the cluster on each call.
         """
         return self._cluster.kubectl(
             "exec",
@@ -116,42 +116,42 @@ class Ceph:
     def json(self, *command: str) -> Any:
         return json.loads(self.admin(*command, "--format", "json"))
 
-    # -- what a test needs there
+    # -- preparation
 
     def monitors(self) -> list[str]:
-        """Return the monitors' addresses, as Rook tells them."""
+        """Return the monitors' addresses from Rook's ConfigMap."""
         endpoints = self._cluster.object("configmaps", "rook-ceph-mon-endpoints", NAMESPACE)["data"]["data"]
         return [each.partition("=")[2] for each in endpoints.split(",")]
 
     def make_pool(self) -> None:
-        """Make a pool of size 3 with a foreign image in it, one scrub flag set, and a user for runs."""
+        """Create a pool of size 3 with a foreign image, one scrub flag, and a user for runs."""
         flags = ", ".join(
             f'allow command "osd pool set" with pool={POOL} var={flag}' for flag in ("noscrub", "nodeep-scrub")
         )
         self.admin("sh", "-ec", _MAKE_POOL, "make", POOL, str(PLACEMENT_GROUPS), FOREIGN, USER, flags)
 
     def remove_pool(self) -> None:
-        """Remove pool and user, if they are there."""
+        """Remove the pool and the user, if they exist."""
         self.admin("sh", "-ec", _REMOVE_POOL, "remove", POOL, USER)
 
     def give_keyring(self, namespace: str) -> None:
-        """Give a namespace the keyring of the user of runs, and let the operator read it."""
+        """Create the keyring Secret of the runs' user in a namespace, and let the operator read it."""
         self._write_keyring(namespace, KEYRING, self.admin("ceph", "auth", "get", f"client.{USER}"))
         self.give_rights(namespace)
 
     def give_rights(self, namespace: str) -> None:
-        """Let the operator read the Secrets that runs name."""
+        """Let the operator read the keyring Secrets that runs name."""
         self._cluster.kubectl("apply", "-n", namespace, "-k", str(ROOT / "manifests" / "ceph"))
 
     def give_administration(self, namespace: str) -> None:
-        """Give a namespace the keyring of a user that may tell OSDs anything."""
+        """Create the keyring Secret of a user with all rights on OSDs in a namespace."""
         caps = ("mon", "allow r", "osd", "allow *")
         keyring = self.admin("ceph", "auth", "get-or-create", f"client.{ADMINISTRATOR}", *caps)
         self._write_keyring(namespace, ADMINISTRATOR_KEYRING, keyring)
         self.give_rights(namespace)
 
     def leave_objects(self, uid: str) -> None:
-        """Leave objects of a run's first client with names and places that are options to `rados`."""
+        """Leave objects of a run's first client whose names and locators look like options of `rados`."""
         self.admin("sh", "-ec", _LEAVE_OBJECTS, "leave", POOL, f"plimsoll-{uid}-0")
 
     def _write_keyring(self, namespace: str, secret: str, keyring: str) -> None:
@@ -174,7 +174,7 @@ class Ceph:
         storage = {"ceph": source, "volume": {"size": "64Mi", "access": "LibRBD"}}
         return run(name, namespace, **{"storage": storage, "repetitions": 1, "workloads": [LONG]} | changes)
 
-    # -- what is there
+    # -- content
 
     def flags(self, pool: str = POOL) -> set[str]:
         """Return the scrub flags of a pool."""
@@ -183,15 +183,15 @@ class Ceph:
         return set(names) & {"noscrub", "nodeep-scrub"}
 
     def pools(self) -> list[str]:
-        """Return the pools that runs made."""
+        """Return the pools that runs created."""
         return self._ours(self.json("ceph", "osd", "pool", "ls"))
 
     def contents(self, pool: str = POOL) -> list[str]:
-        """Return all RADOS objects of a pool, of every namespace, and the images in its trash."""
+        """Return all RADOS objects of a pool in all namespaces, and the images in its trash."""
         return sorted(self.admin("sh", "-ec", _CONTENTS, "contents", pool).splitlines())
 
     def leftovers(self) -> list[str]:
-        """Return what this session's runs leaked in Ceph, Rook's namespace, the operator's and at cluster scope."""
+        """Return leaks of this session's runs in Ceph, in Rook's and the operator's namespace, and at cluster scope."""
         pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
         kinds = "secrets,configmaps,jobs,pods,networkpolicies"
         elsewhere = [
@@ -210,12 +210,12 @@ class Ceph:
         return found["metadata"]["labels"]["plimsoll.dev/run-namespace"] in self._cluster.namespaces
 
     def _listed(self, *commands: str) -> list[Any]:
-        """Return the answers to several commands of `ceph`, run by one shell."""
+        """Return the output of several `ceph` commands in one shell."""
         script = "\n".join(f"ceph {command} --format json-pretty\nprintf '\\036'" for command in commands)
         return [json.loads(answer) for answer in self.admin("sh", "-ec", script).split("\036")[:-1]]
 
     def forget_profiles(self) -> None:
-        """Remove the erasure-code profiles that Rook leaves behind, and so its stand-in."""
+        """Remove the erasure-code profiles, which Rook and its stand-in leave behind."""
         self.admin("sh", "-c", _PROFILES)
 
     def _named(self, kinds: str, namespace: str) -> list[str]:
@@ -225,31 +225,31 @@ class Ceph:
     def _ours(names: list[str]) -> list[str]:
         return [name for name in names if name.startswith(OURS)]
 
-    # -- what another user of Rook does
+    # -- another user of Rook
 
     def make_rook_pool(self, name: str) -> None:
-        """Ask Rook for a pool that is no run's."""
+        """Create a CephBlockPool that does not belong to a run."""
         kind = {"apiVersion": "ceph.rook.io/v1", "kind": "CephBlockPool"}
         metadata = {"name": name, "namespace": NAMESPACE}
         self._cluster.apply({**kind, "metadata": metadata, "spec": {"replicated": {"size": OSDS}}})
 
     def rook_pools(self) -> list[str]:
-        """Return the names of the CephBlockPools that runs made."""
+        """Return the names of the CephBlockPools that runs created."""
         return self._named("cephblockpools", NAMESPACE)
 
     def is_being_deleted(self, pool: str) -> bool:
         return "deletionTimestamp" in self._cluster.object("cephblockpools", pool, NAMESPACE)["metadata"]
 
     def phase(self, pool: str) -> str:
-        """Return what Rook says of a pool; empty before its first word."""
+        """Return the phase of a CephBlockPool; empty if it has none yet."""
         status = self._cluster.object("cephblockpools", pool, NAMESPACE).get("status", {})
         return str(status.get("phase", ""))
 
     def remove_rook_pool(self, name: str) -> None:
-        """Have Rook remove that pool, and wait until it is gone."""
+        """Delete that CephBlockPool, and wait until it is gone."""
         self._cluster.kubectl("delete", "cephblockpool", name, "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
 
-    # -- what goes wrong
+    # -- faults
 
     def stop_osd(self, osd: int) -> None:
         self._scale(osd, 0)

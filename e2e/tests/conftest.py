@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end tests: the cluster that e2e/cluster made, with the operator installed, and no other."""
+"""Fixtures of the end-to-end tests, which run only on the cluster of e2e/cluster with the operator installed."""
 
 import signal
 import uuid
@@ -16,7 +16,7 @@ FAILED = pytest.StashKey[bool]()
 
 
 def pytest_configure() -> None:
-    """Clean up when terminated too: a test may have cordoned nodes, or changed the release."""
+    """Clean up also after SIGTERM: a test may have cordoned nodes, or changed the release."""
     signal.signal(signal.SIGTERM, _interrupt)
 
 
@@ -30,7 +30,7 @@ LONGEST = ("test_trust", "test_faults", "test_measuring")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run first what takes longest, so that no process waits for it in the end, and last what delays others."""
+    """Run the longest tests first, so that no process waits for them at the end, and last those that delay others."""
 
     def place(item: pytest.Item) -> tuple[bool, int]:
         kills = item.get_closest_marker("kills") is not None
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note which tests failed, so that their runs are shown before they are deleted."""
+    """Record which tests failed, so that their runs are shown before they are deleted."""
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
     return report
@@ -49,11 +49,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """Return the cluster; refuses any that e2e/cluster did not make."""
+    """Return the cluster; refuse any other than that of e2e/cluster."""
     cluster = Cluster()
     context = cluster.kubectl("config", "current-context").strip()
     if context != OURS:
-        pytest.exit(f"these tests delete things: they run against {OURS} only, not against {context}", returncode=2)
+        pytest.exit(f"these tests delete objects: they run only on {OURS}, not on {context}", returncode=2)
     cluster.kubectl("rollout", "status", "deployment/plimsoll", "-n", "plimsoll-system", "--timeout=120s")
     if WORKER:
         cluster.make_storage_class()
@@ -62,7 +62,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture(scope="session")
 def left(cluster: Cluster) -> Iterator[list[str]]:
-    """Return the namespaces that tests have left and that are going; in the end all are gone."""
+    """Return the namespaces of finished tests, which are being deleted; wait for their end."""
     names: list[str] = []
     yield names
     for name in names:
@@ -71,9 +71,9 @@ def left(cluster: Cluster) -> Iterator[list[str]]:
 
 @pytest.fixture
 def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest) -> Iterator[str]:
-    """Return a namespace of the test's own; afterwards it goes, with all that is in it.
+    """Return a new namespace, which is deleted after the test.
 
-    The next test does not wait for that, unless what is left in Ceph is looked at.
+    The next test does not wait for the deletion, unless this test checks for leaks in Ceph.
     """
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
@@ -82,7 +82,7 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
     yield name
     if request.node.stash.get(FAILED, False):
         for found in cluster.api.objects("benchmarkruns", name):
-            state = cluster.tell(found["metadata"]["name"], name)
+            state = cluster.diagnosis(found["metadata"]["name"], name)
             request.node.add_report_section("teardown", found["metadata"]["name"], state)
     cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
     if "clean" in request.fixturenames:
@@ -92,13 +92,14 @@ def namespace(cluster: Cluster, left: list[str], request: pytest.FixtureRequest)
 
 
 def until_gone(cluster: Cluster, namespace: str) -> None:
-    """Return when a namespace is gone; fails if that takes too long."""
-    cluster.until(lambda: not cluster.exists("namespaces", namespace), seconds=180, what=f"namespace {namespace} goes")
+    """Return when a namespace is gone; fail after a timeout."""
+    what = f"namespace {namespace} is gone"
+    cluster.until(lambda: not cluster.exists("namespaces", namespace), seconds=180, what=what)
 
 
 @pytest.fixture(scope="session")
 def ceph(cluster: Cluster) -> Iterator[Ceph]:
-    """Return a Ceph without anything of a run, with the stand-in for Rook; both stay, as the cluster does."""
+    """Return a Ceph without objects of runs, with the stand-in for Rook; like the cluster, both keep running."""
     ceph = Ceph(cluster)
     ceph.up()
     assert ceph.leftovers() == []
@@ -108,7 +109,7 @@ def ceph(cluster: Cluster) -> Iterator[Ceph]:
 
 @pytest.fixture
 def clean(ceph: Ceph) -> Iterator[Ceph]:
-    """Return that Ceph, healthy; and see that nothing of a run is left afterwards."""
+    """Return that Ceph, healthy, and check that runs leave nothing behind."""
     ceph.until_healthy()
     yield ceph
     assert ceph.leftovers() == []
@@ -116,7 +117,7 @@ def clean(ceph: Ceph) -> Iterator[Ceph]:
 
 @pytest.fixture(scope="session")
 def foreign_pool(ceph: Ceph) -> Iterator[list[str]]:
-    """Make a pool that is not a run's; return what others keep in it."""
+    """Create a pool that does not belong to a run; return its foreign content."""
     ceph.make_pool()
     yield ceph.contents()
     ceph.remove_pool()
@@ -124,7 +125,7 @@ def foreign_pool(ceph: Ceph) -> Iterator[list[str]]:
 
 @pytest.fixture
 def existing(foreign_pool: list[str], clean: Ceph) -> Iterator[Ceph]:
-    """Return that Ceph with a pool that is not a run's, and see that it stays as it was."""
+    """Return that Ceph with a pool that does not belong to a run, and check that it is unchanged afterwards."""
     yield clean
     assert [each for each in clean.contents() if each not in foreign_pool] == []
     assert clean.flags() == {"noscrub"}

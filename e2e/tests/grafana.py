@@ -1,4 +1,4 @@
-"""The dashboards and alerts of the chart: which queries they make, once Grafana has given values to variables."""
+"""The queries of the chart's dashboards and rules, with the variables substituted as Grafana does it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ FILES = ROOT / "charts" / "plimsoll" / "files"
 DASHBOARDS = FILES / "dashboards"
 SCRAPE_SECONDS = 2
 PANEL_POINTS = 1000
-"""How many points Grafana asks for: about the width of a panel in pixels."""
+"""Points that Grafana requests: about the width of a panel in pixels."""
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::\w+)?\}|\$(\w+)")
 _LABEL_VALUES = re.compile(r"label_values\((?:(?P<selector>.+),\s*)?(?P<label>\w+)\)", re.DOTALL)
@@ -26,7 +26,7 @@ _SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression, and where it stands."""
+    """An expression and its place."""
 
     where: str
     expression: str
@@ -38,7 +38,7 @@ def dashboards() -> set[str]:
 
 
 def queries(dashboard: str, prometheus: Prometheus, chosen: Mapping[str, str]) -> list[Query]:
-    """Return the queries of a dashboard as it opens, with these values of variables and the first of every other."""
+    """Return the queries of a dashboard with these values of variables, and the first value of every other."""
     document = json.loads((DASHBOARDS / f"{dashboard}.json").read_text())
     values = _built_in(document["time"]["from"])
     for variable in document["templating"]["list"]:
@@ -56,13 +56,13 @@ def rules() -> list[dict[str, Any]]:
 
 
 def selectors(rule: Mapping[str, Any]) -> list[Query]:
-    """Return the series that a rule looks at, whatever their values and those of the labels that it names."""
+    """Return the series of a rule's expression, with any values of the labels in its matchers."""
     name = str(rule.get("alert") or rule.get("record"))
     return [Query(name, _MATCHER.sub(r'\1!=""', found[0])) for found in _SELECTOR.finditer(rule["expr"])]
 
 
 def _built_in(since: str) -> dict[str, str]:
-    """Return the variables that are Grafana's own, for a view that begins so long ago, as `now-6h`."""
+    """Return Grafana's built-in variables for a view since a time such as `now-6h`."""
     seconds = int(since.removeprefix("now-")[:-1]) * _SECONDS[since[-1]]
     interval = max(SCRAPE_SECONDS, seconds // PANEL_POINTS)
     return {
@@ -82,10 +82,10 @@ def _panels(panels: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _value(variable: Mapping[str, Any], prometheus: Prometheus, values: Mapping[str, str], wanted: str | None) -> str:
-    """Return the value that a variable gets; fails if it does not offer the one that is wanted, or none at all."""
+    """Return the value of a variable; fail if it offers none, or not the wanted one."""
     if variable["type"] == "datasource":
         return "prometheus"
-    assert variable["type"] == "query", f"variable {variable['name']}: this test does not know {variable['type']}"
+    assert variable["type"] == "query", f"variable {variable['name']}: type {variable['type']} is not supported"
     text = variable["query"] if isinstance(variable["query"], str) else variable["query"]["query"]
     matched = _LABEL_VALUES.fullmatch(text.strip())
     assert matched, f"variable {variable['name']}: {text}"

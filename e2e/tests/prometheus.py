@@ -1,4 +1,4 @@
-"""The Prometheus of e2e/monitoring, through the API server: no port is forwarded."""
+"""The Prometheus of e2e/monitoring, through the API server's proxy."""
 
 import subprocess
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Prometheus:
         self._root = done.stdout.strip()
 
     def query(self, expression: str, at: float | None = None) -> list[Sample]:
-        """Return what an expression evaluates to now, or at a time in seconds since 1970."""
+        """Return the samples of an expression now, or at a Unix time."""
         found = self._get("query", query=expression, **({} if at is None else {"time": f"{at:.3f}"}))
         rows = found["result"]
         if found["resultType"] == "scalar":
@@ -36,28 +36,28 @@ class Prometheus:
         return [Sample(row["metric"], float(row["value"][1])) for row in rows]
 
     def value(self, expression: str, at: float | None = None) -> float | None:
-        """Return the only value that an expression has, or nothing if it has none."""
+        """Return the only value of an expression, None if it has none."""
         samples = self.query(expression, at)
         assert len(samples) <= 1, f"{expression}: {samples}"
         return samples[0].value if samples else None
 
     def label_values(self, label: str, selector: str) -> list[str]:
-        """Return the values that a label has among the series of a selector."""
+        """Return the values of a label in the series of a selector."""
         found: list[str] = self._get(f"label/{label}/values", **{"match[]": selector})
         return found
 
     def targets(self) -> list[dict[str, Any]]:
-        """Return the targets that are scraped, and how that went the last time."""
+        """Return the active targets with the health of their last scrape."""
         found: list[dict[str, Any]] = self._get("targets", state="active")["activeTargets"]
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        """Return all rules with their health and, of an alert, its state; `group` is added to each."""
+        """Return all rules with their health, their group, and the state of alerts."""
         groups = self._get("rules")["groups"]
         return [{**rule, "group": group["name"]} for group in groups for rule in group["rules"]]
 
     def alerts(self, name: str) -> list[dict[str, Any]]:
-        """Return the alerts of that name that are pending or firing."""
+        """Return the pending and firing alerts of that name."""
         return [alert for alert in self._get("alerts")["alerts"] if alert["labels"]["alertname"] == name]
 
     def _get(self, path: str, **parameters: str) -> Any:

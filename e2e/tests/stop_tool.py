@@ -1,6 +1,6 @@
-"""Stops each measuring fio of this pod some time after it appears, for a while. Runs inside a client's pod.
+"""Stops each measuring fio of this pod for a time, some time after its start. Runs inside a client's pod.
 
-Its pauses are the fault itself: how long after its start a tool stops, and for how long. No test waits for them.
+The sleeps are the fault itself: when a tool stops, and for how long. No test waits for them.
 """
 
 import os
@@ -13,7 +13,7 @@ AFTER_SECONDS, FOR_SECONDS = map(float, sys.argv[1:])
 
 
 def measuring() -> set[int]:
-    """Return the processes that measure; not those that prefill or tell their version."""
+    """Return the measuring processes, without those that prefill or print their version."""
     found = set()
     for directory in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""The cluster as a test sees it: kubectl, waiting with deadlines, and the parts that a test may kill."""
+"""The cluster for tests: kubectl, waits with deadlines, and the faults that tests inject."""
 
 import json
 import os
@@ -16,10 +16,10 @@ CLUSTER = ROOT / "e2e" / "cluster" / "cluster"
 OPERATOR_NAMESPACE = "plimsoll-system"
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
-"""Runs of one class take turns: tests that run side by side have one each."""
+"""Runs on the same class take turns, so each test process has its own."""
 
 RATE = 40
-"""Operations per second that a client of a workload is allowed."""
+"""Rate limit of each client, in operations per second."""
 
 MEASURED = {"Valid", "Suspect", "InvalidResults"}
 CLEAN = {"Removed", "StorageKept", "NothingMade"}
@@ -31,10 +31,10 @@ T = TypeVar("T")
 
 
 def workload(**changes: Any) -> dict[str, Any]:
-    """Return a rate-limited workload: what is asserted are reasons and invariants, never speed.
+    """Return a rate-limited workload: tests assert reasons and invariants, never speed.
 
     It is long enough that clients which a busy machine starts half a second apart still overlap, and so slow that a
-    machine which gives them no processor for a tenth of a second is not seen as storage that freezes.
+    tenth of a second without a processor does not look like freezing storage.
     """
     base = {
         "name": "read",
@@ -64,9 +64,9 @@ def run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
 
 
 def assert_measured_once(trials: list[dict[str, Any]], passes: int) -> None:
-    """Check that of one point's trials each pass has one attempt that counts, its last, and that none is missing.
+    """Check that in each pass of a point, exactly the last attempt counts.
 
-    Attempts before it were aborted, or made Invalid by a busy machine.
+    Earlier attempts were aborted, or Invalid because the machine was busy.
     """
     attempts: dict[int, list[dict[str, Any]]] = {number: [] for number in range(passes)}
     for trial in sorted(trials, key=lambda trial: int(trial["attempt"])):
@@ -81,7 +81,7 @@ class Cluster:
     """One cluster: read over one connection, changed through kubectl.
 
     Attributes:
-        namespaces: all that this session has created, including deleted ones.
+        namespaces: all namespaces that this session has created, including deleted ones.
 
     """
 
@@ -95,7 +95,7 @@ class Cluster:
         self.api = Api(self.environment["KUBECONFIG"])
 
     def kubectl(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
-        """Return what kubectl prints; fails with what it complains of."""
+        """Return the output of kubectl; fail with its error message."""
         done = subprocess.run(
             ["kubectl", *arguments], input=text, capture_output=True, text=True, env=self.environment, check=False
         )
@@ -105,9 +105,9 @@ class Cluster:
         return done.stdout if done.returncode == 0 else done.stderr
 
     def object(self, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
-        """Return an object; fails if it is not there."""
+        """Return an object; fail if it does not exist."""
         found = self.api.object(kind, name, namespace)
-        assert found is not None, f"there is no {kind} {namespace or ''}/{name}"
+        assert found is not None, f"{kind} {namespace or ''}/{name} does not exist"
         return found
 
     def items(self, kind: str, namespace: str, **labels: str) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ class Cluster:
         self.kubectl("apply", "-f", "-", text=json.dumps(manifest))
 
     def refusal(self, manifest: Mapping[str, Any]) -> str:
-        """Return why the API server refuses a manifest; fails if it does not."""
+        """Return the API server's error message for a manifest; fail if it is accepted."""
         done = subprocess.run(
             ["kubectl", "apply", "-f", "-"],
             input=json.dumps(manifest),
@@ -131,22 +131,22 @@ class Cluster:
             env=self.environment,
             check=False,
         )
-        assert done.returncode != 0, "it was accepted"
+        assert done.returncode != 0, "the API server accepted the manifest"
         return done.stderr
 
-    def until(self, what_is_true: Callable[[], T | None], *, seconds: float, what: str) -> T:
-        """Return the first true value; fails when time is up."""
+    def until(self, condition: Callable[[], T | None], *, seconds: float, what: str) -> T:
+        """Return the first true value; fail after the timeout."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            value = what_is_true()
+            value = condition()
             if value:
                 return value
-            time.sleep(0.25)
+            time.sleep(0.5)
         message = f"not within {seconds} s: {what}"
         raise AssertionError(message)
 
     def make_storage_class(self) -> None:
-        """Make a class like the cluster's `standard`, if it is not that one and not there yet."""
+        """Create this process's StorageClass as a copy of the cluster's `standard`."""
         standard = self.object("storageclasses", "standard")
         kept = ("apiVersion", "kind", "provisioner", "volumeBindingMode", "reclaimPolicy")
         self.apply({**{key: standard[key] for key in kept}, "metadata": {"name": STORAGE_CLASS}})
@@ -181,10 +181,10 @@ class Cluster:
         try:
             return self.until(holds, seconds=seconds, what=f"{kind} {status or ''} {reason or ''}")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+            raise AssertionError(f"{error}\n{self.diagnosis(name, namespace)}") from None
 
     def until_over(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
-        """Return Succeeded once the run has ended and is clean, or keeps its volumes on purpose."""
+        """Return Succeeded once the run is terminal and clean, or keeps its volumes as specified."""
         self.until_condition(name, namespace, "Succeeded", seconds=30)
 
         def over() -> dict[str, str] | None:
@@ -194,26 +194,26 @@ class Cluster:
             return ended if terminal and cleaned and cleaned["reason"] in CLEAN else None
 
         try:
-            return self.until(over, seconds=seconds, what=f"{name} ends")
+            return self.until(over, seconds=seconds, what=f"{name} is terminal and clean")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+            raise AssertionError(f"{error}\n{self.diagnosis(name, namespace)}") from None
 
     def until_measured(self, name: str, namespace: str, *, seconds: float = 300) -> None:
-        """Return once a run has ended, is clean, and was measured whole: a busy machine may have made that Invalid."""
+        """Return once a run is clean and completely measured; a busy machine may have made it Invalid."""
         ended = self.until_over(name, namespace, seconds=seconds)
-        assert ended["reason"] in MEASURED, f"{name}: {ended}\n{self.tell(name, namespace)}"
+        assert ended["reason"] in MEASURED, f"{name}: {ended}\n{self.diagnosis(name, namespace)}"
 
     def until_measured_in_turn(self, first: str, second: str, namespace: str) -> None:
-        """Return once two runs have been measured, no attempt of the second before the last of the first was over."""
+        """Return once two runs are measured, and check that the second started after the last attempt of the first."""
         for name in (first, second):
             self.until_measured(name, namespace)
         finished = max(trial["finishedAt"] for trial in self.trials(first, namespace))
         assert finished < min(trial["startedAt"] for trial in self.trials(second, namespace))
 
     def until_succeeded(self, name: str, namespace: str, *, seconds: float = 300) -> dict[str, str]:
-        """Return Succeeded of a run that has ended well and is clean."""
+        """Return Succeeded once the run has succeeded and is clean."""
         ended = self.until_over(name, namespace, seconds=seconds)
-        assert ended["status"] == "True", f"{name}: {ended}\n{self.tell(name, namespace)}"
+        assert ended["status"] == "True", f"{name}: {ended}\n{self.diagnosis(name, namespace)}"
         return ended
 
     def results(self, name: str, namespace: str) -> list[dict[str, Any]]:
@@ -225,18 +225,18 @@ class Cluster:
         ]
 
     def interruptions(self, name: str, namespace: str) -> list[str]:
-        """Return the abort reasons of a run's trials, without those of late clients: the machine may be busy."""
+        """Return the abort reasons of a run's trials, except those of late clients, since the machine may be busy."""
         reasons = [trial["abort"]["reason"] for trial in self.trials(name, namespace) if "abort" in trial]
         return [reason for reason in reasons if reason not in LATE]
 
     def state(self, name: str, namespace: str) -> dict[str, Any]:
-        """Return what the conductor says it is doing."""
+        """Return the conductor's state document."""
         state = self.api.object("configmaps", f"{name}-state", namespace) or {}
         found: dict[str, Any] = json.loads(state.get("data", {}).get("state.json") or "{}")
         return found
 
     def warnings(self, name: str, namespace: str) -> list[str]:
-        """Return what a run's events warn of: nothing, of one that went well."""
+        """Return the Warning events of a run; a successful run has none."""
         found = self.api.objects("events", namespace)
         return [
             f"{event['reason']}: {event['message']}"
@@ -248,7 +248,7 @@ class Cluster:
     def until_measuring(
         self, name: str, namespace: str, *, attempt: int | None = None, seconds: float = 180
     ) -> dict[str, Any]:
-        """Return the trial under way, or that attempt of it, once its tools run and the usual ramp of 2 s is over."""
+        """Return the current trial, or that attempt, once its tools run and the usual ramp of 2 s is over."""
 
         def current() -> dict[str, Any] | None:
             trial: dict[str, Any] | None = self.state(name, namespace).get("current")
@@ -257,12 +257,12 @@ class Cluster:
             return trial if time.time() > trial["startsAt"] + 3 else None
 
         try:
-            return self.until(current, seconds=seconds, what="a trial runs")
+            return self.until(current, seconds=seconds, what="a trial is running")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.tell(name, namespace)}") from None
+            raise AssertionError(f"{error}\n{self.diagnosis(name, namespace)}") from None
 
     def client_pod(self, name: str, namespace: str, client: int) -> dict[str, Any]:
-        """Return the pod of a client's latest process."""
+        """Return the pod of a client's latest attempt."""
         pods = self.items("pods", namespace, run=name, client=str(client))
         return max(pods, key=lambda pod: int(pod["metadata"]["labels"]["plimsoll.dev/attempt"]))
 
@@ -272,7 +272,7 @@ class Cluster:
         return str(next(pod for pod in pods if pod["status"]["phase"] == "Running")["metadata"]["name"])
 
     def kill_pod(self, name: str, namespace: str) -> None:
-        """Kill a pod at once."""
+        """Delete a pod without a grace period."""
         self.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
 
     def kill_operator(self) -> None:
@@ -292,9 +292,9 @@ class Cluster:
         self.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", patch)
 
     def stall(self, namespace: str, pod: str, claim: str, *seconds: float) -> None:
-        """Hold back all that a pod reads from the device below its volume, and let it go on afterwards.
+        """Block a pod's reads from the device below its volume for a time.
 
-        With a second duration again and again, with pauses of that length, until the pod is gone.
+        With a second duration, block them repeatedly, with pauses of that length, until the pod is gone.
         """
         found = self.object("pods", pod, namespace)
         bound = self.object("persistentvolumeclaims", claim, namespace)["spec"]["volumeName"]
@@ -315,7 +315,7 @@ class Cluster:
 
     @contextmanager
     def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:
-        """Run one of the programs beside this file in a pod, until the context ends or the pod does."""
+        """Run one of the programs beside this file in a pod until the context or the pod ends."""
         text = (Path(__file__).parent / program).read_text()
         process = subprocess.Popen(
             ["kubectl", "exec", "-n", namespace, pod, "--", "python3", "-c", text, *arguments], env=self.environment
@@ -327,13 +327,13 @@ class Cluster:
             process.wait()
 
     def leftovers(self, namespace: str) -> list[str]:
-        """Return what of a run is left in a namespace, results aside."""
+        """Return the names of a run's objects in a namespace, except results."""
         kinds = "jobs,pods,persistentvolumeclaims,services,networkpolicies,roles,rolebindings"
         found = self.api.objects(kinds, namespace, "app.kubernetes.io/managed-by=plimsoll")
         return [each["metadata"]["name"] for each in found]
 
-    def tell(self, name: str, namespace: str) -> str:
-        """Return everything that helps to understand a failure."""
+    def diagnosis(self, name: str, namespace: str) -> str:
+        """Return everything that helps to diagnose a failure."""
         parts = [
             self.kubectl("get", "benchmarkrun", name, "-n", namespace, "-o", "jsonpath={.status}", check=False),
             self.kubectl("get", "pods,pvc,jobs", "-n", namespace, "-o", "wide", check=False),
@@ -356,11 +356,11 @@ class Cluster:
     # -- the machine
 
     def recycle(self) -> None:
-        """Offer used block volumes again."""
+        """Make used block volumes available again."""
         self._script("recycle")
 
     def repair(self) -> None:
-        """Give a node back what it lost with its restart: the names of its block devices."""
+        """Restore the names of a node's block devices, which a restart loses."""
         self._script("up")
 
     def docker(self, *arguments: str) -> str:

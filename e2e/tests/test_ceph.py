@@ -1,4 +1,4 @@
-"""Runs on a pool of a Ceph cluster without Rook; and what they do when that cluster is not well."""
+"""Runs on a pool of a Ceph cluster without Rook, healthy and unhealthy."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from support import RATE, Cluster, workload
 
 pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 
-# PATTERN PROGRAM: the processes that run a program in the control groups that match, and in no other.
+# PATTERN PROGRAM: kill the processes of a program in the matching control groups.
 KILL = """
 for process in $(pgrep --full "$2"); do
     if grep -q "$1" "/proc/$process/cgroup"; then
@@ -24,14 +24,14 @@ def measured(cluster: Cluster, name: str, namespace: str) -> list[dict[str, Any]
 
 
 def kill_processes(cluster: Cluster, namespace: str, pod: str, program: str) -> None:
-    """End a pod's program with SIGKILL: it gets no time to clean up. Other pods of the node keep theirs."""
+    """Kill a pod's program with SIGKILL, so that it cannot clean up; other pods of the node are not affected."""
     found = cluster.object("pods", pod, namespace)
     group = f"pod{found['metadata']['uid']}".replace("-", "[-_]")
     killed = cluster.docker("exec", found["spec"]["nodeName"], "sh", "-c", KILL, "kill", group, program)
     assert killed, f"no process of {pod} runs {program}"
 
 
-def test_an_existing_pool_is_measured_and_a_trial_during_which_an_osd_stops_is_invalid_and_repeated(
+def test_an_existing_pool_is_measured_and_a_trial_with_a_stopped_osd_is_repeated(
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
@@ -60,7 +60,7 @@ def test_an_existing_pool_is_measured_and_a_trial_during_which_an_osd_stops_is_i
 
 
 @pytest.mark.kills
-def test_flags_are_restored_though_all_that_knew_of_them_were_killed(
+def test_flags_are_restored_although_conductor_and_operator_were_killed(
     cluster: Cluster, existing: Ceph, namespace: str
 ) -> None:
     existing.give_keyring(namespace)
@@ -75,23 +75,23 @@ def test_flags_are_restored_though_all_that_knew_of_them_were_killed(
     assert existing.leftovers() == []
 
 
-def test_a_keyring_that_is_not_there_is_named(cluster: Cluster, existing: Ceph, namespace: str) -> None:
+def test_a_missing_keyring_is_reported(cluster: Cluster, existing: Ceph, namespace: str) -> None:
     existing.give_rights(namespace)
     timeouts = {"provisionSeconds": 20, "readySeconds": 30, "totalSeconds": 600}
     cluster.apply(existing.run("keyless", namespace, timeouts=timeouts))
-    told = cluster.until_condition("keyless", namespace, "Reconciling", reason="KeyringNotFound", seconds=60)
-    assert "plimsoll-keyring" in told["message"]
+    waiting = cluster.until_condition("keyless", namespace, "Reconciling", reason="KeyringNotFound", seconds=60)
+    assert "plimsoll-keyring" in waiting["message"]
     ended = cluster.until_over("keyless", namespace, seconds=120)
     assert ended["status"] == "False"
     assert cluster.leftovers(namespace) == []
 
 
-def test_a_keyring_that_nobody_gave_to_benchmarks_is_not_used(cluster: Cluster, existing: Ceph, namespace: str) -> None:
+def test_a_keyring_without_the_annotation_is_not_used(cluster: Cluster, existing: Ceph, namespace: str) -> None:
     existing.give_keyring(namespace)
     cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}-")
     cluster.apply(existing.run("uninvited", namespace))
-    told = cluster.until_condition("uninvited", namespace, "Reconciling", reason="KeyringNotAllowed", seconds=60)
-    assert ALLOW_BENCHMARKS in told["message"]
+    waiting = cluster.until_condition("uninvited", namespace, "Reconciling", reason="KeyringNotAllowed", seconds=60)
+    assert ALLOW_BENCHMARKS in waiting["message"]
     cluster.kubectl("annotate", "secret", KEYRING, "-n", namespace, f"{ALLOW_BENCHMARKS}=true")
     cluster.until_succeeded("uninvited", namespace, seconds=240)
     assert cluster.leftovers(namespace) == []

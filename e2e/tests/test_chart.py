@@ -1,4 +1,4 @@
-"""The chart is upgraded, uninstalled and installed again, while there are runs. The last tests: the operator goes.
+"""Upgrade, uninstallation and reinstallation of the chart with runs. Last, because the operator is removed.
 
 Uninstalling with `deleteRunsOnUninstall.enabled` deletes all runs of the cluster, and without `crds.keep` all results.
 """
@@ -21,7 +21,7 @@ HOLD = "plimsoll.test/hold"
 
 
 class Helm:
-    """The release that e2e/install.sh made, with the values that it gave it."""
+    """The release of e2e/install.sh, with its values."""
 
     def __init__(self, cluster: Cluster, values: Path) -> None:
         self._environment = cluster.environment
@@ -30,19 +30,19 @@ class Helm:
         values.write_text(self("get", "values", RELEASE, "--output", "yaml"))
 
     def __call__(self, *arguments: str) -> str:
-        """Return what Helm prints; fails with what it complains of."""
+        """Return Helm's output; fail with its error message."""
         done = self._helm(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def complaint(self, *arguments: str) -> str:
-        """Return what Helm says when it fails; fails if it does not."""
+        """Return Helm's error message; fail if it succeeds."""
         done = self._helm(*arguments)
         assert done.returncode != 0, done.stdout
         return done.stdout + done.stderr
 
     def install(self, *settings: str) -> None:
-        """Install or upgrade, with values that are not those of e2e/install.sh."""
+        """Install or upgrade with other values than e2e/install.sh."""
         chosen = [f"--set={setting}" for setting in settings]
         chart = str(ROOT / "charts" / "plimsoll")
         self("upgrade", "--install", RELEASE, chart, f"--values={self._values}", *chosen, "--wait", "--timeout=180s")
@@ -55,8 +55,8 @@ class Helm:
 
 
 @pytest.fixture
-def helm(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:  # noqa: ARG001 - goes before the namespace
-    """Return Helm; afterwards the operator is there as it was, to take down what the namespace has."""
+def helm(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Helm]:  # noqa: ARG001 - torn down before the namespace
+    """Return Helm; afterwards, reinstall the original operator, which cleans up the namespace."""
     helm = Helm(cluster, tmp_path / "values.yaml")
     yield helm
     helm.install()
@@ -68,20 +68,20 @@ def operator_pod(cluster: Cluster) -> str:
 
 
 def installed(cluster: Cluster) -> list[str]:
-    """Return what there is of the release, its definitions and namespaces aside."""
+    """Return the release's objects, except definitions and namespaces."""
     kinds = "deployments,pods,jobs,services,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
     return cluster.kubectl("get", kinds, "-A", "-l", f"app.kubernetes.io/instance={RELEASE}", "-o", "name").split()
 
 
 def definitions(cluster: Cluster) -> list[str]:
-    """Return those of Plimsoll's definitions that are there."""
+    """Return Plimsoll's existing definitions."""
     return [name for name in DEFINITIONS if cluster.exists("customresourcedefinitions", name)]
 
 
 def uninstall(cluster: Cluster, helm: Helm) -> None:
-    """Take the release away; Helm waits for its objects, and not for what these have made."""
+    """Uninstall the release; Helm waits for its own objects, but not for those that they created."""
     helm("uninstall", RELEASE, "--wait", "--timeout=120s")
-    cluster.until(lambda: not installed(cluster), seconds=90, what="nothing of the release is left")
+    cluster.until(lambda: not installed(cluster), seconds=90, what="all objects of the release are gone")
 
 
 def test_helm_test_passes_and_leaves_nothing(cluster: Cluster, helm: Helm) -> None:
@@ -90,20 +90,18 @@ def test_helm_test_passes_and_leaves_nothing(cluster: Cluster, helm: Helm) -> No
     assert set(installed(cluster)) == before
 
 
-def test_an_image_that_cannot_be_pulled_is_named(cluster: Cluster, namespace: str, helm: Helm) -> None:
+def test_an_image_that_cannot_be_pulled_is_reported(cluster: Cluster, namespace: str, helm: Helm) -> None:
     helm.install("runner.image.repository=localhost:1/plimsoll-runner", "runner.image.tag=absent")
-    timeouts = {"provisionSeconds": 30, "readySeconds": 30, "totalSeconds": 600}
+    timeouts = {"provisionSeconds": 20, "readySeconds": 30, "totalSeconds": 600}
     cluster.apply(run("pull", namespace, timeouts=timeouts))
-    told = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
-    assert "localhost:1/plimsoll-runner:absent" in told["message"]
+    waiting = cluster.until_condition("pull", namespace, "ClientsReady", reason="ImagePullFailed", seconds=60)
+    assert "localhost:1/plimsoll-runner:absent" in waiting["message"]
     ended = cluster.until_over("pull", namespace, seconds=120)
     assert (ended["status"], ended["reason"]) == ("False", "ImagePullFailed")
     assert cluster.leftovers(namespace) == []
 
 
-def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
-    cluster: Cluster, namespace: str, helm: Helm
-) -> None:
+def test_upgrade_uninstall_and_reinstall_during_a_measurement(cluster: Cluster, namespace: str, helm: Helm) -> None:
     cluster.apply(run("kept", namespace, workloads=[workload(runtimeSeconds=20)]))
     cluster.until_measuring("kept", namespace)
     before = operator_pod(cluster)
@@ -120,7 +118,7 @@ def test_upgraded_uninstalled_and_installed_again_while_a_run_measures(
 
 @contextmanager
 def held(cluster: Cluster, name: str, namespace: str) -> Iterator[None]:
-    """Have a run that does not go when it is deleted, until the context ends."""
+    """Create a run whose deletion is blocked until the context ends."""
     manifest = run(name, namespace, suspend=True)
     manifest["metadata"]["finalizers"] = [HOLD]
     cluster.apply(manifest)
@@ -131,13 +129,15 @@ def held(cluster: Cluster, name: str, namespace: str) -> Iterator[None]:
         cluster.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", release)
 
 
-def test_with_the_hook_runs_go_first_or_nothing_goes(cluster: Cluster, namespace: str, helm: Helm) -> None:
+def test_with_the_hook_runs_are_deleted_before_the_release_or_not_at_all(
+    cluster: Cluster, namespace: str, helm: Helm
+) -> None:
     cluster.apply(run("measuring", namespace))
     cluster.until_measuring("measuring", namespace)
     with held(cluster, "held", namespace):
-        helm.install("deleteRunsOnUninstall.enabled=true", "deleteRunsOnUninstall.timeoutSeconds=40")
+        helm.install("deleteRunsOnUninstall.enabled=true", "deleteRunsOnUninstall.timeoutSeconds=30")
         complaint = helm.complaint("uninstall", RELEASE, "--wait", "--timeout=120s")
-        assert f"these runs are not gone; is the operator running? {namespace}/held" in complaint
+        assert f"these runs still exist; is the operator running? {namespace}/held" in complaint
         assert cluster.leftovers(namespace) == [], "the other one is gone"
         operator_pod(cluster)
         helm("rollback", RELEASE, "--wait")

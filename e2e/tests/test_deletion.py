@@ -1,4 +1,4 @@
-"""A run is deleted: at any time, in any way. Nothing is left, anywhere."""
+"""Runs are deleted at any time and in any way, and leave nothing."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def reach(cluster: Cluster, name: str, namespace: str, phase: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("phase", PHASES)
-def test_nothing_is_left(cluster: Cluster, namespace: str, phase: str, way: str) -> None:
+def test_a_deleted_run_leaves_nothing(cluster: Cluster, namespace: str, phase: str, way: str) -> None:
     reach(cluster, "doomed", namespace, phase)
     if way == "namespace":
         cluster.kubectl("delete", "namespace", namespace, "--timeout=180s")

@@ -1,4 +1,4 @@
-"""Runs that measure: what comes back, and where from."""
+"""Runs that measure: their results and evidence."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, na
 
 
 def assert_evidence(tool: dict[str, Any]) -> None:
-    """Check that a trial says what it was measured with, and of which output its numbers are."""
+    """Check that a trial contains the tool's version, its arguments and the digest of its output."""
     (version,) = tool["versions"]
     assert re.fullmatch(r"fio \d+\.\d+.*", version)
     assert "--rw=randread" in tool["argv"]
@@ -54,7 +54,7 @@ def test_two_clients_measure_block_volumes(cluster: Cluster, namespace: str) -> 
     assert cluster.leftovers(namespace) == []
 
 
-def test_results_stay_when_asked_to_and_block_a_namesake(cluster: Cluster, namespace: str) -> None:
+def test_retained_results_block_a_run_of_the_same_name(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("kept", namespace, results="Retain", repetitions=1))
     cluster.until_over("kept", namespace)
     cluster.kubectl("delete", "benchmarkrun", "kept", "-n", namespace, "--timeout=60s")
@@ -66,16 +66,16 @@ def test_results_stay_when_asked_to_and_block_a_namesake(cluster: Cluster, names
     assert "kept-read-000" in ended["message"]
 
 
-def test_results_go_with_their_run_by_default(cluster: Cluster, namespace: str) -> None:
+def test_results_are_deleted_with_their_run_by_default(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("gone", namespace, repetitions=1, ttlSecondsAfterFinished=1))
-    cluster.until(lambda: cluster.results("gone", namespace), seconds=60, what="results are made")
+    cluster.until(lambda: cluster.results("gone", namespace), seconds=60, what="the results exist")
     cluster.until(
         lambda: not cluster.exists("benchmarkruns", "gone", namespace), seconds=240, what="the TTL deletes it"
     )
-    cluster.until(lambda: not cluster.results("gone", namespace), seconds=60, what="its results go too")
+    cluster.until(lambda: not cluster.results("gone", namespace), seconds=60, what="its results are deleted")
 
 
-def test_two_runs_of_one_target_take_turns(cluster: Cluster, namespace: str) -> None:
+def test_runs_on_the_same_target_take_turns(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("first", namespace, repetitions=1))
     cluster.until_condition("first", namespace, "Admitted", status="True")
     cluster.apply(run("second", namespace, repetitions=1))
@@ -86,7 +86,7 @@ def test_two_runs_of_one_target_take_turns(cluster: Cluster, namespace: str) -> 
     cluster.until_measured_in_turn("first", "second", namespace)
 
 
-def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespace: str) -> None:
+def test_suspend_keeps_the_volumes_and_resume_continues(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("paused", namespace, repetitions=3))
     cluster.until(lambda: len(cluster.trials("paused", namespace)) == 1, seconds=180, what="one trial is recorded")
     cluster.until_measuring("paused", namespace)
@@ -101,14 +101,14 @@ def test_suspend_keeps_the_volumes_and_resume_goes_on(cluster: Cluster, namespac
     assert any(trial["outcome"] == "Aborted" for trial in trials)
 
 
-def test_a_run_that_is_created_suspended_makes_nothing(cluster: Cluster, namespace: str) -> None:
+def test_a_run_that_is_created_suspended_creates_nothing(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("idle", namespace, suspend=True))
     cluster.until_condition("idle", namespace, "Suspended", status="True", seconds=30)
     assert cluster.items("configmaps,pods,persistentvolumeclaims", namespace, run="idle") == []
     cluster.kubectl("delete", "benchmarkrun", "idle", "-n", namespace, "--timeout=60s")
 
 
-def test_cleanup_never_keeps_the_volumes_until_the_run_goes(cluster: Cluster, namespace: str) -> None:
+def test_cleanup_never_keeps_the_volumes_until_the_run_is_deleted(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("keeps", namespace, cleanup="Never", repetitions=1))
     cluster.until_over("keeps", namespace)
     cleaned = cluster.condition("keeps", namespace, "CleanedUp")
@@ -120,7 +120,7 @@ def test_cleanup_never_keeps_the_volumes_until_the_run_goes(cluster: Cluster, na
     assert cluster.leftovers(namespace) == []
 
 
-def test_a_wrong_spec_is_refused_at_once_and_readably(cluster: Cluster, namespace: str) -> None:
+def test_an_invalid_spec_is_refused_with_a_clear_message(cluster: Cluster, namespace: str) -> None:
     assert "blokSize" in cluster.refusal(run("typo", namespace, workloads=[workload(fio={"blokSize": ["4Ki"]})]))
     words = cluster.refusal(run("many", namespace, workloads=[workload(clients=[9])]))
     assert "clients.count" in words

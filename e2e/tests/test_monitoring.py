@@ -1,4 +1,4 @@
-"""A real Prometheus, told by the real Prometheus Operator to scrape what the chart installs: what it knows, and when.
+"""The series of a real Prometheus that scrapes what the chart installs, configured by the real Prometheus Operator.
 
 Its series are compared with the objects that they are of; every query of the dashboards and alerts is made.
 """
@@ -24,7 +24,7 @@ CLIENTS, RATE, DEPTHS, PASSES = 2, 300, (1, 4), 2
 OPERATOR_POOL = f"serviceMonitor/{OPERATOR_NAMESPACE}/plimsoll/0"
 CONDUCTOR_POOL = f"podMonitor/{OPERATOR_NAMESPACE}/plimsoll-conductors/0"
 SCRAPED = {"job", "instance", "pod", "container", "endpoint", "service"}
-"""Labels that a scrape adds: they name the process that told, not what it told of."""
+"""Labels that a scrape adds: they identify the scraped process."""
 
 QUANTILES = {"50": "0.5", "95": "0.95", "99": "0.99", "99.9": "0.999"}
 CONDITIONS = {"True": 1, "False": 0, "Unknown": -1}
@@ -36,17 +36,17 @@ RADOS = {
     "rampSeconds": 2,
 }
 GATE = "plimsoll_live_gate_open"
-"""Has no series as long as no Ceph cluster is watched."""
+"""Has series only while a Ceph cluster is watched."""
 
 STALLS = "plimsoll_result_stall_seconds"
-"""Has none if in every trial the log of a client has gaps, which a busy machine makes; the trials are Suspect then."""
+"""Has none if a client's log has gaps in every trial, as on a busy machine; the trials are then Suspect."""
 
 Series = dict[frozenset[tuple[str, str]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A run that was followed from beginning to end, and one that failed at once, in one namespace.
+    """A run that was observed from start to end, and one that failed at once, in one namespace.
 
     Attributes:
         during: a time at which a trial was under way and another had been measured, Unix seconds.
@@ -60,7 +60,7 @@ class Watched:
 
     @property
     def run(self) -> str:
-        """Return the matchers of the run that was followed."""
+        """Return the matchers of the observed run."""
         return f'namespace="{self.namespace}",run="{NAME}"'
 
 
@@ -88,7 +88,9 @@ def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterat
     cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
     assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
     cluster.until(
-        lambda: alerts_of(prometheus, "PlimsollRunFailed", namespace), seconds=60, what="the failed run is noticed"
+        lambda: alerts_of(prometheus, "PlimsollRunFailed", namespace),
+        seconds=60,
+        what="the failed run raises the alert",
     )
     yield Watched(namespace, during, time.time())
     cluster.kubectl("delete", "namespace", namespace, "--wait=false")
@@ -96,7 +98,7 @@ def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterat
 
 
 def until_live(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
-    """Return a time in the second half of a trial that is not the first one and reaches its rate."""
+    """Return a time in the second half of a trial, not the first one, that reaches its rate."""
     matchers = f'namespace="{namespace}",run="{NAME}"'
     condition = (
         f"plimsoll_live_clients_reporting{{{matchers}}} == {CLIENTS}"
@@ -107,12 +109,12 @@ def until_live(cluster: Cluster, prometheus: Prometheus, namespace: str) -> floa
     try:
         return cluster.until(lambda: seen(prometheus, condition), seconds=150, what="a trial is seen under way")
     except AssertionError as error:
-        told = prometheus.query(f'{{__name__=~"plimsoll_live_.+",{matchers}}}')
-        raise AssertionError(f"{error}\n{told}\n{cluster.tell(NAME, namespace)}") from None
+        found = prometheus.query(f'{{__name__=~"plimsoll_live_.+",{matchers}}}')
+        raise AssertionError(f"{error}\n{found}\n{cluster.diagnosis(NAME, namespace)}") from None
 
 
 def seen(prometheus: Prometheus, condition: str) -> float | None:
-    """Return the time if a condition has data now."""
+    """Return the current time if a condition has data."""
     now = time.time()
     return now if prometheus.query(condition, now) else None
 
@@ -122,7 +124,7 @@ def alerts_of(prometheus: Prometheus, name: str, namespace: str) -> list[dict[st
 
 
 def series_of(sample: Sample) -> frozenset[tuple[str, str]]:
-    """Return a series without what the scrape added."""
+    """Return the labels of a series without those that the scrape added."""
     return frozenset(item for item in sample.labels.items() if item[0] not in SCRAPED)
 
 
@@ -139,13 +141,13 @@ def seconds(moment: str) -> float:
 
 
 def counted(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the trials that numbers are of: the last attempt of every pass, if it measured something."""
+    """Return the trials behind the summary: the last attempt of each pass, if it measured anything."""
     last = {trial["passNumber"]: trial for trial in sorted(trials, key=lambda trial: int(trial["attempt"]))}
     return [trial for trial in last.values() if trial["outcome"] == "Measured" and trial["verdict"] != "Invalid"]
 
 
-def told_of_result(result: dict[str, Any]) -> Series:
-    """Return the series that a result with numbers stands for."""
+def series_of_result(result: dict[str, Any]) -> Series:
+    """Return the expected series of a result with numbers."""
     spec, status = result["spec"], result["status"]
     trials = counted(status["trials"])
     point = {"namespace": result["metadata"]["namespace"], **{key: spec[key] for key in ("run", "workload", "point")}}
@@ -162,11 +164,11 @@ def told_of_result(result: dict[str, Any]) -> Series:
     for verdict in ("Valid", "Suspect", "Invalid"):
         found[row("result_verdict", point, verdict=verdict)] = float(verdict == status["verdict"])
     for operation in status["summary"]["operations"]:
-        found |= told_of_operation({**point, "operation": operation["operation"]}, operation)
+        found |= series_of_operation({**point, "operation": operation["operation"]}, operation)
     return found
 
 
-def told_of_operation(labels: dict[str, str], operation: dict[str, Any]) -> Series:
+def series_of_operation(labels: dict[str, str], operation: dict[str, Any]) -> Series:
     rate, latency = operation["iops"], operation["latency"]
     found: Series = {
         row("result_operations_per_second", labels): rate["mean"],
@@ -180,8 +182,8 @@ def told_of_operation(labels: dict[str, str], operation: dict[str, Any]) -> Seri
     return found
 
 
-def told_of_run(found: dict[str, Any]) -> Series:
-    """Return the series that a run that has ended stands for."""
+def series_of_run(found: dict[str, Any]) -> Series:
+    """Return the expected series of a terminal run."""
     status, metadata = found["status"], found["metadata"]
     labels = {"namespace": metadata["namespace"], "run": metadata["name"]}
     points = zip(("planned", "completed", "invalid"), ("total", "completed", "invalid"), strict=True)
@@ -198,22 +200,22 @@ def told_of_run(found: dict[str, Any]) -> Series:
 
 
 def until_right(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
-    """Return when the series of results and of the run are those of the objects, no more and no less."""
+    """Return when the series are exactly those of the results and of the run."""
     results = cluster.results(NAME, watched.namespace)
     assert len(results) == len(DEPTHS)
-    expected = told_of_run(cluster.run(NAME, watched.namespace))
+    expected = series_of_run(cluster.run(NAME, watched.namespace))
     for result in results:
-        expected |= told_of_result(result)
+        expected |= series_of_result(result)
 
     def wrong() -> list[str]:
         samples = prometheus.query(f'{{__name__=~"plimsoll_(result|run)_.+",{watched.run}}}')
-        told = {series_of(sample): sample.value for sample in samples}
-        if len(told) < len(samples):
-            return ["series are told twice, by two processes"]
+        found = {series_of(sample): sample.value for sample in samples}
+        if len(found) < len(samples):
+            return ["two processes expose the same series"]
         return [
-            f"{sorted(key)} is {told.get(key)}, not {expected.get(key)}"
-            for key in told.keys() | expected.keys()
-            if told.get(key) != pytest.approx(expected.get(key), rel=1e-9)
+            f"{sorted(key)} is {found.get(key)}, not {expected.get(key)}"
+            for key in found.keys() | expected.keys()
+            if found.get(key) != pytest.approx(expected.get(key), rel=1e-9)
         ]
 
     try:
@@ -257,7 +259,7 @@ def test_a_conductor_is_scraped_through_the_pod_monitor(prometheus: Prometheus, 
 
 
 @pytest.mark.monitoring
-def test_the_rate_is_seen_while_a_trial_runs(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
+def test_the_rate_is_visible_during_a_trial(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     (rate,) = prometheus.query(f"plimsoll_live_operations_per_second{{{watched.run}}}", watched.during)
     assert rate.value == pytest.approx(CLIENTS * RATE, rel=0.2)
     assert (rate.labels["workload"], rate.labels["operation"]) == ("read", "read")
@@ -284,7 +286,7 @@ def test_live_series_end_with_the_run(cluster: Cluster, prometheus: Prometheus, 
 
 
 @pytest.mark.monitoring
-def test_series_are_what_the_objects_say(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
+def test_series_agree_with_the_objects(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     until_right(cluster, prometheus, watched)
 
 
@@ -298,7 +300,7 @@ def test_a_failed_run_raises_an_alert(prometheus: Prometheus, watched: Watched) 
 
 
 @pytest.mark.monitoring
-def test_every_dashboard_is_tried_here() -> None:
+def test_every_dashboard_is_tested() -> None:
     assert grafana.dashboards() == {"live", "results", "operator"}
 
 
@@ -315,7 +317,7 @@ def test_every_query_of_a_dashboard_has_data(
 
 
 @pytest.mark.monitoring
-def test_every_rule_looks_at_something(prometheus: Prometheus, watched: Watched) -> None:
+def test_every_rule_has_data(prometheus: Prometheus, watched: Watched) -> None:
     looks = [query for rule in grafana.rules() for query in grafana.selectors(rule)]
     unseen = without_data(prometheus, without_data(prometheus, looks, watched.during), watched.after)
     assert [query for query in unseen if GATE not in query.expression] == []
@@ -326,12 +328,12 @@ def stalls_are_known(cluster: Cluster, watched: Watched) -> bool:
 
 
 def without_data(prometheus: Prometheus, queries: list[Query], at: float) -> list[Query]:
-    """Return the queries that find nothing; all are made."""
+    """Return the queries without data."""
     return [query for query in queries if not prometheus.query(query.expression, at)]
 
 
 @pytest.mark.monitoring
-def test_series_are_right_again_after_the_operator_was_killed(
+def test_series_agree_again_after_the_operator_was_killed(
     cluster: Cluster, prometheus: Prometheus, watched: Watched
 ) -> None:
     before = process_start(prometheus)
@@ -341,13 +343,13 @@ def test_series_are_right_again_after_the_operator_was_killed(
 
 
 def process_start(prometheus: Prometheus) -> float:
-    """Return when the newest operator that is scraped was started."""
+    """Return the start time of the newest scraped operator."""
     starts = prometheus.query("process_start_time_seconds and on (job, instance) plimsoll_operator_info")
     return max((start.value for start in starts), default=0)
 
 
 @pytest.mark.monitoring
-def test_series_go_with_their_run(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
+def test_series_end_with_their_run(cluster: Cluster, prometheus: Prometheus, watched: Watched) -> None:
     cluster.kubectl("delete", "benchmarkrun", NAME, "-n", watched.namespace, "--timeout=60s")
     cluster.until(
         lambda: not prometheus.query(f'{{__name__=~"plimsoll_.+",{watched.run}}}'), seconds=60, what="the series go"
@@ -356,7 +358,7 @@ def test_series_go_with_their_run(cluster: Cluster, prometheus: Prometheus, watc
 
 @pytest.mark.ceph
 @pytest.mark.secondary
-def test_a_ceph_cluster_is_seen_to_be_unfit_and_then_measured(
+def test_a_ceph_cluster_is_reported_unfit_and_then_measured(
     cluster: Cluster, prometheus: Prometheus, existing: Ceph, namespace: str
 ) -> None:
     name = "gated"

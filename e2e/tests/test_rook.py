@@ -1,4 +1,4 @@
-"""Runs on pools that Rook makes for them. Rook is a stand-in, Ceph is real."""
+"""Runs on pools that Rook creates for them. Rook is a stand-in, Ceph is real."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ LAYERS = [
     },
     {"name": "rados-write", "radosBench": {"operation": "write", **OBJECTS}, **SHORT},
     {
-        # One after the other, so that reading does not run out of what was written.
+        # One operation at a time, so that reading does not run out of objects.
         "name": "rados-seq",
         "radosBench": {"operation": "seq", **OBJECTS, "concurrency": [1], "writeSeconds": 30},
         **SHORT,
@@ -42,7 +42,7 @@ def rate(result: dict[str, Any]) -> tuple[float, float]:
     return float(operation["iops"]["mean"]), float(operation["bytesPerSecond"]["mean"])
 
 
-def test_nobody_but_the_operator_claims_from_the_storage_class_of_a_run(cluster: Cluster, namespace: str) -> None:
+def test_only_the_operator_can_claim_from_the_storage_class_of_a_run(cluster: Cluster, namespace: str) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
     claim = {
         "apiVersion": "v1",
@@ -50,10 +50,10 @@ def test_nobody_but_the_operator_claims_from_the_storage_class_of_a_run(cluster:
         "metadata": {"name": "mine", "namespace": namespace},
         "spec": spec | {"storageClassName": "plimsoll-layers-0123abcd"},
     }
-    assert "is for the claims of one BenchmarkRun" in cluster.refusal(claim)
+    assert "belongs to one BenchmarkRun" in cluster.refusal(claim)
 
 
-def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go_before_the_next_run_has_its_turn(
+def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_starts(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
     cluster.apply(rook_run("coded", namespace, erasure_coded(), workloads=[WRITES]))
@@ -62,7 +62,7 @@ def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go_before_the_next
     waiting = cluster.until_condition("second", namespace, "Reconciling", reason="WaitingForTurn", seconds=30)
     assert f"{namespace}/coded" in waiting["message"]
     cluster.until_measuring("coded", namespace)
-    assert len(clean.pools()) == 2, "those of the first run, and none of the second"
+    assert len(clean.pools()) == 2, "only those of the first run"
     (data,) = (name for name in clean.pools() if name.endswith("-data"))
     stored = clean.json("ceph", "df")["pools"]
     assert any(pool["name"] == data and pool["stats"]["stored"] > 0 for pool in stored)
@@ -81,12 +81,10 @@ def test_an_erasure_coded_pool_is_measured_and_both_its_pools_go_before_the_next
         pytest.param("namespace", "Provisioning", marks=pytest.mark.secondary),
     ],
 )
-def test_a_run_that_is_deleted_leaves_nothing(
-    cluster: Cluster, clean: Ceph, namespace: str, way: str, phase: str
-) -> None:
+def test_a_deleted_run_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str, way: str, phase: str) -> None:
     cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
     if phase == "Provisioning":
-        cluster.until(clean.pools, seconds=60, what="Rook makes the pool")
+        cluster.until(clean.pools, seconds=60, what="Rook creates the pool")
     else:
         cluster.until_measuring("doomed", namespace)
     if way == "namespace":
@@ -97,20 +95,20 @@ def test_a_run_that_is_deleted_leaves_nothing(
 
 
 @pytest.mark.secondary
-def test_a_pool_whose_groups_are_inactive_stays_until_they_are_active_and_others_are_served(
+def test_a_pool_with_inactive_groups_is_kept_until_they_are_active_without_blocking_others(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
-    """Wherever the run is when its OSDs go down: deleting the pool then would stop Rook for everybody."""
+    """Deleting the pool while its OSDs are down would block Rook for all users."""
     timeouts = {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600}
     cluster.apply(rook_run("broken", namespace, timeouts=timeouts))
-    (pool,) = cluster.until(clean.rook_pools, seconds=60, what="the run asks Rook for its pool")
+    (pool,) = cluster.until(clean.rook_pools, seconds=60, what="the run creates its CephBlockPool")
     try:
         for osd in (0, 1):
             clean.stop_osd(osd)
         cleaned = cluster.until_condition("broken", namespace, "CleanedUp", reason="PlacementGroupsInactive")
         assert "PG_AVAILABILITY" in cleaned["message"]
         clean.make_rook_pool("e2e-another-users")
-        cluster.until(lambda: clean.phase("e2e-another-users"), seconds=90, what="Rook serves another user")
+        cluster.until(lambda: clean.phase("e2e-another-users"), seconds=90, what="Rook reconciles another user's pool")
         assert clean.rook_pools() == [pool]
         assert not clean.is_being_deleted(pool)
     finally:
@@ -126,9 +124,7 @@ def test_a_pool_whose_groups_are_inactive_stays_until_they_are_active_and_others
 
 
 @pytest.mark.secondary
-def test_a_pool_that_cannot_be_placed_is_refused_before_it_is_made(
-    cluster: Cluster, clean: Ceph, namespace: str
-) -> None:
+def test_an_infeasible_pool_is_refused_before_it_is_created(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     cluster.apply(rook_run("wide", namespace, replicated(5)))
     ended = cluster.until_over("wide", namespace, seconds=60)
     assert (ended["status"], ended["reason"]) == ("False", "PoolNotFeasible")
@@ -138,7 +134,7 @@ def test_a_pool_that_cannot_be_placed_is_refused_before_it_is_made(
 
 
 @pytest.mark.secondary
-def test_a_cluster_that_nobody_allowed_is_refused(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+def test_a_cluster_that_is_not_allowed_is_refused(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     manifest = rook_run("stranger", namespace)
     manifest["spec"]["storage"]["rook"]["cluster"]["name"] = "another"
     cluster.apply(manifest)
@@ -148,13 +144,11 @@ def test_a_cluster_that_nobody_allowed_is_refused(cluster: Cluster, clean: Ceph,
     assert clean.pools() == []
 
 
-# Last, when less runs beside it: at full speed a busy machine is taken for storage that freezes.
-def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
-    cluster: Cluster, clean: Ceph, namespace: str
-) -> None:
+# Last, when few tests run beside it: at full speed, a busy machine looks like freezing storage.
+def test_every_tool_measures_a_replicated_pool_without_leaks(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
     clean.give_administration(namespace)
-    clean.until_rook_says_healthy()
+    clean.until_rook_is_healthy()
     cluster.apply(rook_run("layers", namespace, clients={"count": 3}, workloads=[FIO, *LAYERS]))
     cluster.until_measuring("layers", namespace)
     (pool,) = clean.pools()
@@ -179,15 +173,15 @@ def test_every_tool_measures_a_replicated_pool_and_nothing_is_left(
 
 
 def assert_provenance(ceph: Ceph, result: dict[str, Any], pool: str) -> None:
-    """See in a result which Ceph, which pool and which OSDs it is of."""
+    """Check that a result describes its Ceph, its pool and its OSDs."""
     environment = result["status"]["environment"]
-    told = environment["ceph"]
-    assert told["fsid"] == ceph.admin("ceph", "fsid").strip()
-    assert told["versions"].split()[0] in ceph.admin("ceph", "version")
-    assert [each["name"] for each in told["pools"]] == [pool]
-    assert told["osds"]["count"] == told["osds"]["up"] == told["osds"]["in"] == OSDS
-    assert told["settings"]["capacityIops"]["ssd"]["equal"]
-    assert told["settings"]["mclockProfiles"]
-    assert "unread" not in told
+    described = environment["ceph"]
+    assert described["fsid"] == ceph.admin("ceph", "fsid").strip()
+    assert described["versions"].split()[0] in ceph.admin("ceph", "version")
+    assert [each["name"] for each in described["pools"]] == [pool]
+    assert described["osds"]["count"] == described["osds"]["up"] == described["osds"]["in"] == OSDS
+    assert described["settings"]["capacityIops"]["ssd"]["equal"]
+    assert described["settings"]["mclockProfiles"]
+    assert "unread" not in described
     layout = {"type": "replicated", "size": 3, "failureDomain": "host", "pgNum": PLACEMENT_GROUPS}
     assert environment["pool"].items() >= layout.items()

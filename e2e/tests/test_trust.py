@@ -1,4 +1,4 @@
-"""Numbers that are not to be believed: each case gets its verdict and its reason, and never stands in a headline."""
+"""Untrustworthy numbers: each case gets its verdict and its reason, and never appears in a headline."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.quiet
 
 @pytest.fixture
 def faults() -> Iterator[ExitStack]:
-    """Return what ends the injected faults with the test."""
+    """Return a stack that ends the injected faults with the test."""
     with ExitStack() as stack:
         yield stack
 
@@ -31,16 +31,16 @@ def stop_tool(
 
 
 def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:
-    """Wait for the end of the run `bad`, see it Invalid for that reason everywhere, and return what its trials say."""
+    """Wait for the run `bad`, check that it is Invalid for that reason everywhere, and return its trials' messages."""
     ended = cluster.until_over("bad", namespace, seconds=400)
-    assert (ended["status"], ended["reason"]) == ("False", "InvalidResults"), cluster.tell("bad", namespace)
+    assert (ended["status"], ended["reason"]) == ("False", "InvalidResults"), cluster.diagnosis("bad", namespace)
     status = cluster.run("bad", namespace)["status"]
     assert status["points"]["invalid"] == 1
     assert status.get("headline", []) == []
     (result,) = cluster.results("bad", namespace)
     assert result["status"]["verdict"] == "Invalid"
     assert "summary" not in result["status"]
-    # A busy machine may lose an attempt before anything is measured.
+    # On a busy machine, an attempt may be aborted before it measures anything.
     measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
     findings = [
         finding
@@ -48,28 +48,28 @@ def assert_invalid(cluster: Cluster, namespace: str, reason: str) -> str:
         for finding in trial["findings"]
         if finding["reason"] == reason and finding["verdict"] == "Invalid"
     ]
-    assert len(findings) == len(measured) >= 1, f"every attempt says {reason}: {cluster.tell('bad', namespace)}"
+    assert len(findings) == len(measured) >= 1, (
+        f"{reason} is missing in an attempt: {cluster.diagnosis('bad', namespace)}"
+    )
     table = cluster.kubectl("get", "bres", "-n", namespace)
     assert "Invalid" in table
     assert reason in table
-    assert reason in ended["message"], "the run's own condition names it"
+    assert reason in ended["message"], "the run's condition names the reason"
     return "\n".join(finding["message"] for finding in findings)
 
 
-def test_a_stalled_client_is_found(cluster: Cluster, namespace: str) -> None:
+def test_a_stalled_client_is_detected(cluster: Cluster, namespace: str) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=20)]))
     for attempt in range(3):
         cluster.until_measuring("bad", namespace, attempt=attempt)
         pod = cluster.client_pod("bad", namespace, 1)["metadata"]["name"]
         cluster.stall(namespace, pod, "bad-client-1", 6)
-    said = assert_invalid(cluster, namespace, "ClientStalled")
-    assert "client 1" in said
-    assert "client 0" not in said
+    messages = assert_invalid(cluster, namespace, "ClientStalled")
+    assert "client 1" in messages
+    assert "client 0" not in messages
 
 
-def test_storage_that_freezes_for_less_than_a_second_again_and_again_is_found(
-    cluster: Cluster, namespace: str, faults: ExitStack
-) -> None:
+def test_short_repeated_freezes_of_storage_are_detected(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
     reads = workload(fio={"pattern": "randread", "ioDepth": [4], "rateIops": 400}, runtimeSeconds=10)
     cluster.apply(run("bad", namespace, repetitions=1, clients={"count": 1}, workloads=[reads]))
     cluster.until_condition("bad", namespace, "ClientsReady", status="True")
@@ -77,21 +77,21 @@ def test_storage_that_freezes_for_less_than_a_second_again_and_again_is_found(
     freezing = faults.enter_context(ThreadPoolExecutor()).submit(
         cluster.stall, namespace, pod, "bad-client-0", 0.85, 0.9
     )
-    said = assert_invalid(cluster, namespace, "Stalled")
-    assert "no client completed anything" in said
+    messages = assert_invalid(cluster, namespace, "Stalled")
+    assert "no client completed anything" in messages
     freezing.result(timeout=60)
 
 
-def test_a_late_client_is_found(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
+def test_a_late_client_is_detected(cluster: Cluster, namespace: str, faults: ExitStack) -> None:
     cluster.apply(run("bad", namespace, repetitions=1, workloads=[workload(runtimeSeconds=10)]))
     stop_tool(cluster, faults, namespace, 1, after=0, seconds=7)
-    said = assert_invalid(cluster, namespace, "LateClient")
-    assert "client 1" in said
+    messages = assert_invalid(cluster, namespace, "LateClient")
+    assert "client 1" in messages
 
 
-def test_a_client_that_its_cpu_limit_holds_back_is_found(cluster: Cluster, namespace: str) -> None:
-    clients = {"count": 2, "resources": {"limits": {"cpu": "100m", "memory": "512Mi"}}}
+def test_a_client_throttled_by_its_cpu_limit_is_detected(cluster: Cluster, namespace: str) -> None:
+    clients = {"count": 2, "resources": {"limits": {"cpu": "200m", "memory": "512Mi"}}}
     fast = workload(fio={"pattern": "randread", "ioDepth": [16]}, runtimeSeconds=8)
     cluster.apply(run("bad", namespace, repetitions=1, clients=clients, workloads=[fast]))
-    said = assert_invalid(cluster, namespace, "ClientThrottled")
-    assert "clients.resources" in said
+    messages = assert_invalid(cluster, namespace, "ClientThrottled")
+    assert "clients.resources" in messages

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
-from pydantic import JsonValue
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState, TrialKey
@@ -204,7 +204,7 @@ def _status(passes: int) -> ResultStatus:
         for number in range(passes)
     )
     point = summarise(trials, passes)
-    environment: dict[str, JsonValue] = {f"key{number}": "v" * 64 for number in range(40)}
+    environment = Environment.model_validate({f"key{number}": "v" * 64 for number in range(40)})
     return fit(ResultStatus(trials=trials, summary=point.summary, verdict=point.verdict, environment=environment))
 
 

@@ -67,6 +67,7 @@ def measure() -> None:
     rows = [(name, *median_and_range([gap[n] for gap in gaps], milliseconds)) for n, name in enumerate(_STEPS)]
     whole = ("all together", *median_and_range([sum(gap) for gap in gaps], milliseconds))
     table(("step", "median", f"range over {len(gaps)} gaps"), [*rows, whole])
+    print("   target: all together at most 1 s")
     for words in why_not(tried):
         print(f"   {words}")
 

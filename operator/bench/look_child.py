@@ -13,11 +13,11 @@ from typing import Any
 from urllib.request import urlopen
 
 from plimsoll.kube.client import AioKube
-from plimsoll.kube.gather import Known, gather
 from plimsoll.lifecycle.decision import Decision
 from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
+from plimsoll.reconcile.gather import Known, gather
 
 _TICK_SECONDS = 0.001
 

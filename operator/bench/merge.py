@@ -59,7 +59,7 @@ def _show(runs: list[dict[str, Any]], traced: dict[str, Any]) -> None:
     rows = [
         ("parse the posts", *median_and_range([run["parseSeconds"] for run in runs], whole_seconds), ""),
         ("merge and judge", *median_and_range([run["mergeSeconds"] for run in runs], whole_seconds), ""),
-        ("both", *median_and_range(both, whole_seconds), "5 s"),
+        ("both", *median_and_range(both, whole_seconds), "2 s"),
         ("memory, resident", *median_and_range([run["residentBytes"] for run in runs], mebibytes), "256 MiB"),
         ("before the first post", *median_and_range([run["residentBeforeBytes"] for run in runs], mebibytes), ""),
         ("memory, Python's objects", mebibytes(traced["tracedBytes"]), "1 run", ""),

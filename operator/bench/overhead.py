@@ -22,11 +22,12 @@ from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.statistics import describe
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
+from plimsoll.protocol.assignment import Assignment, DataFile
 from runs import Shape, usable, write_plan
 
 _VOLUME_BYTES = 512 * 2**20
 _LIMIT_SECONDS = 180.0
-_PAUSE_SECONDS = 1.5
+_PAUSE_SECONDS = 1.0
 """A bare run waits as long as Plimsoll does between trials, so that the storage rests equally long before both."""
 
 
@@ -110,15 +111,22 @@ def _alternate(case: _Case) -> tuple[list[Figures], list[Figures]]:
         repetitions=case.pairs,
     )
     plan, data = write_plan(shape, results), directory / "client-0.data"
-    agent_options = [
-        *("--conductor", f"https://127.0.0.1:{port}", "--secret", str(client_directory(secret, 0))),
-        *("--client", "0", "--fio", fio()),
-        *("--work", str(directory / "work"), "--file", str(data), "--capacity", str(_VOLUME_BYTES)),
-    ]
+    assignment = Assignment(
+        conductor=f"https://127.0.0.1:{port}",
+        secret=str(client_directory(secret, 0)),
+        client=0,
+        work=str(directory / "work"),
+        tools=("fio",),
+        volume=DataFile(path=str(data), capacity=_VOLUME_BYTES),
+        programs={"fio": fio()},
+    )
+    assigned = directory / "assignment.json"
+    assigned.write_text(assignment.model_dump_json())
     with ExitStack() as stack:
         argv = [str(BENCH / "pausing_conductor.py"), str(results), str(secret), str(port)]
         conductor = stack.enter_context(running(argv, directory / "conductor.log", pipes=True))
-        agent = stack.enter_context(running(["-m", "plimsoll", "agent", *agent_options], directory / "agent.log"))
+        argv = ["-m", "plimsoll", "agent", f"--assignment={assigned}"]
+        agent = stack.enter_context(running(argv, directory / "agent.log"))
         return _pairs(plan, data, conductor, agent)
 
 

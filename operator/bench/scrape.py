@@ -10,7 +10,7 @@ import aiohttp
 
 from figures import heading, mebibytes, median_and_range, milliseconds, table
 from plimsoll.metrics import runs
-from plimsoll.metrics.exposition import Snapshot
+from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.metrics.results import MAX_RESULTS, ResultRecord, record_of
 from plimsoll.metrics.server import serving
@@ -31,7 +31,7 @@ def measure() -> None:
 
 
 async def _measure() -> None:
-    snapshot = Snapshot(_results(), _runs(), Instruments())
+    snapshot = OperatorScrape(_results(), _runs(), Instruments())
     async with serving("http://127.0.0.1:0/metrics", lambda: snapshot) as port, aiohttp.ClientSession() as session:
 
         async def scrape() -> int:

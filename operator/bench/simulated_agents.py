@@ -6,21 +6,31 @@ import logging
 import resource
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection
-from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import AgentState, Arm, Go, Ordered, Prepare, Report, Stage
+from plimsoll.protocol.messages import (
+    AgentState,
+    ArmOrder,
+    GoOrder,
+    Ordered,
+    PrepareOrder,
+    Report,
+    ServeOrder,
+    StageOrder,
+)
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FioParameters
 from synthetic import SECOND, document
@@ -50,9 +60,9 @@ class NotingConnection(Connection):
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
         ordered = await super().orders(client=client, instance=instance, epoch=epoch, after=after, hold=hold)
-        if ordered.sequence > after and isinstance(ordered.order, Arm | Go):
+        if ordered.sequence > after and isinstance(ordered.order, ArmOrder | GoOrder):
             self._trial = str(ordered.order.trial)
-            noted = self._notes.ordered if isinstance(ordered.order, Arm) else self._notes.released
+            noted = self._notes.ordered if isinstance(ordered.order, ArmOrder) else self._notes.released
             noted.setdefault(self._trial, time.time_ns())
         return ordered
 
@@ -71,21 +81,25 @@ class PretendedWork:
     async def facts(self) -> dict[str, JsonValue]:
         return {"kernel": "simulated", "tools": {"fio": "fio-3.39"}}
 
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
+    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         del order
         progress(_DATA_SET.size, _DATA_SET.size)
         return _DATA_SET.size
 
-    async def stage(self, order: Stage, progress: Progress) -> None:
+    async def stage(self, order: StageOrder, progress: Progress) -> None:
         del order, progress
 
-    def arm(self, order: Arm) -> Armed:
+    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
+        del order
+        await ready()
+
+    def arm(self, order: ArmOrder) -> Armed:
         self._notes.t0[str(order.trial)] = order.t0_nanoseconds
         timing = Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds)
         context = StepContext(
             step=StepKind.MEASURE, target=_DATA_SET, timing=timing, seed=order.seed, work_directory="/nowhere"
         )
-        observation = Observation(Host(), None, work_directory=context.work_directory)
+        observation = HostObservation(Host(), None, work_directory=context.work_directory)
         return Armed(
             order=order,
             parameters=FioParameters(),
@@ -115,7 +129,7 @@ class PretendedWork:
 
 async def _serve(url: str, secret: Path, notes: Notes) -> int:
     connection = NotingConnection(url, client_directory(secret, notes.client), notes)
-    identity = Identity(client=notes.client, attempt=0, node=f"node-{notes.client % 20}")
+    identity = AgentIdentity(client=notes.client, attempt=0, node=f"node-{notes.client % 20}")
     try:
         return await Agent(
             identity=identity, connection=connection, work=PretendedWork(notes), silence_seconds=60.0

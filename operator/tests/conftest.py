@@ -15,7 +15,7 @@ settings.register_profile("plimsoll", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("plimsoll")
 
-# Where tests run side by side each would be told a narrow terminal: tables are as wide as nobody's terminal says.
+# Where tests run side by side the terminal looks narrow: tables take their default width.
 os.environ.pop("COLUMNS", None)
 
 
@@ -33,6 +33,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(item.get_closest_marker(name) for name in SERVED_TOGETHER):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
     items.sort(key=_rank)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fail if tests with a group have none for pytest-xdist, which would start their servers in every process."""
+    if not getattr(session.config.option, "loadgroup", False):
+        return
+    for item in session.items:
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            raise pytest.UsageError(f"pytest-xdist does not group tests: {item.nodeid}")
 
 
 def _rank(item: pytest.Item) -> int:

@@ -126,22 +126,22 @@ volumes: [{name: tmp, emptyDir: {}}]
 - apiGroups: [plimsoll.dev]
   resources: [benchmarkruns/status, benchmarkresults/status]
   verbs: [patch]
-# To own what blocks a run's deletion: the admission plugin OwnerReferencesPermissionEnforcement asks for it.
+# To own objects that block a run's deletion, as the admission plugin OwnerReferencesPermissionEnforcement requires.
 - apiGroups: [plimsoll.dev]
   resources: [benchmarkruns/finalizers]
   verbs: [update]
-# Watched for their metrics.
+# Watched for metrics.
 - apiGroups: [plimsoll.dev]
   resources: [benchmarkresults]
   verbs: [get, list, watch, create]
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, patch]
-# Session secrets are made and never read back.
+# Session secrets are created and never read.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [create]
-# Jobs make the pods.
+# Jobs create the pods.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, delete]

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Saying what happens, giving up in time, and the Kubernetes cluster underneath.
+# Messages, waits with a timeout, and the Kubernetes cluster underneath.
 
 # Only results go to standard output.
 say() { printf '%s: [%3ds] %s\n' "${0##*/}" "$SECONDS" "$*" >&2; }
@@ -17,31 +17,33 @@ apply() { kube apply --server-side --force-conflicts --field-manager plimsoll-ce
 # Prints one worker a line, always in the same order.
 workers() { kube get nodes --selector '!node-role.kubernetes.io/control-plane' --output name | sed 's,^node/,,' | sort; }
 
-# One command at a time changes things.
+# Only one command at a time may make changes.
 lock() {
     exec 8> "${TMPDIR:-/tmp}/plimsoll-ceph.lock"
-    flock --nonblock 8 || { say "waiting for another command to end"; flock --timeout 600 8 || die "it did not in 600 s"; }
+    flock --nonblock 8 || { say "waiting for another command to end"; flock --timeout 600 8 || die "the other command has not ended within 600 s"; }
 }
 
-# LIMIT_SECONDS WHAT WHY COMMAND...: wait until a command succeeds; WHY, a command too, tells what it still waits for.
+# LIMIT_SECONDS WHAT WHY COMMAND...: wait until a command succeeds; the command WHY prints the reason for waiting.
 wait_until() {
     local limit=$1 what=$2 why=$3 deadline=$((SECONDS + $1)) reason='' last=''
     shift 3
     until "$@" > /dev/null 2>&1; do
-        # What cannot say why it waits has said something too, and must not end the wait.
+        # A failing WHY must not end the wait.
         reason=$("$why" 2>&1 | paste -sd ' ' || true)
-        ((SECONDS < deadline)) || die "waited $limit s in vain for $what; ${reason:-no reason is known}"
+        ((SECONDS < deadline)) || die "timed out after $limit s waiting for $what: ${reason:-no reason known}"
         [[ $reason == "$last" ]] || say "waiting for $what: $reason"
         last=$reason
         sleep 1
     done
 }
 
+build() { DOCKER_BUILDKIT=1 "$CLUSTER" docker build --quiet --network host "$@" > /dev/null; }
+
 image_ensure() {
     local base
     base=$("$CLUSTER" base-image)
     say "building and loading $IMAGE"
-    DOCKER_BUILDKIT=1 "$CLUSTER" docker build --quiet --network host --build-arg "BASE_IMAGE=$base" \
-        --tag "$IMAGE" "$HERE" > /dev/null
+    build --build-arg "BASE_IMAGE=$base" --target tools --tag "$TOOLS_IMAGE" "$HERE/../.."
+    build --build-arg "BASE_IMAGE=$TOOLS_IMAGE" --tag "$IMAGE" "$HERE"
     "$CLUSTER" load "$IMAGE" 8>&-
 }

@@ -42,7 +42,7 @@ spec:
   selector: {matchLabels: {app: $(app "$2"), ceph_daemon_id: "$3"}}
   strategy: {type: Recreate}
   template:
-    metadata: {labels: *labels, annotations: {plimsoll.dev/settings: $SETTINGS}}
+    metadata: {labels: *labels, annotations: {plimsoll.dev/settings: "$SETTINGS"}}
     spec:
       ${4:+nodeSelector: {kubernetes.io/hostname: $4\}}
       automountServiceAccountToken: false

@@ -4,7 +4,7 @@
 # LIMIT_SECONDS
 pods_wait() { wait_until "$1" "the pods" pods_missing pods_ready; }
 pods_ready() { kube rollout status deployment --timeout 1s; }
-# Prints each pod that is not ready, with the last words of those that failed.
+# Prints each pod that is not ready, with the last log lines of failed ones.
 pods_missing() {
     local pod state
     kube get pods --no-headers | awk '{ split($2, ready, "/") } ready[1] != ready[2] { print $1, $3 }' |
@@ -17,7 +17,7 @@ pods_missing() {
 
 last_words() { kube logs "$1" --tail 5 < /dev/null 2> /dev/null | grep . | tail -n 1; }
 
-# LIMIT_SECONDS: wait until Ceph is healthy with all its OSDs and placement groups. Healthy alone is too little: it says so
+# LIMIT_SECONDS: wait until Ceph is healthy with all its OSDs and placement groups. HEALTH_OK alone is not enough: Ceph reports it
 # before the first OSD has come up.
 health_wait() { wait_until "$1" HEALTH_OK health_summary healthy; }
 healthy() {
@@ -28,7 +28,7 @@ healthy() {
         / active\+clean(\+scrubbing(\+deep)?)?$/ { clean += $(NF - 1) }
         END { exit !(good == 2 && groups > 0 && clean == groups) }'
 }
-# How long something has been as it is stays out: it would make every answer a new one.
+# Durations are left out: they would make every answer a new one.
 health_summary() {
     toolbox_command sh -c 'ceph health; ceph osd stat; ceph pg stat' |
         sed 's/ (since [^)]*)//g; s/; .*//' | paste -sd ';' | cut -c -200

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The namespace, who the cluster is (fsid, keys, address of its monitor), and the objects in which Rook publishes that.
+# The namespace, the identity of the cluster (fsid, keys, address of its monitor), and the objects in which Rook publishes it.
 
-# Prints "ceph" if the namespace was made by this script, "place" if by e2e/install.sh and nothing else is in it yet,
-# "foreign" if it is somebody else's or a real Rook is in it, nothing if there is none.
+# Prints "ceph" if this script created the namespace, "place" if e2e/install.sh did and it is otherwise empty,
+# "foreign" if others did or it has a real Rook, nothing if there is no namespace.
 namespace_owner() {
     local owner path='{.metadata.labels.plimsoll\.dev/e2e}{" "}{.kind}'
     owner=$(kube get namespace "$NAMESPACE" --ignore-not-found --output "jsonpath=$path" |
@@ -21,7 +21,7 @@ has_real_rook() {
 
 refuse_foreign() {
     [[ $(namespace_owner) != foreign ]] ||
-        die "namespace $NAMESPACE was not made by this script and is left alone: set PLIMSOLL_CEPH_NAMESPACE to another"
+        die "namespace $NAMESPACE was not created by this script: set PLIMSOLL_CEPH_NAMESPACE to another namespace"
 }
 
 namespace_ensure() {
@@ -60,7 +60,7 @@ data_delete() {
 
 new_key() { timeout 60 "$CLUSTER" docker run --rm --network none "$IMAGE" ceph-authtool --gen-print-key; }
 
-# Made once and as one object, so that no second start can mix two identities.
+# Created once, as one object, so that a second start cannot mix two identities.
 identity_ensure() {
     [[ -z $(kube get secret rook-ceph-mon --ignore-not-found --output name) ]] || return 0
     local admin monitor
@@ -91,7 +91,7 @@ identity_read() {
     readonly FSID MONITOR_ADDRESS MONITOR_NODE CEPH_VERSION
 }
 
-# What a consumer of Rook reads: the monitors' addresses, and the Secrets that hold the administrator's key.
+# The objects that users of Rook read: the monitors' addresses, and the Secrets with the administrator's key.
 consumer_objects() {
     local admin node_address
     admin=$(secret_value ceph-secret)

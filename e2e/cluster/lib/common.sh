@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Saying what happens, giving up in time, and having the programs that are needed.
+# Messages, waits with a timeout, and required programs.
 
 # Only results go to standard output.
 say() { printf 'cluster: [%3ds] %s\n' "$SECONDS" "$*" >&2; }
@@ -11,7 +11,7 @@ trap stop_step EXIT
 trap 'exit 130' INT TERM
 trap 'say "failed: $BASH_COMMAND"' ERR
 
-# LIMIT_SECONDS WHAT COMMAND...: run a program, its output into the log, and say now and then that it still runs.
+# LIMIT_SECONDS WHAT COMMAND...: run a program with its output in the log, and report progress now and then.
 step() {
     local limit=$1 what=$2 begin=$SECONDS next=$((SECONDS + 30))
     shift 2
@@ -23,7 +23,7 @@ step() {
         sleep 0.1
         ((SECONDS >= next)) || continue
         next=$((SECONDS + 30))
-        say "  still at it, $((SECONDS - begin)) s of at most $limit s: $(tail -n 1 "$LOG" | cut -c -110)"
+        say "  still running after $((SECONDS - begin)) of at most $limit s: $(tail -n 1 "$LOG" | cut -c -110)"
     done
     wait "$STEP_PID" || step_failed "$what" $? "$limit"
     STEP_PID=
@@ -32,8 +32,8 @@ step() {
 step_failed() {
     STEP_PID=
     tail -n 20 "$LOG" | sed 's/^/    /' >&2
-    (($2 != 124)) || die "not done within $3 s: $1; the whole log is $LOG"
-    die "failed: $1; the whole log is $LOG"
+    (($2 != 124)) || die "timed out after $3 s: $1; see $LOG"
+    die "failed: $1; see $LOG"
 }
 
 # LIMIT_SECONDS WHAT COMMAND...: wait until a command succeeds.
@@ -43,29 +43,29 @@ wait_until() {
     ! "$@" > /dev/null 2>&1 || return 0
     say "waiting for $what"
     until "$@" > /dev/null 2>&1; do
-        ((SECONDS < deadline)) || die "waited $limit s in vain for $what"
+        ((SECONDS < deadline)) || die "timed out after $limit s waiting for $what"
         sleep 0.2
     done
 }
 
 process_gone() { ! kill -0 "$1" 2> /dev/null; }
 
-# One command at a time changes things. Long-lived children must not inherit the lock: start them with 9>&-.
+# Only one command at a time may make changes. Long-lived children must not inherit the lock: start them with 9>&-.
 lock() {
     mkdir -p "$CACHE"
     exec 9> "$CACHE/lock"
-    flock --nonblock 9 || { say "waiting for another cluster command to end"; flock --timeout 3600 9 || die "it did not"; }
+    flock --nonblock 9 || { say "waiting for another cluster command to end"; flock --timeout 3600 9 || die "the other command has not ended within an hour"; }
 }
 
-# PROGRAM:PACKAGE...: have the programs on the machine.
+# PROGRAM:PACKAGE...: install missing programs.
 need() {
     local pair missing=()
     for pair; do
         command -v "${pair%%:*}" > /dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0
-    command -v apt-get > /dev/null || die "install first (there is no apt to do it with): ${missing[*]}"
-    ((EUID == 0)) || die "as root, install first: apt-get install ${missing[*]}"
+    command -v apt-get > /dev/null || die "required programs are missing, and there is no apt to install them: ${missing[*]}"
+    ((EUID == 0)) || die "required programs are missing; run as root: apt-get install ${missing[*]}"
     step 300 "reading the package lists" apt-get -qq update
     step 900 "installing ${missing[*]}" \
         env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "${missing[@]}"

@@ -41,7 +41,7 @@ daemon_start() {
     local runtime=()
     need_root "start a Docker daemon, and none answers at ${DOCKER_HOST:-the default address}"
     need dockerd:docker.io iptables:iptables
-    # One that does not answer is of no use to anybody.
+    # A daemon that does not answer is useless.
     daemon_kill
     ((${#RUN} < 80)) || die "PLIMSOLL_CACHE is too long a path for the daemon's sockets: $CACHE"
     mkdir -p "$RUN"
@@ -81,7 +81,7 @@ daemon_kill() {
 daemon_stop() {
     local others mount
     others=$(docker ps --format '{{.Names}}' | paste -sd ' ')
-    [[ -z $others ]] || die "our Docker daemon runs containers that are not the cluster's; stop them first: $others"
+    [[ -z $others ]] || die "our Docker daemon runs other containers; stop them first: $others"
     docker network rm kind > /dev/null 2>&1 || true
     docker image prune --force >> "$LOG"
     docker builder prune --force --keep-storage "$MAX_BUILD_CACHE" >> "$LOG"
@@ -93,11 +93,11 @@ daemon_stop() {
 }
 
 
-# REFERENCE ARCHIVE DOCKER_IMPORT_OPTION...: have an image, from its cached file system where it is not there.
+# REFERENCE ARCHIVE DOCKER_IMPORT_OPTION...: import an image from its cached file system if it is missing.
 image_import() {
     local reference=$1 archive=$2
     shift 2
-    # The reference alone does not tell whether it was made from this archive.
+    # The reference does not show whether the image came from this archive.
     [[ $(docker image inspect --format '{{.Comment}}' "$reference" 2> /dev/null) != "$(basename "$archive")" ]] || return 0
     step 300 "importing $reference" docker import --message "$(basename "$archive")" "$@" "$archive" "$reference"
     printf '%s\n' "$reference" >> "$RUN/images"
@@ -108,6 +108,6 @@ images_remove() {
     local reference
     [[ -f $RUN/images ]] || return 0
     while read -r reference; do
-        docker image rm "$reference" > /dev/null 2>&1 || say "left in Docker, still in use: $reference"
+        docker image rm "$reference" > /dev/null 2>&1 || say "not removed from Docker, because it is in use: $reference"
     done < <(sort -u "$RUN/images")
 }

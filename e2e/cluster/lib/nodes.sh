@@ -21,12 +21,12 @@ cluster_is_ours() {
 
 refuse_foreign() {
     ! cluster_exists || cluster_is_ours ||
-        die "a kind cluster named $NAME exists that this script did not make; it is left alone. Delete it yourself, or use another Docker daemon (DOCKER_HOST)"
+        die "a kind cluster named $NAME exists that this script did not create. Delete it, or use another Docker daemon (DOCKER_HOST)"
 }
 
 cluster_answers() { cluster_kubectl get --raw /readyz --request-timeout 5s > /dev/null 2>&1; }
 
-# What a machine that went down, or a daemon that died, left of a cluster: nodes that stand still, or start again.
+# After a crash of the machine or the daemon, nodes are stopped or restarting.
 cluster_comes_back() {
     local begin=$SECONDS
     [[ -f $KUBECONFIG_FILE && -n $(node_list --quiet --filter label=io.x-k8s.kind.role=control-plane) ]] || return 1
@@ -56,7 +56,7 @@ kubectl_ensure() {
     docker rm "$container" > /dev/null
 }
 
-# Every kubelet and containerd takes some; without them a worker hangs when it joins, and only its journal says why.
+# Every kubelet and containerd takes some; without them, a worker hangs when it joins, with a message only in its journal.
 raise_inotify() {
     local setting=fs.inotify.max_user_instances
     (($(sysctl -n $setting) < 1024)) || return 0
@@ -66,14 +66,14 @@ raise_inotify() {
 pods_ready() {
     cluster_kubectl wait node --all --for condition=Ready --timeout 1s &&
         cluster_kubectl --namespace kube-system rollout status deployment/coredns --timeout 1s &&
-        cluster_kubectl --namespace local-path-storage rollout status deployment/local-path-provisioner --timeout 1s
+        storage_ready
 }
 
 cluster_delete() {
     if ! cluster_exists; then
         return
     elif ! cluster_is_ours; then
-        say "the kind cluster $NAME was not made by this script; it is left alone"
+        say "the kind cluster $NAME was not created by this script and is not deleted"
     else
         say "deleting the cluster"
         blocks_drop

@@ -5,13 +5,13 @@
 # shellcheck disable=SC2034 # for the entry script and apiserver.sh
 readonly API_PROGRAMS=(kube-apiserver etcd kubectl)
 readonly NODE_PROGRAMS=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubeadm kubectl crictl pause
-    etcd coredns local-path-provisioner)
+    etcd coredns volumes)
 
 # FILE...: eight digits that change with the files' contents.
 fingerprint() { cat "$@" | sha256sum | head -c 8; }
 
-PROGRAMS_KEY=$KUBERNETES_VERSION-$(printf '%s\n' "$KUBERNETES_VERSION" "$KIND_VERSION" "$ETCD_VERSION" "$COREDNS_VERSION" \
-    "$LOCAL_PATH_VERSION" | cat - "$HERE"/go/*/*.go | sha256sum | head -c 8)
+PROGRAMS_KEY=$KUBERNETES_VERSION-$(printf '%s\n' "$KUBERNETES_VERSION" "$KIND_VERSION" "$ETCD_VERSION" "$COREDNS_VERSION" |
+    cat - "$HERE"/go/*/*.go | sha256sum | head -c 8)
 readonly PROGRAMS_KEY
 readonly PROGRAMS=$CACHE/programs-$PROGRAMS_KEY
 

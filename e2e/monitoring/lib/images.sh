@@ -36,5 +36,5 @@ prometheus_version() {
         sed -n 's/^prometheus, version \([0-9.]*\).*/\1/p'
 }
 
-# IMAGE...: an image of another content under the same name has the pods made anew.
+# IMAGE...: recreate the pods if the content of an image has changed under the same name.
 image_sum() { timeout 60 "$CLUSTER" docker image inspect --format '{{.Id}}' "$@" | sha256sum | head -c 12; }

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # The namespace, definitions and manifests. Cluster-scoped objects carry a label, by which `down` finds them.
 
-# SEPARATOR: the label of all that is ours, as a selector or as YAML has it.
+# SEPARATOR: the label of all our objects, as a selector or as YAML.
 label() { printf 'plimsoll.dev/e2e%smonitoring' "$1"; }
 
-# A monitoring stack that others installed is left alone.
+# Never touch a monitoring stack that was installed by others.
 refuse_foreign() {
     local object
     for object in "namespace/$NAMESPACE" customresourcedefinition/prometheuses.monitoring.coreos.com; do
         [[ $(kube get "$object" --ignore-not-found --output 'jsonpath={.kind} {.metadata.labels.plimsoll\.dev/e2e}') =~ ^(|.*\ monitoring)$ ]] ||
-            die "$object was not made by this script and is left alone"
+            die "$object was not created by this script; remove it, or use another cluster"
     done
 }
 
@@ -68,7 +68,7 @@ rules:
 EOF
 }
 
-# Secrets and StatefulSets it handles in its own namespace only: it is told to look for a Prometheus nowhere else.
+# It handles Secrets and StatefulSets only in its own namespace, the only one in which it looks for a Prometheus.
 operator_rights() {
     account "$OPERATOR"
     cat << EOF
@@ -139,7 +139,7 @@ prometheus_rights() {
 EOF
 }
 
-# It looks often, so that tests wait little. By default its operator asks only every 15 s whether it has started.
+# Short intervals, so that tests wait little. By default, its operator checks only every 15 s whether it has started.
 prometheus() {
     cat << EOF
 ---

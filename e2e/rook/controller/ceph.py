@@ -14,8 +14,8 @@ class CommandError(Exception):
     """A command of Ceph failed.
 
     Attributes:
-        complaint: what it wrote to standard error, the last line.
-        ending: how it ended, as Go's os/exec says it, and therefore Rook.
+        complaint: the last line of its standard error.
+        ending: its exit status in the words of Go's os/exec, which Rook uses.
 
     """
 
@@ -26,7 +26,7 @@ class CommandError(Exception):
 
 
 def run(*command: str, seconds: float | None = 60) -> str:
-    """Return what a command prints; None seconds: wait for ever, as Rook does in places."""
+    """Return the output of a command; None seconds means no timeout, as in some places of Rook."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired as error:
@@ -36,7 +36,7 @@ def run(*command: str, seconds: float | None = 60) -> str:
     return done.stdout
 
 
-def read(*command: str) -> Any:  # noqa: ANN401 - whatever Ceph says
+def read(*command: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the JSON document that a command prints."""
     return json.loads(run(*command, "--format", "json"))
 

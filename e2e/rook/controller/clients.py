@@ -1,4 +1,4 @@
-"""What Rook does with a CephClient."""
+"""Rook's reconciliation of a CephClient."""
 
 import itertools
 
@@ -24,7 +24,7 @@ class Clients:
         self._events = Recorder(api, self.component)
 
     def reconcile(self, found: Object) -> float | None:
-        """Make user and Secret, or remove them."""
+        """Create or remove the user and the Secret."""
         metadata = found["metadata"]
         if "deletionTimestamp" in metadata:
             self._remove(found)
@@ -60,7 +60,7 @@ class Clients:
             "controller": True,
             "blockOwnerDeletion": True,
         }
-        # In Rook too `userID` is the object's name, also where the user has another.
+        # As in Rook, `userID` is the name of the object even if the user has another name.
         content = {_user(found): key, "userID": metadata["name"], "userKey": key}
         manifest = {
             "metadata": {"name": name, "annotations": {"cephx-keyring": ""}, "ownerReferences": [owner]},
@@ -79,12 +79,12 @@ class Clients:
         finalizers = found["metadata"].get("finalizers", [])
         if _FINALIZER not in finalizers:
             return
-        self._events.tell(found, "ReconcileStarted", f'deleting CephClient "{name}"')
+        self._events.inform(found, "ReconcileStarted", f'deleting CephClient "{name}"')
         ceph.run("ceph", "auth", "del", f"client.{_user(found)}")
         self._api.delete("Secret", _secret_name(found))
         left = [each for each in finalizers if each != _FINALIZER]
         self._api.patch(self.kind, name, {"metadata": {"finalizers": left}})
-        self._events.tell(found, "ReconcileSucceeded", "successfully removed finalizer")
+        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
 
 
 def _adopted(found: Object) -> Object:
@@ -104,7 +104,7 @@ def _secret_name(found: Object) -> str:
 
 
 def _make_user(name: str, user: str, caps: dict[str, str]) -> str:
-    """Return the key of a user, which has these capabilities from now on."""
+    """Create or update a user with these capabilities, and return its key."""
     if not caps or not all(caps.values()):
         message = f'failed to validate client "{name}" arguments: no caps specified'
         raise ReconcileError(message)

@@ -1,4 +1,4 @@
-"""What Rook says of a CephCluster; the daemons themselves are not its work here."""
+"""Rook's status of a CephCluster; the stand-in manages no daemons."""
 
 import time
 from typing import Any, Never
@@ -15,7 +15,7 @@ _DEFAULT_INTERVAL_SECONDS = 60.0
 
 
 def is_usable(api: Api) -> bool:
-    """Return whether pools and users are served: Rook waits while Ceph reports an error."""
+    """Whether pools and users are reconciled: Rook waits while Ceph reports an error."""
     return any(
         found.get("status", {}).get("ceph", {}).get("health") in {"HEALTH_OK", "HEALTH_WARN"}
         for found in api.list(KIND)
@@ -28,7 +28,7 @@ def ceph_version(api: Api) -> str:
 
 
 class Clusters:
-    """Keeps the status of the CephCluster objects fresh."""
+    """Updates the status of the CephCluster objects."""
 
     def __init__(self, api: Api, image: str) -> None:
         self._api = api
@@ -36,7 +36,7 @@ class Clusters:
         self._monitors = ceph.Monitors()
 
     def run(self) -> Never:
-        """Look at Ceph as often as the object asks for, for ever."""
+        """Poll Ceph forever, at the interval of the object."""
         while True:
             interval = _DEFAULT_INTERVAL_SECONDS
             try:
@@ -74,7 +74,7 @@ class Clusters:
         )
 
 
-def _sampled(old: Object, status: Any, usage: Any, versions: Any) -> Object:  # noqa: ANN401 - whatever Ceph says
+def _sampled(old: Object, status: Any, usage: Any, versions: Any) -> Object:  # noqa: ANN401 - any JSON
     health = status["health"]["status"]
     sampled = {
         "fsid": status["fsid"],

@@ -1,4 +1,4 @@
-"""The Kubernetes API with nothing but Python's own library: the image of Ceph has no more."""
+"""The Kubernetes API with only the standard library: the image of Ceph has no other."""
 
 import json
 import os
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 class ApiError(Exception):
-    """The API server refused, with this HTTP status; 0 if it could not be reached."""
+    """The API server answered with this HTTP status; 0 if it is unreachable."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -38,7 +38,7 @@ def now() -> str:
 
 
 class Api:
-    """The objects of one namespace. Every thread has a connection of its own."""
+    """The objects of one namespace, with one connection per thread."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
@@ -51,7 +51,7 @@ class Api:
         return found
 
     def get(self, kind: str, name: str) -> Object | None:
-        """Return an object; None if there is none of that name."""
+        """Return an object; None if it does not exist."""
         try:
             return self._call("GET", self._path(kind, name))
         except ApiError as error:
@@ -64,7 +64,7 @@ class Api:
         return self._call("POST", self._path(kind), manifest)
 
     def replace(self, kind: str, manifest: Object) -> Object:
-        """Write an object as a whole; ApiError 409 if somebody else did since it was read."""
+        """Replace an object; ApiError 409 if it was changed since it was read."""
         return self._call("PUT", self._path(kind, manifest["metadata"]["name"]), manifest)
 
     def patch(self, kind: str, name: str, patch: Object) -> Object:
@@ -76,7 +76,7 @@ class Api:
         return self._call("PATCH", f"{self._path(kind, name)}/status", {"status": status}, _MERGE_PATCH)
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete an object, if it is there."""
+        """Delete an object, if it exists."""
         try:
             self._call("DELETE", self._path(kind, name))
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""A stand-in for the Rook operator: plays what was observed of it, on a Ceph that is real. See ../README.md."""
+"""A stand-in for the Rook operator, which simulates its observed behaviour on a real Ceph. See ../README.md."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from kube import Api
 
 
 def main() -> None:
-    """Run the three controllers, each in a thread of its own, until one fails: then Kubernetes starts all anew."""
+    """Run the three controllers in one thread each; if one fails, the pod exits and restarts."""
     api = Api(os.environ["NAMESPACE"])
     pause_seconds = float(os.environ["PAUSE_SECONDS"])
     failures: SimpleQueue[BaseException] = SimpleQueue()
@@ -27,14 +27,14 @@ def main() -> None:
     ]
     for part in parts:
         Thread(target=_guarded, args=(part, failures), daemon=True).start()
-    say("the stand-in for Rook is at work")
+    say("the stand-in for Rook is ready")
     sys.exit(f"{failures.get()!r}")
 
 
 def _guarded(part: Callable[[], Never], failures: SimpleQueue[BaseException]) -> None:
     try:
         part()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it ends the program
+    except Exception as error:  # noqa: BLE001 - any error ends the program
         failures.put(error)
 
 

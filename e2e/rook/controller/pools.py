@@ -1,4 +1,4 @@
-"""What Rook does with a CephBlockPool."""
+"""Rook's reconciliation of a CephBlockPool."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MIN_DATA_CHUNKS = 2
 
 
 class Pools:
-    """The controller of CephBlockPools. `pause_seconds` is what Rook needs in addition to Ceph's commands."""
+    """The controller of CephBlockPools. `pause_seconds` is the additional time that Rook needs for a pool."""
 
     kind = "CephBlockPool"
     component = "rook-ceph-block-pool-controller"
@@ -29,7 +29,7 @@ class Pools:
         self._events = Recorder(api, self.component)
 
     def reconcile(self, found: Object) -> float | None:
-        """Make the pool, or remove it."""
+        """Create or remove the pool."""
         metadata = found["metadata"]
         if "deletionTimestamp" in metadata:
             return self._remove(found)
@@ -53,41 +53,43 @@ class Pools:
         if _FINALIZER not in found["metadata"].get("finalizers", []):
             return None
         there = _pool_id(name) is not None
-        # No limit of time, as in Rook: with inactive placement groups this never returns, and nothing else is served.
+        # No timeout, as in Rook: with inactive placement groups this never returns and blocks all other pools.
         full = there and _holds_images(ceph.read("rbd", "pool", "stats", name))
-        self._tell_deletion(found, there=there, full=full)
+        self._report_deletion(found, there=there, full=full)
         if full:
             message = f'pool "{name}" cannot be deleted because it is not empty or has dependents'
             raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
-        self._events.tell(found, "ReconcileStarted", "starting blockpool deletion")
+        self._events.inform(found, "ReconcileStarted", "starting blockpool deletion")
         if there:
             ceph.run("ceph", "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
         if name in ceph.read("ceph", "osd", "crush", "rule", "ls"):
             ceph.run("ceph", "osd", "crush", "rule", "rm", name)
         finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
         self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
-        self._events.tell(found, "ReconcileSucceeded", "successfully removed finalizer")
+        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
         return None
 
-    def _tell_deletion(self, found: Object, *, there: bool, full: bool) -> None:
+    def _report_deletion(self, found: Object, *, there: bool, full: bool) -> None:
         name = found["metadata"]["name"]
         if full:
-            said = ("True", "PoolNotEmpty", f'pool "{name}" contains images or snapshots and cannot be deleted')
+            blocked = ("True", "PoolNotEmpty", f'pool "{name}" contains images or snapshots and cannot be deleted')
         elif there:
-            said = ("False", "PoolEmpty", f'pool "{name}" is empty and can be deleted')
+            blocked = ("False", "PoolEmpty", f'pool "{name}" is empty and can be deleted')
         else:
-            said = ("False", "PoolEmpty", f'pool "{name}" is not found in cluster')
-        nobody = f'CephBlockPool "{self._api.namespace}/{name}" has no dependent custom resources blocking deletion'
+            blocked = ("False", "PoolEmpty", f'pool "{name}" is not found in cluster')
+        no_dependents = (
+            f'CephBlockPool "{self._api.namespace}/{name}" has no dependent custom resources blocking deletion'
+        )
         old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
         conditions = [
-            _condition(old, "PoolDeletionIsBlocked", *said),
-            _condition(old, "DeletionIsBlocked", "False", "ObjectHasNoDependents", nobody),
+            _condition(old, "PoolDeletionIsBlocked", *blocked),
+            _condition(old, "DeletionIsBlocked", "False", "ObjectHasNoDependents", no_dependents),
         ]
         self._api.patch_status(self.kind, name, {"conditions": conditions})
 
 
 def _adopted(found: Object) -> Object:
-    """Return an object with Rook's finalizer and its spec as Rook's types write it."""
+    """Return an object with Rook's finalizer, and with its spec as Rook's types serialize it."""
     spec = dict(found["spec"])
     replicated = {"size": 0} | spec.get("replicated", {})
     if not replicated.get("requireSafeReplicaSize", False):
@@ -129,7 +131,7 @@ def _problems(spec: Object) -> Iterator[str]:
 
 
 def _make(name: str, spec: Object) -> None:
-    """Make the pool and set what is to be set; every command may find that it was done before."""
+    """Create and configure the pool; every command can be repeated."""
     try:
         if spec["replicated"]["size"]:
             _make_replicated(name, spec)
@@ -142,8 +144,8 @@ def _make(name: str, spec: Object) -> None:
     try:
         ceph.run("rbd", "pool", "init", name, seconds=_INIT_SECONDS)
     except ceph.CommandError as error:
-        told = f'failed to initialize pool "{name}" for RBD use. {error}'
-        raise ReconcileError(_failed(name, told), phase="Failure") from error
+        problem = f'failed to initialize pool "{name}" for RBD use. {error}'
+        raise ReconcileError(_failed(name, problem), phase="Failure") from error
 
 
 def _failed(name: str, why: str) -> str:
@@ -155,10 +157,10 @@ def _make_replicated(name: str, spec: Object) -> None:
     try:
         ceph.run("ceph", "osd", "crush", "rule", "create-replicated", name, "default", _domain(spec), *device_class)
     except ceph.CommandError as error:
-        told = (
+        problem = (
             f'failed to create replicated crush rule "{name}": failed to create crush rule {name}. . {error.complaint}'
         )
-        raise ceph.CommandError(told, error.ending) from error
+        raise ceph.CommandError(problem, error.ending) from error
     size = str(spec["replicated"]["size"])
     ceph.run("ceph", "osd", "pool", "create", name, "0", "replicated", name, "--size", size, "--yes-i-really-mean-it")
     ceph.run("ceph", "osd", "pool", "set", name, "size", size, "--yes-i-really-mean-it")
@@ -176,7 +178,7 @@ def _make_erasure_coded(name: str, spec: Object) -> None:
 
 
 def _set_parameters(name: str, spec: Object) -> None:
-    """Set what `parameters` names. What Ceph refuses, Rook writes into its log and nowhere else."""
+    """Set `parameters`. If Ceph refuses one, Rook only logs it."""
     for key, value in sorted(spec.get("parameters", {}).items()):
         try:
             ceph.run("ceph", "osd", "pool", "set", name, key, value)
@@ -193,7 +195,7 @@ def _pool_id(name: str) -> int | None:
     return next((int(pool["pool_id"]) for pool in pools if pool["pool_name"] == name), None)
 
 
-def _holds_images(stats: Any) -> bool:  # noqa: ANN401 - whatever Ceph says
+def _holds_images(stats: Any) -> bool:  # noqa: ANN401 - any JSON
     return bool(stats["images"]["count"] or stats["images"]["snap_count"])
 
 

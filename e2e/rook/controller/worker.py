@@ -1,4 +1,4 @@
-"""One of Rook's controllers: a single thread that takes one object after the other, however long one takes."""
+"""One of Rook's controllers: a single thread that processes one object at a time, however long it takes."""
 
 import time
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ class ReconcileError(Exception):
     """An object could not be reconciled.
 
     Attributes:
-        phase: what its status says from now on; None leaves it as it is.
-        again_seconds: when it is tried again; None for a pause that grows from time to time.
+        phase: new phase of its status; None leaves it unchanged.
+        again_seconds: time until the next attempt; None for a growing pause.
 
     """
 
@@ -29,16 +29,13 @@ class ReconcileError(Exception):
 
 
 class Controller(Protocol):
-    """What is done with the objects of one kind."""
+    """The reconciliation of one kind."""
 
     kind: str
     component: str
 
     def reconcile(self, found: Object) -> float | None:
-        """Bring an object closer to what it should be.
-
-        Returns the seconds until it is looked at again; None for not before it changes.
-        """
+        """Reconcile an object; return the seconds until the next time, None if only a change is to trigger it."""
 
 
 @dataclass(slots=True)
@@ -58,17 +55,17 @@ class Worker:
         self._events = Recorder(api, controller.component)
 
     def run(self) -> Never:
-        """Go through what is due, for ever."""
+        """Reconcile due objects forever."""
         while True:
             try:
                 for found in self._due(self._api.list(self._controller.kind)):
-                    self._take(found)
+                    self._reconcile(found)
             except ApiError as error:
                 say(f"{self._controller.kind}: {error}")
             time.sleep(_POLL_SECONDS)
 
     def _due(self, objects: list[Object]) -> Iterable[Object]:
-        """Return what has changed or whose pause is over, in the order in which it became so."""
+        """Return the objects that have changed or whose pause is over, the longest waiting first."""
         clock = time.monotonic()
         waiting = []
         for found in objects:
@@ -79,7 +76,7 @@ class Worker:
                 waiting.append((seen.due_at, "", found))
         return [found for _, _, found in sorted(waiting, key=lambda each: each[:2])]
 
-    def _take(self, listed: Object) -> None:
+    def _reconcile(self, listed: Object) -> None:
         kind, name, uid = self._controller.kind, listed["metadata"]["name"], listed["metadata"]["uid"]
         found = self._api.get(kind, name)
         if found is None or found["metadata"]["uid"] != uid:
@@ -91,32 +88,32 @@ class Worker:
             again = self._controller.reconcile(found)
         except (ReconcileError, CommandError) as error:
             seen.failures += 1
-            told = error if isinstance(error, ReconcileError) else ReconcileError(str(error))
+            failure = error if isinstance(error, ReconcileError) else ReconcileError(str(error))
             pause = min(2.0 ** (seen.failures - 1), _LONGEST_PAUSE_SECONDS)
-            again = pause if told.again_seconds is None else told.again_seconds
-            if told.phase is not None:
-                self._api.patch_status(kind, name, {"phase": told.phase})
-            self._events.warn(found, f"failed to reconcile {where}. {told}")
+            again = pause if failure.again_seconds is None else failure.again_seconds
+            if failure.phase is not None:
+                self._api.patch_status(kind, name, {"phase": failure.phase})
+            self._events.warn(found, f"failed to reconcile {where}. {failure}")
         else:
             seen.failures = 0
-            self._events.tell(found, "ReconcileSucceeded", f"successfully configured {where}")
+            self._events.inform(found, "ReconcileSucceeded", f"successfully configured {where}")
         seen.due_at = None if again is None else time.monotonic() + again
 
 
 class Recorder:
-    """Writes events, and counts those that say the same of the same object."""
+    """Writes events, and counts repeated ones."""
 
     def __init__(self, api: Api, component: str) -> None:
         self._api = api
         self._component = component
         self._written: dict[tuple[str, str], tuple[str, int]] = {}
 
-    def tell(self, about: Object, reason: str, message: str) -> None:
-        """Record what went as it should."""
+    def inform(self, about: Object, reason: str, message: str) -> None:
+        """Record a success."""
         self._record(about, "Normal", reason, message)
 
     def warn(self, about: Object, message: str) -> None:
-        """Record that reconciling failed."""
+        """Record a failure."""
         say(message)
         self._record(about, "Warning", "ReconcileFailed", message)
 

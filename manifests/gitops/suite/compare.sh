@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Apply one occasion of the suite, wait for its end, and compare it with an earlier one. For a CI job with a kubeconfig.
+# Apply one occasion of the suite, wait until it has ended, and compare it with an earlier one. For a CI job with a kubeconfig.
 #
 #   suite/compare.sh BEFORE AFTER [NAMESPACE]        such as: suite/compare.sh before-upgrade after-upgrade
 #
-# Exits with 0 if nothing got worse, with 3 if something did, with 4 if nobody can tell, and with 1 if a run did not succeed.
+# Exits with 0 without a regression, 3 with one, 4 without enough evidence, and 1 if a run did not succeed.
 set -euo pipefail
 
 readonly before=$1 after=$2 namespace=${3:-benchmarks}
@@ -14,7 +14,7 @@ kubectl apply --kustomize "$here/overlays/$after"
 mapfile -t runs < <(kubectl get benchmarkruns --namespace "$namespace" --selector "example.com/occasion=$after" --output name)
 [[ ${#runs[@]} -gt 0 ]] || { echo "no runs of $after in $namespace" >&2; exit 1; }
 
-# However a run ends, it has a completionTime; a wait for its success would not notice that it failed.
+# Every finished run has a completionTime; waiting for its success would not notice a failure.
 kubectl wait --namespace "$namespace" --for=jsonpath='{.status.completionTime}' --timeout=8h "${runs[@]}"
 
 worst=0

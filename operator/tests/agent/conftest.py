@@ -1,4 +1,4 @@
-"""A host of the test's own."""
+"""A simulated host."""
 
 from pathlib import Path
 

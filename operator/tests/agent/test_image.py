@@ -1,6 +1,6 @@
-"""Preparing an image through librbd, with programs that do as they are told and programs that do not.
+"""Preparation of an image through librbd, with programs that work and programs that fail.
 
-What `rbd` and fio say here, Ceph 18.2 and fio 3.39 were seen to say.
+The messages of `rbd` and fio are those of Ceph 18.2 and fio 3.39.
 """
 
 from pathlib import Path
@@ -14,14 +14,15 @@ from plimsoll.agent.volume import VolumeError
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.run import Precondition
 from plimsoll.api.state import TrialKey
-from plimsoll.protocol.messages import Arm, Prepare
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.base import ImageTarget
+from support.progress import RecordedProgress
 
 MEBIBYTE = 2**20
 SIZE = 8 * MEBIBYTE
 VOLUME = ImageVolume(pool="pool", image="image", user="bench", size=SIZE + 5)
-PREPARE = Prepare(discard=True, prefill=True, fill_percent=80, seed=1)
-ARM = Arm(
+PREPARE = PrepareOrder(discard=True, prefill=True, fill_percent=80, seed=1)
+ARM = ArmOrder(
     trial=TrialKey(point="w-000", pass_number=0, attempt=0),
     tool="fio",
     parameters={"pattern": "randread", "blockSize": 4096},
@@ -42,16 +43,6 @@ FIO = """
 """
 
 
-class Told:
-    """Everything that a preparation told of its progress."""
-
-    def __init__(self) -> None:
-        self.said: list[tuple[int, int, str]] = []
-
-    def __call__(self, done: int, total: int, message: str = "") -> None:
-        self.said.append((done, total, message))
-
-
 def make_worker(directory: Path, *, rbd: str = FOUND, fio: str = FIO) -> Worker:
     binaries = {}
     for name, text in (("rbd", rbd), ("fio", fio)):
@@ -65,16 +56,16 @@ def make_worker(directory: Path, *, rbd: str = FOUND, fio: str = FIO) -> Worker:
 
 
 async def test_an_image_is_found_discarded_filled_and_overwritten(tmp_path: Path) -> None:
-    worker, told = make_worker(tmp_path), Told()
+    worker, recorded = make_worker(tmp_path), RecordedProgress()
     order = PREPARE.model_copy(update={"precondition": Precondition(seconds=5)})
-    assert await worker.prepare(order, told) == SIZE
+    assert await worker.prepare(order, recorded) == SIZE
     asked = [line.split() for line in (tmp_path / "work/asked").read_text().splitlines()]
     assert [line[0] for line in asked] == ["discard", "prefill", "precondition"]
     assert {
         (0, SIZE, "discarding through librbd, 0 s"),
         (0, SIZE, "prefilling through librbd, 0 s"),
         (SIZE, SIZE, "overwriting at random, 0 of 5 s"),
-    } <= set(told.said)
+    } <= set(recorded.reports)
     armed = worker.arm(ARM)
     assert armed.context.target == ImageTarget(pool="pool", image="image", user="bench", size=SIZE)
     assert armed.prefilled
@@ -82,18 +73,21 @@ async def test_an_image_is_found_discarded_filled_and_overwritten(tmp_path: Path
 
 async def test_an_image_that_was_not_filled_is_known_as_such(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, fio="exit 3")
-    order = Prepare(discard=False, prefill=False, fill_percent=80, seed=1)
-    assert await worker.prepare(order, Told()) == SIZE
+    order = PrepareOrder(discard=False, prefill=False, fill_percent=80, seed=1)
+    assert await worker.prepare(order, RecordedProgress()) == SIZE
     assert not worker.arm(ARM).prefilled
 
 
 @pytest.mark.parametrize(
-    ("rbd", "says"),
+    ("rbd", "expected"),
     [
-        ("echo 'rbd: error opening image image: (2) No such file or directory' >&2; exit 2", "pool/image is not there"),
+        (
+            "echo 'rbd: error opening image image: (2) No such file or directory' >&2; exit 2",
+            "pool/image does not exist",
+        ),
         (
             "echo \"rbd: error opening pool 'pool': (2) No such file or directory\" >&2; exit 2",
-            "pool pool is not there for client.bench",
+            "client.bench does not see pool pool",
         ),
         (
             "echo 'rbd: error opening image image: (1) Operation not permitted' >&2; exit 1",
@@ -104,17 +98,17 @@ async def test_an_image_that_was_not_filled_is_known_as_such(tmp_path: Path) -> 
             "cannot reach image pool/image as client.bench.*monitors",
         ),
         ("exit 5", "image pool/image cannot be opened as client.bench"),
-        ("echo '{\"size\": 5}'", "pool/image has 5 bytes, 8388613 were planned"),
-        ("echo what", "does not tell the size of image pool/image: what"),
-        ("echo '[]'", "does not tell the size"),
+        ("echo '{\"size\": 5}'", "pool/image has 5 bytes, but 8388613 were planned"),
+        ("echo what", "does not show the size of image pool/image: what"),
+        ("echo '[]'", "does not show the size"),
     ],
 )
-async def test_an_image_that_cannot_be_used_is_said_to_be_so_before_anything_is_written(
-    tmp_path: Path, rbd: str, says: str
+async def test_an_unusable_image_is_reported_before_anything_is_written(
+    tmp_path: Path, rbd: str, expected: str
 ) -> None:
     worker = make_worker(tmp_path, rbd=rbd)
-    with pytest.raises(PreparationError, match=says):
-        await worker.prepare(PREPARE, Told())
+    with pytest.raises(PreparationError, match=expected):
+        await worker.prepare(PREPARE, RecordedProgress())
     assert not (tmp_path / "work/asked").exists()
 
 
@@ -124,19 +118,19 @@ async def test_a_cluster_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(preparation, "LOOK_UP_SECONDS", 0.1)
     monkeypatch.setenv("CEPH_CONF", "/c/ceph.conf")
     worker = make_worker(tmp_path, rbd="exec sleep 60")
-    says = (
+    expected = (
         r"cannot reach image pool/image as client\.bench\. Check that /c/ceph\.conf names monitors .*"
         r"placement groups of pool pool are active \(rbd info did not end within 0\.1 s"
     )
-    with pytest.raises(PreparationError, match=says):
-        await worker.prepare(PREPARE, Told())
+    with pytest.raises(PreparationError, match=expected):
+        await worker.prepare(PREPARE, RecordedProgress())
 
 
 async def test_a_discard_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ImageVolume, "discard_seconds", 0.1)
     worker = make_worker(tmp_path, fio="exec sleep 60")
     with pytest.raises(PreparationError, match=r"discard of pool/image did not end within 0\.1 s.*ceph status"):
-        await worker.prepare(PREPARE, Told())
+        await worker.prepare(PREPARE, RecordedProgress())
 
 
 async def test_a_prefill_that_sends_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,24 +139,24 @@ async def test_a_prefill_that_sends_nothing_is_killed(tmp_path: Path, monkeypatc
     worker = make_worker(tmp_path, fio="exec sleep 60")
     order = PREPARE.model_copy(update={"discard": False})
     with pytest.raises(PreparationError, match=r"prefill of pool/image has sent nothing .*as client\.bench.*data pool"):
-        await worker.prepare(order, Told())
+        await worker.prepare(order, RecordedProgress())
 
 
-async def test_a_failed_prefill_ends_in_the_tool_s_own_words_and_with_advice(tmp_path: Path) -> None:
+async def test_a_failed_prefill_ends_with_the_tool_s_output_and_a_remedy(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, fio="echo rbd_open failed. >&2; exit 1")
     order = PREPARE.model_copy(update={"discard": False})
-    says = r"prefill of pool/image ended with exit code 1: rbd_open failed\.; it was done as client\.bench\. Check"
-    with pytest.raises(PreparationError, match=says):
-        await worker.prepare(order, Told())
+    expected = r"prefill of pool/image ended with exit code 1: rbd_open failed\.; it ran as client\.bench\. Check"
+    with pytest.raises(PreparationError, match=expected):
+        await worker.prepare(order, RecordedProgress())
 
 
 async def test_a_prefill_that_wrote_less_than_the_image_is_none(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, fio=FIO.replace("8388608", "4194304"))
     order = PREPARE.model_copy(update={"discard": False})
     with pytest.raises(PreparationError, match="wrote 4194304 of 8388608 bytes"):
-        await worker.prepare(order, Told())
+        await worker.prepare(order, RecordedProgress())
 
 
 def test_an_image_smaller_than_a_data_set_is_refused() -> None:
-    with pytest.raises(VolumeError, match="5 bytes, less than"):
+    with pytest.raises(VolumeError, match="5 bytes; a data set needs"):
         ImageVolume(pool="p", image="i", user="u", size=5).target()

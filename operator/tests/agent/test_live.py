@@ -1,4 +1,4 @@
-"""What an agent tells of a tool that runs, and that nobody has to hear it."""
+"""The rates that an agent reports while a tool runs, and that losing them costs nothing."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume
@@ -19,7 +19,7 @@ from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import AgentState, Arm, Prepare, Report
+from plimsoll.protocol.messages import AgentState, ArmOrder, PrepareOrder, Report
 from support.rendezvous import QUICK, PretendedWork, Setting
 from support.simulation import make_plan
 
@@ -32,29 +32,29 @@ STATUS = "Jobs: 1 (f=1): [r(1)][50.0%][r=4000KiB/s][r=1000 IOPS][eta 00m:05s]"
 
 
 def test_the_end_of_a_long_output_is_read(tmp_path: Path) -> None:
-    assert process.said_last(tmp_path) == ""
+    assert process.recent_output(tmp_path) == ""
     (tmp_path / "stdout").write_text("x" * 100_000 + "\nlast\n")
-    said = process.said_last(tmp_path)
-    assert said.endswith("x\nlast\n")
-    assert len(said) == 4096
+    recent = process.recent_output(tmp_path)
+    assert recent.endswith("x\nlast\n")
+    assert len(recent) == 4096
 
 
-def test_a_tool_that_has_fallen_silent_says_nothing_of_now(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_text("said\n")
-    assert process.said_last(tmp_path) == "said\n"
+def test_output_of_a_silent_tool_is_stale(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("output\n")
+    assert process.recent_output(tmp_path) == "output\n"
     before = time.time() - 6
     os.utime(tmp_path / "stdout", (before, before))
-    assert process.said_last(tmp_path) == ""
+    assert process.recent_output(tmp_path) == ""
 
 
-async def test_of_words_printed_over_each_other_the_last_are_kept(tmp_path: Path) -> None:
+async def test_of_overwritten_lines_only_the_last_text_is_kept(tmp_path: Path) -> None:
     script = r"printf 'first\n10 %%\r20 %%\r30 %%\rdone\nends like Windows\r\nlast \r'"
     finished = await process.run(("sh", "-c", script), directory=tmp_path)
     assert finished.stdout == "first\ndone\nends like Windows\r\n"
 
 
 async def test_a_long_line_does_not_hold_up_the_agent(tmp_path: Path) -> None:
-    """Quadratic in the length of a line it would never come to an end."""
+    """With quadratic time in the length of a line it would never end."""
     (tmp_path / "long").write_text("x" * 4 * MEBIBYTE)
     finished = await process.run(("cat", str(tmp_path / "long")), directory=tmp_path)
     assert len(finished.stdout) == 4 * MEBIBYTE
@@ -62,17 +62,17 @@ async def test_a_long_line_does_not_hold_up_the_agent(tmp_path: Path) -> None:
 
 async def test_the_rates_of_a_tool_are_known_while_it_runs_and_not_kept(tmp_path: Path) -> None:
     fio = tmp_path / "fio"
-    says = f"printf '{STATUS.replace('%', '%%')}\\r%.0s' 1 2"
-    fio.write_text(f"#!/bin/sh\n{says}\nuntil [ -e go ]; do sleep 0.02; done\n")
+    prints = f"printf '{STATUS.replace('%', '%%')}\\r%.0s' 1 2"
+    fio.write_text(f"#!/bin/sh\n{prints}\nuntil [ -e go ]; do sleep 0.02; done\n")
     fio.chmod(0o755)
     volume = FileVolume(path=tmp_path / "plimsoll.data", capacity=8 * MEBIBYTE)
     worker = Worker(
         client=0, node="here", volume=volume, directory=tmp_path / "work", binaries={"fio": str(fio)}, host=Host()
     )
-    prepare = Prepare(discard=False, prefill=False, fill_percent=100, seed=1)
+    prepare = PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1)
     await worker.prepare(prepare, lambda *_: None)
     armed = worker.arm(
-        Arm(
+        ArmOrder(
             trial=TrialKey(point="w-000", pass_number=0, attempt=0),
             tool="fio",
             parameters={"pattern": "randread"},
@@ -90,7 +90,7 @@ async def test_the_rates_of_a_tool_are_known_while_it_runs_and_not_kept(tmp_path
     assert rates == (LiveRate(operation=Operation.READ, iops=1000.0, bytes_per_second=4000 * 1024),)
     (Path(armed.context.work_directory) / "go").touch()
     document = await measuring
-    assert worker.live(armed) == (), "what it said last is not what it does now"
+    assert worker.live(armed) == (), "its last output is not its current rate"
     assert document.parse_error is not None, "it has left no document"
     assert document.stderr_tail == ""
 
@@ -104,7 +104,7 @@ def short_setting(directory: Path) -> Setting:
 
 
 class RatedWork(PretendedWork):
-    """A tool that says what it does, and goes on until the test has seen enough."""
+    """A tool that prints its rates and runs until the test has seen enough."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -119,7 +119,7 @@ class RatedWork(PretendedWork):
 
 
 class DeafConnection(Connection):
-    """Loses every report with rates, at once or after an eternity."""
+    """Loses every report with rates, at once or by never answering."""
 
     def __init__(self, setting: Setting, work: RatedWork, *, hangs: bool) -> None:
         super().__init__(setting.url, setting.secret_of(0))
@@ -140,11 +140,11 @@ class DeafConnection(Connection):
 
 
 def make_agent(connection: Connection, work: PretendedWork) -> Agent:
-    identity = Identity(client=0, attempt=0, node="here")
+    identity = AgentIdentity(client=0, attempt=0, node="here")
     return Agent(identity=identity, connection=connection, work=work, silence_seconds=QUICK.silence)
 
 
-async def test_what_a_tool_says_is_in_the_state_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rates_are_in_the_state_while_the_tool_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FilesSink, "pulse_seconds", 0.0)
     setting, work = short_setting(tmp_path), RatedWork()
     run = asyncio.gather(setting.conduct(), setting.agent(0, work=work))

@@ -1,4 +1,4 @@
-"""What is kept of a trial, and that a user can tell that it is what the result was made from."""
+"""The raw output of a trial, and that a user can verify that the result was computed from it."""
 
 import re
 import subprocess
@@ -14,11 +14,11 @@ TRIAL = TrialKey(point="random-read-000", pass_number=0, attempt=0)
 
 
 def audited(raw: Path) -> str:
-    """Return what the commands of the documentation say."""
+    """Return the output of the documented commands."""
     found = re.search(r"```\n(cd raw/random-read-000/.*?)```", TRUST.read_text(), re.DOTALL)
     assert found is not None
-    said = subprocess.run(["sh", "-ec", found[1]], cwd=raw.parent, capture_output=True, text=True, check=True)
-    return said.stdout.split()[0]
+    output = subprocess.run(["sh", "-ec", found[1]], cwd=raw.parent, capture_output=True, text=True, check=True)
+    return output.stdout.split()[0]
 
 
 def keep(archive: Archive, client: int, output: Path) -> ClientDocument:
@@ -41,14 +41,14 @@ def test_documented_commands_give_the_digest_of_the_result(tmp_path: Path) -> No
     assert audited(raw) != tool.raw_sha256
 
 
-def test_numbers_can_be_made_again_from_what_was_kept(tmp_path: Path) -> None:
+def test_numbers_can_be_computed_again_from_the_archive(tmp_path: Path) -> None:
     archive = Archive(directory=tmp_path / "raw")
     answers = [keep(archive, client, tmp_path / f"output-{client}") for client in range(2)]
     files = sorted((tmp_path / "raw" / TRIAL.point / "pass-0-attempt-0").glob("client-*.json"))
     assert measure(*(ClientDocument.model_validate_json(file.read_text()) for file in files)) == measure(*answers)
 
 
-def test_no_file_is_nothing_and_every_file_counts(tmp_path: Path) -> None:
+def test_every_file_changes_the_digest(tmp_path: Path) -> None:
     digests = [raw_digest(tmp_path)]
     for name, text in (("a", ""), ("b", ""), ("b", "x")):
         (tmp_path / name).write_text(text)

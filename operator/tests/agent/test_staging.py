@@ -1,4 +1,4 @@
-"""What comes before and after a measurement: a tool's own preparation and clean-up, and what tools work on."""
+"""A tool's steps before and after a measurement, and the targets of tools."""
 
 import asyncio
 import subprocess
@@ -10,21 +10,19 @@ import pytest
 
 from plimsoll.agent import stall, worker
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.preparation import DataSet
+from plimsoll.agent.preparation import PreparedDataSet
 from plimsoll.agent.raw_output import Archive
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import PreparationError, Worker
-from plimsoll.api.names import LatencyKind
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
-from plimsoll.protocol.messages import Arm, Prepare, Stage
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from plimsoll.tools.base import (
     Command,
     OsdsTarget,
     Output,
     OutputError,
     PoolTarget,
-    Roles,
     StepContext,
     StepKind,
     TargetKind,
@@ -32,6 +30,7 @@ from plimsoll.tools.base import (
     VolumeKind,
     VolumeTarget,
 )
+from support.progress import RecordedProgress
 
 POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
 OSDS = OsdsTarget(keyring="/keyring")
@@ -56,15 +55,13 @@ class Parameters(ToolParameters):
 
 
 class Steps:
-    """A tool whose steps are told to its program."""
+    """A tool that passes the step to its program."""
 
     key: ClassVar[str] = "stepping"
     program: ClassVar[str] = "rados"
     parameters: ClassVar[type[ToolParameters]] = Parameters
     target: TargetKind = TargetKind.POOL
-    roles: ClassVar[Roles] = Roles.EACH
     windowed: ClassVar[bool] = True
-    latency: ClassVar[LatencyKind] = LatencyKind.NONE
 
     def __init__(
         self, *, steps: Sequence[StepKind] = STEPS, target: TargetKind = TargetKind.POOL, version: str = "1"
@@ -91,17 +88,12 @@ class Steps:
         )
 
 
-class Told:
-    """Everything that was told of progress."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-        self.first = asyncio.Event()
+class StagingProgress(RecordedProgress):
+    """Records the progress of a staging, which counts no bytes."""
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
         assert (done, total) == (0, 0)
-        self.words.append(message)
-        self.first.set()
+        super().__call__(done, total, message)
 
 
 def make(
@@ -128,12 +120,12 @@ def make(
     )
 
 
-def stage(seed: int = 1) -> Stage:
-    return Stage(trial=TRIAL, tool="stepping", parameters={}, ramp_seconds=0, runtime_seconds=1, seed=seed)
+def stage(seed: int = 1) -> StageOrder:
+    return StageOrder(trial=TRIAL, tool="stepping", parameters={}, ramp_seconds=0, runtime_seconds=1, seed=seed)
 
 
-def arm(*, reads: bool = True, attempt: int = 0) -> Arm:
-    return Arm(
+def arm(*, reads: bool = True, attempt: int = 0) -> ArmOrder:
+    return ArmOrder(
         trial=TRIAL.model_copy(update={"attempt": attempt}),
         tool="stepping",
         parameters={"reads": reads},
@@ -144,7 +136,7 @@ def arm(*, reads: bool = True, attempt: int = 0) -> Arm:
     )
 
 
-async def measured(worker: Worker, order: Arm) -> ClientDocument:
+async def measured(worker: Worker, order: ArmOrder) -> ClientDocument:
     return await worker.measure(worker.arm(order), Clock(offset=0, error=0))
 
 
@@ -153,11 +145,14 @@ def asked(directory: Path) -> list[str]:
 
 
 async def test_a_trial_is_staged_measured_and_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker, told = make(monkeypatch, tmp_path, 'touch output; [ "$STEP" = "$1" ] && [ $(ls | wc -l) = 3 ]'), Told()
-    await worker.stage(stage(), told)
+    worker, recorded = (
+        make(monkeypatch, tmp_path, 'touch output; [ "$STEP" = "$1" ] && [ $(ls | wc -l) = 3 ]'),
+        StagingProgress(),
+    )
+    await worker.stage(stage(), recorded)
     document = await measured(worker, arm())
     assert asked(tmp_path) == ["prepare pool/space", "measure pool/space", "cleanUp pool/space"]
-    assert told.words[0] == "stepping prepares the trial, 0 s"
+    assert recorded.messages[0] == "stepping prepares the trial, 0 s"
     assert document.measurement is not None
     assert document.measurement.warnings == ("own",)
     assert document.prefilled
@@ -170,7 +165,7 @@ async def test_a_trial_that_was_not_staged_is_not_armed(tmp_path: Path, monkeypa
         PreparationError, match="this process has not staged w-000 pass 0 attempt 0, which stepping needs"
     ):
         worker.arm(arm())
-    await worker.stage(stage(), Told())
+    await worker.stage(stage(), StagingProgress())
     with pytest.raises(PreparationError, match="has not staged w-000 pass 0 attempt 1"):
         worker.arm(arm(attempt=1))
     await measured(worker, arm())
@@ -178,18 +173,18 @@ async def test_a_trial_that_was_not_staged_is_not_armed(tmp_path: Path, monkeypa
         worker.arm(arm())
 
 
-async def test_a_failed_staging_ends_in_the_tool_s_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_staging_ends_with_the_tool_s_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make(monkeypatch, tmp_path, "echo error 1: '(1) Operation not permitted' >&2; exit 1")
-    says = r"stepping's preparation of pool/space ended with exit code 1: error 1: \(1\) Operation not permitted"
-    with pytest.raises(PreparationError, match=says):
-        await worker.stage(stage(), Told())
+    expected = r"stepping's preparation of pool/space ended with exit code 1: error 1: \(1\) Operation not permitted"
+    with pytest.raises(PreparationError, match=expected):
+        await worker.stage(stage(), StagingProgress())
     with pytest.raises(PreparationError, match="has not staged"):
         worker.arm(arm())
 
 
 async def test_a_staging_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PreparationError, match="it does not fit"):
-        await make(monkeypatch, tmp_path).stage(stage(seed=0), Told())
+        await make(monkeypatch, tmp_path).stage(stage(seed=0), StagingProgress())
 
 
 async def test_a_staging_that_sends_nothing_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,14 +192,14 @@ async def test_a_staging_that_sends_nothing_is_killed(tmp_path: Path, monkeypatc
     monkeypatch.setattr(stall, "_STALL_BYTES", 2**62)
     worker = make(monkeypatch, tmp_path, "exec sleep 60")
     with pytest.raises(PreparationError, match=r"stepping's preparation of pool/space has sent nothing .*ceph status"):
-        await worker.stage(stage(), Told())
+        await worker.stage(stage(), StagingProgress())
 
 
 async def test_a_cancelled_staging_is_gone_and_was_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker, told = make(monkeypatch, tmp_path, "exec sleep 60"), Told()
-    staging = asyncio.create_task(worker.stage(stage(), told))
+    worker, recorded = make(monkeypatch, tmp_path, "exec sleep 60"), StagingProgress()
+    staging = asyncio.create_task(worker.stage(stage(), recorded))
     async with asyncio.timeout(60):
-        await told.first.wait()
+        await recorded.first.wait()
         staging.cancel()
         with pytest.raises(asyncio.CancelledError):
             await staging
@@ -216,14 +211,12 @@ async def test_a_tool_without_such_a_step_is_staged_by_doing_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,)))
-    await worker.stage(stage(), Told())
+    await worker.stage(stage(), StagingProgress())
     assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.parametrize("reads", [True, False])
-async def test_what_nobody_wrote_is_not_prefilled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, reads: bool
-) -> None:
+async def test_unwritten_data_is_not_prefilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, reads: bool) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,)))
     document = await measured(worker, arm(reads=reads))
     assert document.prefilled is not reads
@@ -249,34 +242,30 @@ async def test_a_clean_up_that_does_not_end_is_killed_and_a_warning(
     assert "stepping's clean-up of pool/space: did not end within 0.5 s" in document.measurement.warnings[1]
 
 
-async def test_a_failed_clean_up_after_a_failed_measurement_stands_beside_its_words(
+async def test_a_failed_clean_up_after_a_failed_measurement_is_added_to_its_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = 'echo "$1 broke" >&2; exit 3'
     document = await measured(make(monkeypatch, tmp_path, program, tool=Steps(steps=STEPS[1:])), arm())
     assert (document.measurement, document.parse_error) == (None, "there is nothing to read")
-    said = "measure broke\n\nstepping's clean-up of pool/space ended with exit code 3: cleanUp broke"
-    assert document.stderr_tail == said
+    expected = "measure broke\n\nstepping's clean-up of pool/space ended with exit code 3: cleanUp broke"
+    assert document.stderr_tail == expected
 
 
-async def test_what_a_tool_says_on_its_standard_output_counts_as_its_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_standard_output_is_part_of_the_raw_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Steps(steps=(StepKind.MEASURE,))
-    said = {
+    digests = {
         (await measured(make(monkeypatch, tmp_path, text, tool=tool), arm())).raw_sha256
         for text in ("echo a", "echo b")
     }
-    assert len(said) == 2
+    assert len(digests) == 2
 
 
-async def test_the_version_that_a_tool_does_not_tell_is_that_of_its_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_tool_version_is_that_of_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = '[ "$1" != --version ] || exec echo stepping 18.2.7'
     found = []
-    for told in ("", "1"):
-        tool = Steps(steps=(StepKind.MEASURE,), version=told)
+    for version in ("", "1"):
+        tool = Steps(steps=(StepKind.MEASURE,), version=version)
         worker = make(monkeypatch, tmp_path, program, tool=tool)
         await worker.facts()
         document = await measured(worker, arm())
@@ -285,13 +274,13 @@ async def test_the_version_that_a_tool_does_not_tell_is_that_of_its_program(
     assert found == ["stepping 18.2.7", "1"]
 
 
-async def test_what_was_trimmed_is_unwritten_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def prefilled(*_: object) -> DataSet:
+async def test_trimmed_data_is_unwritten_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def prefilled(*_: object) -> PreparedDataSet:
         target = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=2**20)
-        return DataSet(target=target, identity=None, prefilled=True)
+        return PreparedDataSet(target=target, identity=None, prefilled=True)
 
     monkeypatch.setattr(worker, "prepare", prefilled)
-    preparing = Prepare(discard=False, prefill=True, fill_percent=100, seed=1)
+    preparing = PrepareOrder(discard=False, prefill=True, fill_percent=100, seed=1)
     agent = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.VOLUME))
     await agent.prepare(preparing, lambda *_: None)
     trimming = arm(reads=False).model_copy(update={"parameters": {"trims": True}})
@@ -304,10 +293,10 @@ async def test_what_was_trimmed_is_unwritten_again(tmp_path: Path, monkeypatch: 
 
 
 def sha256sum(directory: Path) -> str:
-    """Return the digest of a directory as a user makes it."""
+    """Return the digest of a directory as a user computes it."""
     command = ["sh", "-c", "LC_ALL=C sha256sum * | sha256sum"]
-    said = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
-    return said.stdout.split()[0]
+    output = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
+    return output.stdout.split()[0]
 
 
 async def test_raw_output_is_kept_as_it_was_and_its_digest_is_that_of_sha256sum(
@@ -348,10 +337,10 @@ async def test_raw_output_of_another_run_is_not_overwritten(tmp_path: Path, monk
     assert "exists" in second.measurement.warnings[-1]
 
 
-# What a tool works on
+# Targets
 
 
-def test_a_tool_is_given_the_osds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_gets_the_osds_as_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Steps(steps=(StepKind.MEASURE,), target=TargetKind.OSDS)
     worker = make(monkeypatch, tmp_path, tool=tool, targets=(POOL, OSDS))
     armed = worker.arm(arm(reads=False))
@@ -360,27 +349,25 @@ def test_a_tool_is_given_the_osds(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("target", "says"),
+    ("target", "expected"),
     [
-        (TargetKind.POOL, "a RADOS pool.*--rados-pool, --rados-namespace and --ceph-user"),
-        (TargetKind.OSDS, "a key for OSDs.*--osd-keyring"),
+        (TargetKind.POOL, "a RADOS pool.* this agent's assignment has no rados"),
+        (TargetKind.OSDS, "a key for OSDs.* this agent's assignment has no osdKeyring"),
         (TargetKind.IMAGE, "the volume is not prepared"),
     ],
 )
-def test_a_tool_says_what_it_was_not_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: TargetKind, says: str
+def test_a_missing_target_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: TargetKind, expected: str
 ) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=target), targets=())
-    with pytest.raises(PreparationError, match=says):
+    with pytest.raises(PreparationError, match=expected):
         worker.arm(arm())
 
 
 async def test_a_file_is_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = make(monkeypatch, tmp_path, tool=Steps(steps=(StepKind.MEASURE,), target=TargetKind.IMAGE))
-    await worker.prepare(Prepare(discard=False, prefill=False, fill_percent=100, seed=1), lambda *_: None)
-    with pytest.raises(
-        PreparationError, match=r"needs an RBD image, .* started with .*plimsoll\.data; give it --image"
-    ):
+    await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), lambda *_: None)
+    with pytest.raises(PreparationError, match=r"needs an RBD image, but this agent's assignment has .*plimsoll\.data"):
         worker.arm(arm())
 
 

@@ -1,4 +1,4 @@
-"""When a command that writes to Ceph is taken for stuck."""
+"""When a command that writes to Ceph counts as stuck."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ MEBIBYTE = 2**20
 
 
 class Network:
-    """What the kernel counts, and a clock."""
+    """The kernel's counters, and a clock."""
 
     def __init__(self, directory: Path) -> None:
         self.now = 0.0
@@ -29,19 +29,19 @@ class Network:
         self._path.unlink()
 
 
-def test_what_sends_is_not_stuck_however_slow_it_is(tmp_path: Path) -> None:
+def test_a_slow_sender_is_not_stuck(tmp_path: Path) -> None:
     network = Network(tmp_path)
     for number in range(20):
         network.look(at=number * (STALL_SECONDS - 1), eth0=number * MEBIBYTE)
 
 
-def test_what_sends_to_this_very_host_is_not_stuck(tmp_path: Path) -> None:
+def test_a_sender_to_this_host_is_not_stuck(tmp_path: Path) -> None:
     network = Network(tmp_path)
     network.look(at=0)
     network.look(at=STALL_SECONDS, lo=MEBIBYTE)
 
 
-def test_signs_of_life_are_no_data(tmp_path: Path) -> None:
+def test_keepalive_traffic_is_no_data(tmp_path: Path) -> None:
     network = Network(tmp_path)
     network.look(at=1, eth0=5 * MEBIBYTE)
     network.look(at=STALL_SECONDS, eth0=5 * MEBIBYTE + 10_000)
@@ -49,7 +49,7 @@ def test_signs_of_life_are_no_data(tmp_path: Path) -> None:
         network.look(at=STALL_SECONDS + 1, eth0=5 * MEBIBYTE + 20_000)
 
 
-def test_what_cannot_be_looked_at_is_not_stuck(tmp_path: Path) -> None:
+def test_an_unreadable_process_is_not_stuck(tmp_path: Path) -> None:
     network = Network(tmp_path)
     network.look(at=0)
     network.remove()

@@ -1,4 +1,4 @@
-"""Which directory is a volume, and which is merely there."""
+"""Which directories are volumes."""
 
 from pathlib import Path
 
@@ -28,30 +28,30 @@ def test_a_mount_point_is_a_volume_even_on_the_device_of_the_root(directory: Pat
     assert volume(directory, table).target(100).size == 2**20
 
 
-def test_a_directory_of_the_container_s_own_is_no_volume(directory: Path) -> None:
+def test_the_container_s_own_directory_is_no_volume(directory: Path) -> None:
     with pytest.raises(VolumeError, match=r"no volume is mounted at .*/data: it is a directory of / \(overlay\)"):
         volume(directory, ROOT).target(100)
 
 
 def test_a_directory_within_a_volume_is_not_the_volume(directory: Path) -> None:
     table = f"{ROOT}23 22 252:0 / {directory} rw - ext4 /dev/rbd0 rw\n"
-    with pytest.raises(VolumeError, match=rf"a directory of {directory} \(ext4\); nothing was written"):
+    with pytest.raises(VolumeError, match=rf"a directory of {directory} \(ext4\); nothing has been written"):
         volume(directory, table).target(100)
 
 
-def test_a_directory_that_is_linked_to_is_looked_for_under_its_real_name(directory: Path) -> None:
+def test_a_symbolic_link_is_resolved(directory: Path) -> None:
     (directory / "real").mkdir()
     (directory / "data").rmdir()
     (directory / "data").symlink_to(directory / "real")
     assert volume(directory, f"{ROOT}23 22 252:0 / {directory}/real rw - ext4 /dev/rbd0 rw\n").target(100).size
 
 
-def test_without_a_mount_at_all_nothing_is_a_volume(directory: Path) -> None:
-    with pytest.raises(VolumeError, match="on nothing that is mounted"):
+def test_without_mounts_there_is_no_volume(directory: Path) -> None:
+    with pytest.raises(VolumeError, match="no mount contains it"):
         volume(directory, "").target(100)
 
 
-def test_a_table_that_cannot_be_read_is_no_permission_to_write(directory: Path) -> None:
+def test_an_unreadable_mount_table_is_an_error(directory: Path) -> None:
     checked = FileVolume(path=directory / "data" / "plimsoll.data", mount_table=directory / "missing")
     with pytest.raises(OSError, match="missing"):
         checked.target(100)
@@ -91,5 +91,5 @@ def test_only_a_part_of_a_device_is_discarded_while_others_have_it_open(size: in
         (0, "", False),
     ],
 )
-def test_only_storage_that_knows_no_discard_is_let_off(exit_code: int, stderr: str, *, unsupported: bool) -> None:
+def test_only_storage_without_discard_support_is_excused(exit_code: int, stderr: str, *, unsupported: bool) -> None:
     assert discard_is_unsupported(exit_code, stderr) is unsupported

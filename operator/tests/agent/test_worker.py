@@ -1,4 +1,4 @@
-"""What an agent does with a volume, with tools that do as they are told and tools that do not."""
+"""An agent's work with a volume, with tools that work and tools that fail."""
 
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,15 @@ from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.run import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import Arm, Prepare
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.base import Command, TargetKind, VolumeTarget
 from plimsoll.tools.fio.tool import Fio
+from support.progress import RecordedProgress
 
 MEBIBYTE = 2**20
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
-PREPARE = Prepare(discard=True, prefill=True, fill_percent=100, seed=1)
-ARM = Arm(
+PREPARE = PrepareOrder(discard=True, prefill=True, fill_percent=100, seed=1)
+ARM = ArmOrder(
     trial=TRIAL,
     tool="fio",
     parameters={"pattern": "randread", "blockSize": 4096, "rateIops": 500},
@@ -28,19 +29,6 @@ ARM = Arm(
     seed=1,
     t0_nanoseconds=0,
 )
-
-
-class Told:
-    """Everything that a preparation told of its progress."""
-
-    def __init__(self) -> None:
-        self.bytes: list[tuple[int, int]] = []
-        self.words: list[str] = []
-
-    def __call__(self, done: int, total: int, message: str = "") -> None:
-        self.bytes.append((done, total))
-        if message:
-            self.words.append(message)
 
 
 def make_worker(directory: Path, fio: str, *, mount_table: Path | None = None) -> Worker:
@@ -60,16 +48,16 @@ async def measured(worker: Worker) -> ClientDocument:
     return await worker.measure(worker.arm(ARM), Clock(offset=0, error=0))
 
 
-async def test_a_failed_prefill_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+async def test_a_failed_prefill_ends_with_the_tool_s_output(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, script(tmp_path, "echo fio: no space left >&2; exit 28"))
     with pytest.raises(
         PreparationError, match=r"prefill of .*plimsoll.data ended with exit code 28: fio: no space left"
     ):
-        await worker.prepare(PREPARE, Told())
+        await worker.prepare(PREPARE, RecordedProgress())
 
 
 class Device(FileVolume):
-    """A file that is discarded as a device is, without being one."""
+    """A file that is discarded like a device."""
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...]:
         return DeviceVolume(path=Path(target.path)).discard_command(target) or ()
@@ -84,43 +72,43 @@ def discarding(directory: Path, text: str) -> Worker:
     return Worker(client=0, node="here", volume=volume, directory=directory / "work", binaries=binaries, host=Host())
 
 
-async def test_a_failed_discard_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+async def test_a_failed_discard_ends_with_the_tool_s_output(tmp_path: Path) -> None:
     worker = discarding(tmp_path, "echo blkdiscard: BLKDISCARD ioctl failed: Remote I/O error >&2; exit 1")
     with pytest.raises(
         PreparationError,
         match=r"discard of .*plimsoll.data ended with exit code 1: .*Remote I/O error; prepare.discard: false",
     ):
-        await worker.prepare(PREPARE, Told())
+        await worker.prepare(PREPARE, RecordedProgress())
 
 
 @pytest.mark.parametrize("text", ["exit 2", "echo blkdiscard: x: Operation not supported >&2; exit 1"])
-async def test_storage_that_cannot_discard_is_told_of_and_prepared(tmp_path: Path, text: str) -> None:
-    worker, told = discarding(tmp_path, text), Told()
+async def test_storage_without_discard_is_reported_and_prepared(tmp_path: Path, text: str) -> None:
+    worker, recorded = discarding(tmp_path, text), RecordedProgress()
     with pytest.raises(PreparationError, match="not reached"):
-        await worker.prepare(PREPARE, told)
-    assert told.words == [f"{tmp_path}/plimsoll.data cannot discard, and is overwritten as it is"]
+        await worker.prepare(PREPARE, recorded)
+    assert recorded.messages == [f"{tmp_path}/plimsoll.data does not support discard; overwriting it as it is"]
 
 
-async def test_what_was_discarded_is_not_worth_a_word(tmp_path: Path) -> None:
-    worker, told = discarding(tmp_path, '[ "$LC_ALL" = C ]'), Told()
+async def test_a_successful_discard_is_not_reported(tmp_path: Path) -> None:
+    worker, recorded = discarding(tmp_path, '[ "$LC_ALL" = C ]'), RecordedProgress()
     with pytest.raises(PreparationError, match="not reached"):
-        await worker.prepare(PREPARE, told)
-    assert told.words == []
+        await worker.prepare(PREPARE, recorded)
+    assert recorded.messages == []
 
 
-async def test_a_failed_overwrite_ends_in_the_tool_s_own_words(tmp_path: Path) -> None:
+async def test_a_failed_overwrite_ends_with_the_tool_s_output(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, script(tmp_path, "echo fio: medium error >&2; exit 1"))
-    order = Prepare(discard=False, prefill=False, precondition=Precondition(seconds=5), fill_percent=100, seed=1)
-    told = Told()
+    order = PrepareOrder(discard=False, prefill=False, precondition=Precondition(seconds=5), fill_percent=100, seed=1)
+    recorded = RecordedProgress()
     with pytest.raises(PreparationError, match=r"precondition of .* ended with exit code 1: fio: medium error"):
-        await worker.prepare(order, told)
-    assert told.words[0] == "overwriting at random, 0 of 5 s"
+        await worker.prepare(order, recorded)
+    assert recorded.messages[0] == "overwriting at random, 0 of 5 s"
 
 
-async def test_a_tool_that_says_nothing_has_not_prepared_anything(tmp_path: Path) -> None:
+async def test_a_tool_without_output_has_not_prepared_anything(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, script(tmp_path, "exit 0"))
     with pytest.raises(PreparationError):
-        await worker.prepare(PREPARE, Told())
+        await worker.prepare(PREPARE, RecordedProgress())
     with pytest.raises(PreparationError, match="not prepared"):
         worker.arm(ARM)
 
@@ -130,13 +118,13 @@ async def test_a_directory_that_no_volume_is_mounted_at_is_not_written_to(tmp_pa
     table.write_text("22 1 0:30 / / rw - overlay overlay rw\n")
     worker = make_worker(tmp_path, script(tmp_path, "exit 0"), mount_table=table)
     with pytest.raises(PreparationError, match="no volume is mounted at"):
-        await worker.prepare(PREPARE, Told())
+        await worker.prepare(PREPARE, RecordedProgress())
     assert not (tmp_path / "plimsoll.data").exists()
 
 
 async def test_a_volume_that_cannot_hold_a_block_of_the_overwrite_is_refused_with_the_remedy(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, script(tmp_path, "exit 0"))
-    order = Prepare(
+    order = PrepareOrder(
         discard=False,
         prefill=False,
         precondition=Precondition(block_size=64 * MEBIBYTE, seconds=5),
@@ -144,7 +132,7 @@ async def test_a_volume_that_cannot_hold_a_block_of_the_overwrite_is_refused_wit
         seed=1,
     )
     with pytest.raises(PreparationError, match="use a larger volume or smaller blocks"):
-        await worker.prepare(order, Told())
+        await worker.prepare(order, RecordedProgress())
 
 
 def test_a_volume_must_be_prepared_before_a_tool_that_uses_it(tmp_path: Path) -> None:
@@ -166,18 +154,23 @@ def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PreparationError, match="tool dd is not known"):
+    with pytest.raises(PreparationError, match="tool dd is unknown"):
         make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "dd"}))
+
+
+def test_parameters_of_another_tool_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreparationError, match="operation"):
+        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"parameters": {"operation": "seq"}}))
 
 
 @pytest.mark.fio
 async def test_a_volume_is_filled_overwritten_measured_and_seen(tmp_path: Path, fio: str) -> None:
     worker = make_worker(tmp_path, fio)
-    told = Told()
+    recorded = RecordedProgress()
     order = PREPARE.model_copy(update={"precondition": Precondition(seconds=1)})
-    assert await worker.prepare(order, told) == 8 * MEBIBYTE
-    assert told.bytes[-1] == (8 * MEBIBYTE, 8 * MEBIBYTE)
-    assert told.words[0] == "overwriting at random, 0 of 1 s"
+    assert await worker.prepare(order, recorded) == 8 * MEBIBYTE
+    assert recorded.bytes[-1] == (8 * MEBIBYTE, 8 * MEBIBYTE)
+    assert recorded.messages[0] == "overwriting at random, 0 of 1 s"
     document = await measured(worker)
     assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
     assert document.prefilled
@@ -200,7 +193,7 @@ async def test_a_tool_that_measures_another_file_is_found_out(
     other.write_bytes(bytes(8 * MEBIBYTE))
     astray = script(tmp_path, f'exec bash -c \'exec {fio} "${{@/plimsoll.data/other.data}}"\' fio "$@"')
     worker = make_worker(tmp_path, astray)
-    await worker.prepare(Prepare(discard=False, prefill=False, fill_percent=100, seed=1), Told())
+    await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), RecordedProgress())
     document = await measured(worker)
     assert document.exit_code == 0, document.stderr_tail
     assert document.foreign_target == f"the tool had {other} open, and never {tmp_path / 'plimsoll.data'}"

@@ -1,4 +1,4 @@
-"""What a user is told about a run: the field, the value and the remedy."""
+"""Errors in a run name the field, the value and the remedy."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_samples_load(path: Path) -> None:
     assert load_run(path.read_text()).spec.workloads
 
 
-def test_what_is_left_out_has_the_documented_default() -> None:
+def test_omitted_fields_have_the_documented_defaults() -> None:
     spec = decode_run(document()).spec
     (one,) = spec.workloads
     assert (one.clients, one.runtime_seconds, one.ramp_seconds) == (None, 60, 10)
@@ -101,8 +101,13 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"repetition": 3}, "spec.repetition: is not a known field; remove it or correct its spelling"),
-        ({"prepare": {"settle_seconds": 3}}, "spec.prepare.settle_seconds: is not a known field; remove it or correct"),
+        ({"repetition": 3}, "spec.repetition: is not a known field; did you mean repetitions?"),
+        (
+            {"prepare": {"settle_seconds": 3}},
+            "spec.prepare.settle_seconds: is not a known field; did you mean settleSeconds?",
+        ),
+        ({"prepare": {"bogus": 3}}, "spec.prepare.bogus: is not a known field; remove it or correct its spelling"),
+        ({"clients": {"counts": 3}}, "spec.clients.counts: is not a known field; did you mean count?"),
         ({"repetitions": 0}, "spec.repetitions: 0 must be at least 1"),
         ({"repetitions": 21}, f"spec.repetitions: 21 must be at most {MAX_REPETITIONS}"),
         ({"repetitions": "5"}, 'spec.repetitions: "5" must be a whole number'),
@@ -133,7 +138,7 @@ def test_tool_without_parameters_takes_the_defaults() -> None:
         ),
         (
             {"gates": {"acceptedHealthChecks": ["MON_DISK_LOW", "MON_DISK_LOW"]}},
-            "spec.gates.acceptedHealthChecks[1]: MON_DISK_LOW stands in the list before; every value must occur once",
+            "spec.gates.acceptedHealthChecks[1]: MON_DISK_LOW is already in the list; each value must be unique",
         ),
         ({"workloads": []}, "spec.workloads: must have at least 1 entry"),
         ({"workloads": None}, "spec.workloads: is empty; give it a value, or remove it"),
@@ -168,19 +173,22 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
             {"runtimeSeconds": 20, "rampSeconds": 20},
             "[0].rampSeconds: 20 must be less than runtimeSeconds, which is 20;",
         ),
-        ({"runtimeSeconds": 5}, "[0].rampSeconds: 10 must be less than runtimeSeconds, which is 5; lower it, or"),
+        ({"runtimeSeconds": 5}, "[0].rampSeconds: 10 must be less than runtimeSeconds, which is 5; decrease it, or"),
         ({"clients": 2}, "[0].clients: 2 must be a list, such as [2]"),
         ({"clients": []}, "[0].clients: must have at least 1 entry"),
         ({"clients": ["2"]}, '[0].clients[0]: "2" must be a whole number'),
         ({"clients": [0]}, "[0].clients[0]: 0 must be at least 1"),
-        ({"clients": [1, 2, 1]}, "[0].clients[2]: 1 stands in the list before; every value must occur once"),
-        ({"clients": [1, 3]}, "[0].clients[1]: 3 is more than spec.clients.count, which is 2; raise that or lower"),
+        ({"clients": [1, 2, 1]}, "[0].clients[2]: 1 is already in the list; each value must be unique"),
+        ({"clients": [1, 3]}, "[0].clients[1]: 3 is more than spec.clients.count, which is 2; increase that, or"),
         ({"fio": 3}, "[0].fio: 3 is neither a tool with a mapping of parameters nor one of name, clients"),
         ({"fio": ["randread"]}, "[0].fio: is neither a tool with a mapping of parameters nor one of name, clients"),
         ({"radosBench": {}}, "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has"),
         (
             {"runtimeSecond": 3},
-            "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has fio",
+            (
+                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has fio and "
+                "runtimeSecond; did you mean runtimeSeconds?"
+            ),
         ),
         ({"tool": "fio"}, "[0]: must have one tool besides"),
     ],
@@ -204,7 +212,7 @@ def test_typo_in_a_workload_without_a_tool() -> None:
 def test_workload_names_differ() -> None:
     names = ("a", "b", "a", "a")
     assert problems(document(workloads=[workload(name=name) for name in names])) == [
-        f'spec.workloads[{index}].name: "a" is the name of workloads[0] already; give each workload its own'
+        f'spec.workloads[{index}].name: "a" is already the name of workloads[0]; choose unique names'
         for index in (2, 3)
     ]
 
@@ -217,7 +225,7 @@ def test_workload_names_differ() -> None:
     [
         ({"kind": "Benchmark"}, 'kind: "Benchmark" must be BenchmarkRun'),
         ({"apiVersion": "plimsoll.dev/v1"}, 'apiVersion: "plimsoll.dev/v1" must be plimsoll.dev/v1alpha1'),
-        ({"specs": {}}, "specs: is not a known field; remove it or correct its spelling"),
+        ({"specs": {}}, "specs: is not a known field; did you mean spec?"),
         ({"metadata": {}}, "metadata.name: is required; add it"),
         ({"metadata": None}, "metadata: is empty; give it a value, or remove it"),
         (
@@ -233,7 +241,7 @@ def test_document(change: dict[str, Any], expected: str) -> None:
     assert found.startswith(expected)
 
 
-def test_missing_parts_are_named() -> None:
+def test_missing_parts_are_reported() -> None:
     assert problems({}) == [f"{field}: is required; add it" for field in ("apiVersion", "kind", "metadata", "spec")]
 
 
@@ -243,8 +251,8 @@ def test_missing_parts_are_named() -> None:
         ("", "document: is empty; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
         ("- a", "document: is not a mapping; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
         ("just words", "document: is not a mapping; write one BenchmarkRun of plimsoll.dev/v1alpha1"),
-        (EXAMPLE + "---" + EXAMPLE, "document: line 38, column 1: is a second document; put every document in a file"),
-        (EXAMPLE + "kind: Pod\n", "document: line 37, column 1: key kind stands twice in one mapping; remove one"),
+        (EXAMPLE + "---" + EXAMPLE, "document: line 38, column 1: is a second document; write each document to"),
+        (EXAMPLE + "kind: Pod\n", "document: line 37, column 1: key kind is duplicate; remove one"),
         ("a: b: c", "document: line 1, column 5: is not YAML: mapping values are not allowed here"),
     ],
     ids=["empty", "list", "words", "two documents", "key twice", "syntax"],

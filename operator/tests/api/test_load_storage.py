@@ -1,4 +1,4 @@
-"""What a user is told about the storage of a run."""
+"""Errors in the storage of a run."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def test_image_is_not_cached_unless_asked_for() -> None:
 @pytest.mark.parametrize(
     ("storage", "expected"),
     [
-        ({"volume": {"size": "1Gi"}}, "spec.storage: needs exactly one of rook, ceph and storageClass"),
+        ({"volume": {"size": "1Gi"}}, "spec.storage: must have exactly one of rook, ceph and storageClass"),
         ({"storageClass": {"name": "a"}, "volume": {}}, "spec.storage.volume.size: is required; add it"),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "20GB"}},
@@ -48,7 +48,7 @@ def test_image_is_not_cached_unless_asked_for() -> None:
         ),
         (
             {"rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {}}, "volume": {"size": "1Gi"}},
-            "spec.storage.rook.pool: needs exactly one of replicated and erasureCoded",
+            "spec.storage.rook.pool: must have exactly one of replicated and erasureCoded",
         ),
         (
             {
@@ -60,10 +60,10 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             },
             "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
         ),
-        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: needs exactly one of pool and existingPool"),
+        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: must have exactly one of pool and existingPool"),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
-            "spec.storage.rook: needs exactly one of pool and existingPool",
+            "spec.storage.rook: must have exactly one of pool and existingPool",
         ),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},
@@ -77,7 +77,10 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             {"ceph": CEPH | {"user": "a b"}},
             "spec.storage.ceph.user: \"a b\" must consist of letters, digits, '-', '_' and '.', and begin with",
         ),
-        ({"ceph": CEPH | {"user": "client.u"}}, 'spec.storage.ceph.user: "client.u" must be without client., which is'),
+        (
+            {"ceph": CEPH | {"user": "client.u"}},
+            'spec.storage.ceph.user: "client.u" must not start with client.; write the name after it',
+        ),
         (
             {"ceph": CEPH | {"monitors": ["192.0.2.1", "a b"]}},
             'spec.storage.ceph.monitors[1]: "a b" must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]',
@@ -88,19 +91,25 @@ def test_image_is_not_cached_unless_asked_for() -> None:
         ),
         (
             {"ceph": CEPH, "volume": {"size": "1Gi"}},
-            "spec.storage.volume.access: PVC must be LibRBD, because no StorageClass is known of a Ceph cluster",
+            (
+                "spec.storage.volume.access: PVC must be LibRBD, because a Ceph cluster without Rook has no "
+                "StorageClass; set it to LibRBD"
+            ),
         ),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "access": "LibRBD"}},
-            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass gives volumes by claims only",
+            "spec.storage.volume.access: LibRBD must be PVC, because a StorageClass provides volumes by PVCs only",
         ),
         (
             {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}},
-            "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which knows no file system",
+            (
+                "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which does not "
+                "support file systems; remove the field"
+            ),
         ),
         (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},
-            "spec.storage.volume.rbdCache: true has an effect with access LibRBD only; leave it out",
+            "spec.storage.volume.rbdCache: true has no effect unless access is LibRBD; remove the field",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def test_quantity_is_a_number_of_bytes(written: object, size: int) -> None:
         "4,0",
     ],
 )
-def test_what_is_no_quantity_is_refused_with_an_example(written: str) -> None:
+def test_invalid_quantity_is_refused_with_an_example(written: str) -> None:
     with pytest.raises(ValueError, match=r"is not a quantity; write a Kubernetes quantity .* such as 4Ki"):
         parse_quantity(written)
 

@@ -1,4 +1,4 @@
-"""What is written is what is read: results and state survive JSON unchanged."""
+"""Results and state survive a round trip through JSON."""
 
 import json
 from typing import Any
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import (
     Abort,
@@ -105,7 +106,7 @@ RESULT = BenchmarkResult(
             ),
         ),
         verdict=Verdict.VALID,
-        environment={"nodes": ["a", "b"], "fio": "3.39"},
+        environment=Environment.model_validate({"nodes": ["a", "b"], "fio": "3.39"}),
         final=True,
     ),
 )

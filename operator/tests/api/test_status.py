@@ -32,7 +32,7 @@ def test_same_status_keeps_its_time_and_takes_the_words() -> None:
     assert (after.last_transition_time, after.message) == ("2026-01-31T12:00:00Z", "new")
 
 
-def test_other_status_begins_anew() -> None:
+def test_changed_status_sets_the_transition_time() -> None:
     before = set_condition((), condition(), NOON)
     (after,) = set_condition(before, condition(status=TRUE), LATER)
     assert (after.status, after.last_transition_time) == (TRUE, "2026-01-31T12:05:00Z")
@@ -47,7 +47,7 @@ def test_abnormal_condition_is_there_only_while_true(kind: ConditionType, status
     assert set_condition((), condition(kind, status), LATER) == ()
 
 
-def test_abnormal_condition_that_comes_again_begins_anew() -> None:
+def test_returning_abnormal_condition_has_a_new_transition_time() -> None:
     present = set_condition((), condition(ConditionType.STALLED, TRUE), NOON)
     absent = set_condition(present, condition(ConditionType.STALLED, FALSE), NOON)
     (again,) = set_condition(absent, condition(ConditionType.STALLED, TRUE), LATER)
@@ -75,7 +75,7 @@ def test_time_needs_a_zone() -> None:
         format_time(datetime(2026, 1, 1))  # noqa: DTZ001 - what must be refused
 
 
-def test_status_of_a_run_that_nobody_saw() -> None:
+def test_status_of_an_unobserved_run() -> None:
     status = BenchmarkRunStatus()
     assert status.observed_generation == -1
     assert BenchmarkRunStatus.model_validate(status.model_dump(mode="json", exclude_none=True)) == status

@@ -1,4 +1,4 @@
-"""What a client of Ceph reads."""
+"""The files that a Ceph client reads."""
 
 from configparser import ConfigParser
 
@@ -21,7 +21,7 @@ def test_a_configuration_names_monitors_and_keyring_and_turns_the_cache_off() ->
 
 
 @given(MONITORS)
-def test_the_order_in_which_rook_names_monitors_means_nothing(monitors: list[str]) -> None:
+def test_the_order_of_monitors_does_not_matter(monitors: list[str]) -> None:
     endpoints = [f"{chr(97 + number % 26)}={monitor}" for number, monitor in enumerate(monitors)]
     assert monitors_of(",".join(endpoints)) == monitors_of(",".join(reversed(endpoints))) == tuple(sorted(monitors))
     assert ceph_conf(monitors) == ceph_conf(reversed(monitors))
@@ -33,5 +33,5 @@ def test_rooks_endpoints_are_read() -> None:
     assert monitors_of("") == ()
 
 
-def test_a_keyring_names_the_user_as_ceph_does() -> None:
+def test_a_keyring_has_cephs_format() -> None:
     assert keyring("plimsoll-x-agent", "QUFB") == "[client.plimsoll-x-agent]\nkey = QUFB\n"

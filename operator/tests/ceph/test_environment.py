@@ -35,7 +35,7 @@ ROOK = Outputs(
 def environment(
     outputs: Outputs = OURS, pools: tuple[str, ...] = ("golden",), nodes: tuple[str, ...] = ("worker",)
 ) -> dict[str, Any]:
-    return ceph_environment(outputs, pools=pools, access="librbd", client_nodes=nodes)
+    return ceph_environment(outputs, pools=pools, access="librbd", client_nodes=nodes).document()
 
 
 def test_cluster_is_described() -> None:
@@ -74,7 +74,7 @@ def test_compression_is_layout() -> None:
     assert environment(ROOK, ("bench-rep3",))["pool"]["compression"] == "aggressive"
 
 
-def test_pools_and_their_flags_are_told_by_name() -> None:
+def test_pools_are_described_with_names_and_flags() -> None:
     (pool,) = environment()["ceph"]["pools"]
     assert (pool["name"], pool["autoscaleMode"], pool["flags"]) == (
         "golden",
@@ -83,16 +83,16 @@ def test_pools_and_their_flags_are_told_by_name() -> None:
     )
 
 
-def test_pool_that_could_not_be_read_leaves_no_layout() -> None:
+def test_without_readable_pools_there_is_no_layout() -> None:
     assert "pool" not in environment(pools=("golden", "other"))
     assert "pool" not in environment(dataclasses.replace(OURS, pools=""))
 
 
-def test_nothing_is_known_of_what_was_not_asked() -> None:
+def test_without_outputs_nothing_is_known() -> None:
     assert environment(Outputs()) == {"ceph": {"clientPath": "librbd", "clientsOnStorageNodes": "unknown"}}
 
 
-def test_output_that_cannot_be_read_costs_only_what_it_would_have_told() -> None:
+def test_an_unreadable_output_affects_only_its_own_facts() -> None:
     found = environment(dataclasses.replace(OURS, versions="Error EACCES", osd_df='{"nodes":[{}]}'))["ceph"]
     assert "versions" not in found
     assert found["osds"]["count"] == 3
@@ -100,7 +100,7 @@ def test_output_that_cannot_be_read_costs_only_what_it_would_have_told() -> None
     assert "nodes[0].id" in found["unread"][0]
 
 
-def test_versions_that_differ_are_all_told() -> None:
+def test_different_versions_are_all_listed() -> None:
     versions = {
         "mon": {"ceph version 19.2.1 (0) squid (stable)": 3},
         "osd": {"ceph version 18.2.7 (0) reef (stable)": 2},
@@ -148,7 +148,7 @@ def many_osds(count: int) -> Outputs:
     )
 
 
-def test_size_is_bounded_whatever_the_cluster() -> None:
+def test_size_is_bounded_for_any_cluster() -> None:
     found = environment(many_osds(2000))
     assert found["ceph"]["osds"]["count"] == 2000
     assert found["ceph"]["osds"]["placementGroups"] == {"min": 0, "median": 999.5, "max": 1999}
@@ -156,7 +156,7 @@ def test_size_is_bounded_whatever_the_cluster() -> None:
     assert len(json.dumps(found)) < 16 * 1024
 
 
-def test_encryption_on_the_wire_is_told() -> None:
+def test_connection_modes_are_described() -> None:
     kept = [
         {"section": "global", "name": "ms_cluster_mode", "value": "secure"},
         {"section": "global", "name": "ms_service_mode", "value": "crc secure"},
@@ -165,7 +165,7 @@ def test_encryption_on_the_wire_is_told() -> None:
     assert (found["clusterModes"], found["serviceModes"]) == ({"secure": 3}, {"crc secure": 3})
 
 
-def test_unequal_capacities_are_told() -> None:
+def test_unequal_capacities_are_reported() -> None:
     found = environment(many_osds(100))["ceph"]["settings"]["capacityIops"]
     assert found["class-0"] == {"min": 300, "median": 325, "max": 350, "equal": False, "osds": 2}
 
@@ -193,6 +193,6 @@ def test_device_classes_of_osds() -> None:
     assert osd_classes(Outputs(osd_df="x")) == {}
 
 
-def test_osds_in_pods_do_not_tell_where_they_are() -> None:
+def test_nodes_of_osds_in_pods_are_unknown() -> None:
     assert environment()["ceph"]["clientsOnStorageNodes"] == "unknown"
     assert environment(ROOK, ("bench-rep3",), ("node1",))["ceph"]["clientsOnStorageNodes"] is True

@@ -29,7 +29,7 @@ def test_osd_of_three_commands() -> None:
     assert (osds[1].host, osds[1].bucket) == ("", "node3")
 
 
-def test_what_one_command_says_is_not_overwritten_by_silence() -> None:
+def test_known_values_are_not_replaced_by_unknown_ones() -> None:
     first, second = {0: Osd(number=0, host="a", is_up=False)}, {0: Osd(number=0, bucket="b", is_up=True)}
     assert merge_osds(first, second) == {0: Osd(number=0, host="a", bucket="b", is_up=False)}
 
@@ -38,11 +38,11 @@ def test_osd_that_is_down() -> None:
     assert [osd.is_up for osd in parse_osd_tree(ceph("osd-tree-osd-down")).values()].count(False) == 1
 
 
-def test_osd_that_never_started_has_a_number_only() -> None:
+def test_osd_that_never_started_has_only_a_number() -> None:
     assert parse_osd_metadata('[{"id":7}]') == {7: Osd(number=7)}
 
 
-def test_settings_shown_by_the_daemon_win() -> None:
+def test_settings_of_the_daemon_take_precedence() -> None:
     shown = parse_config_show(rook("config-show-osd.0"))
     kept = parse_config_dump(rook("config-dump")) | {"osd.0": {"osd_mclock_max_capacity_iops_hdd": "450"}}
     osd = Osd(number=0, rotational=True)
@@ -52,7 +52,7 @@ def test_settings_shown_by_the_daemon_win() -> None:
     assert (settings_of(osd, shown, kept).profile, settings_of(osd, {}, {}).profile) == ("balanced", None)
 
 
-def test_capacity_is_that_of_the_kind_of_device() -> None:
+def test_capacity_depends_on_the_kind_of_device() -> None:
     shown = {"osd_mclock_max_capacity_iops_hdd": "315.0", "osd_mclock_max_capacity_iops_ssd": "21500.0"}
     found = [settings_of(Osd(number=0, rotational=kind), shown, {}).capacity_iops for kind in (True, False, None)]
     assert found == [315, 21500, None]
@@ -68,5 +68,5 @@ def test_narrower_sections_win_and_masked_entries_are_not_evaluated() -> None:
     assert settings_of(Osd(number=2), {}, kept).memory_target_bytes is None
 
 
-def test_setting_that_is_no_number_is_unknown() -> None:
+def test_setting_that_is_not_a_number_is_unknown() -> None:
     assert settings_of(Osd(number=0), {"osd_memory_target": "much"}, {}).memory_target_bytes is None

@@ -27,11 +27,11 @@ def test_flags_that_pause_scrubs_are_seen() -> None:
     assert {"noscrub", "nodeep-scrub"} <= parse_pools(ceph("osd-pool-ls-detail-noscrub"))["golden"].flags
 
 
-def test_options_are_those_that_were_set() -> None:
+def test_only_options_that_were_set_are_listed() -> None:
     assert parse_pools(rook("osd-pool-ls-detail"))["bench-rep3"].options == {"compression_mode": "aggressive"}
 
 
-def test_pool_that_was_never_made_is_being_created() -> None:
+def test_unfinished_pool_has_the_flag_creating() -> None:
     assert "creating" in parse_pools(rook("osd-pool-ls-detail"))["bad-ec42"].flags
 
 

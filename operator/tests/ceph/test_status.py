@@ -23,12 +23,12 @@ def test_cluster_with_an_osd_down() -> None:
     assert status.pg_states == {"active+undersized+degraded": 16, "active+undersized": 1}
 
 
-def test_groups_that_were_never_made() -> None:
+def test_groups_that_were_never_created() -> None:
     states = parse_status(rook("status-undersized-incomplete")).pg_states
     assert (states["unknown"], states["creating+incomplete"]) == (1, 1)
 
 
-def test_recovery_is_read_where_ceph_tells_it() -> None:
+def test_recovery_is_read_if_present() -> None:
     document = json.loads(ceph("status-healthy"))
     document["pgmap"]["recovering_bytes_per_sec"] = 12345
     assert parse_status(json.dumps(document)).recovering_bytes_per_second == 12345
@@ -40,7 +40,7 @@ def test_muted_check_is_left_out() -> None:
     assert "OSD_DOWN" not in parse_status(json.dumps(document)).checks
 
 
-def test_fields_of_a_later_ceph_do_no_harm() -> None:
+def test_fields_of_a_later_ceph_are_ignored() -> None:
     document = json.loads(ceph("status-healthy"))
     document |= {"later": {"a": 1}}
     document["osdmap"]["later"] = None
@@ -69,13 +69,13 @@ def test_missing_field_is_named(path: str, named: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Error EACCES", "[1]", '{"health": 1}', "[" * 100_000, "null"])
-def test_something_else_is_refused(text: str) -> None:
+def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="Ceph's answer"):
         parse_status(text)
 
 
 @pytest.mark.parametrize("value", ['"3x"', "-1", "1.5", "true", "1e400", "NaN", "null", "{}"])
-def test_number_that_is_none_is_refused(value: str) -> None:
+def test_value_that_is_not_a_count_is_refused(value: str) -> None:
     text = ceph("status-healthy").replace('"num_in_osds":3', f'"num_in_osds":{value}')
     with pytest.raises(ValueError, match=r"osdmap\.num_in_osds"):
         parse_status(text)

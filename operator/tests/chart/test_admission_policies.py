@@ -1,4 +1,4 @@
-"""What the chart's admission policies refuse and let pass, in a real API server."""
+"""The chart's admission policies in a real API server: rejected and accepted requests."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ VALUES: Document = {"admission": {"claims": True, "pods": True}, "runner": {"ima
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """Return an administrator of an API server with the policies, which are in force."""
+    """Return an administrator of an API server with the active policies."""
     with running_apiserver(Binaries.find(os.environ), tmp_path_factory.mktemp("apiserver")) as server:
         for name in (NAMESPACE, "bench"):
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -44,7 +44,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture(scope="module")
 def operator(stranger: ApiServer) -> Iterator[ApiServer]:
-    """Return the operator's ServiceAccount, to which nothing is forbidden but what the policies forbid."""
+    """Return the operator's ServiceAccount, which only the policies restrict."""
     collection = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "plimsoll"}}
     stranger.request("POST", collection, account).expect(201)
@@ -71,7 +71,7 @@ def claim(storage_class: str) -> Document:
 
 
 def tried(server: ApiServer, obj: Document) -> Answer:
-    """Have the API server say what it would do."""
+    """Return the API server's answer to a dry run."""
     namespace = obj["metadata"]["namespace"]
     path = CLAIMS if obj["kind"] == "PersistentVolumeClaim" else f"/apis/batch/v1/namespaces/{namespace}/jobs"
     return server.request("POST", f"{path}?dryRun=All", obj)
@@ -85,13 +85,13 @@ def test_other_classes_are_for_everybody(stranger: ApiServer, storage_class: str
 def test_only_the_operator_claims_from_the_class_of_a_run(stranger: ApiServer, operator: ApiServer) -> None:
     answer = tried(stranger, claim(OF_A_RUN))
     assert answer.code == 403
-    assert "this StorageClass is for the claims of one BenchmarkRun" in answer.message
+    assert "this StorageClass belongs to one BenchmarkRun" in answer.message
     tried(operator, claim(OF_A_RUN)).expect(201)
 
 
 @pytest.mark.parametrize("spec", [{}, {"storageClassName": "fast"}])
 def test_nobody_else_names_the_class_of_a_run_in_the_older_way(stranger: ApiServer, spec: Document) -> None:
-    """The annotation goes before the field."""
+    """The annotation takes precedence over the field."""
     made = claim("fast")
     del made["spec"]["storageClassName"]
     made["spec"] |= spec
@@ -100,7 +100,7 @@ def test_nobody_else_names_the_class_of_a_run_in_the_older_way(stranger: ApiServ
     made["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": OF_A_RUN}
     answer = tried(stranger, made)
     assert answer.code == 403
-    assert "this StorageClass is for the claims of one BenchmarkRun" in answer.message
+    assert "this StorageClass belongs to one BenchmarkRun" in answer.message
 
 
 def test_who_works_on_a_claim_of_the_operators_may_change_it(stranger: ApiServer, operator: ApiServer) -> None:
@@ -126,7 +126,7 @@ def server_claim(server: ApiServer, name: str, storage_class: str, *finalizers: 
 
 
 def marked(server: ApiServer, made: Document, *finalizers: str) -> Answer:
-    """Put finalizers on a claim, beside those that it has."""
+    """Add finalizers to a PVC."""
     metadata = made["metadata"] | {"finalizers": [*made["metadata"].get("finalizers", []), *finalizers]}
     path = f"{CLAIMS}/{metadata['name']}?dryRun=All"
     return server.request("PUT", path, made | {"metadata": metadata})
@@ -139,7 +139,7 @@ def test_no_snapshot_or_clone_is_made_of_a_claim_of_a_run(stranger: ApiServer, o
     for server in (stranger, operator):
         answer = marked(server, made, mark)
         assert answer.code == 403
-        assert "a snapshot or a clone would hold the run's pool" in answer.message
+        assert "a snapshot or a clone would keep the run's pool in use" in answer.message
     marked(stranger, made, "kubernetes.io/somebody-elses").expect(200)
 
 
@@ -179,24 +179,27 @@ def security(**changes: Any) -> Callable[[Document], None]:
 
 TOKEN = {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
 HOSTILE: dict[str, tuple[Callable[[Document], None], str]] = {
-    "another account": (pod(serviceAccountName="admin"), "as the ServiceAccount of its own conductor"),
-    "another's conductor": (pod(serviceAccountName="other-conductor"), "as the ServiceAccount of its own conductor"),
-    "a token": (pod(automountServiceAccountToken=True), "only a conductor has a token"),
-    "the host's network": (pod(hostNetwork=True), "nothing of the host's"),
-    "the host's processes": (pod(hostPID=True), "nothing of the host's"),
-    "a node": (pod(nodeName="control-plane"), "nothing of the host's"),
+    "another account": (pod(serviceAccountName="admin"), "must use the ServiceAccount of its own conductor"),
+    "another's conductor": (
+        pod(serviceAccountName="other-conductor"),
+        "must use the ServiceAccount of its own conductor",
+    ),
+    "a token": (pod(automountServiceAccountToken=True), "only a conductor may have a token"),
+    "the host's network": (pod(hostNetwork=True), "must not use the host"),
+    "the host's processes": (pod(hostPID=True), "must not use the host"),
+    "a node": (pod(nodeName="control-plane"), "must not use the host"),
     "the host's files": (pod(volumes=[{"name": "h", "hostPath": {"path": "/"}}]), "as volumes"),
     "a token by a volume": (pod(volumes=[TOKEN]), "as volumes"),
-    "another image": (container(image="evil:1"), "of the image runner"),
-    "an image that begins alike": (container(image="runner.example.com/evil:1"), "of the image runner"),
+    "another image": (container(image="evil:1"), "with the image runner"),
+    "an image that begins alike": (container(image="runner.example.com/evil:1"), "with the image runner"),
     "two containers": (
         lambda job: job["spec"]["template"]["spec"]["containers"].append(
             {"name": "second", "image": "runner:1", "securityContext": {"allowPrivilegeEscalation": False}}
         ),
-        "has one container",
+        "must have one container",
     ),
-    "more privileges later": (security(allowPrivilegeEscalation=True), "has no capability"),
-    "capabilities": (security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), "has no capability"),
+    "more privileges later": (security(allowPrivilegeEscalation=True), "must not have capabilities"),
+    "capabilities": (security(capabilities={"drop": ["ALL"], "add": ["SYS_ADMIN"]}), "must not have capabilities"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The Helm chart: what it refuses, and what it renders."""
+"""The Helm chart: rejected values, and rendered objects."""
 
 import json
 import re
@@ -23,7 +23,7 @@ DIGEST = f"sha256:{'0' * 64}"
 
 @pytest.fixture(scope="module")
 def everything() -> Rendering:
-    """Return the chart with everything on."""
+    """Return the chart with all features enabled."""
     return render(EVERYTHING)
 
 
@@ -94,7 +94,7 @@ def test_without_the_prometheus_operator_its_kinds_are_refused_with_the_remedy(p
 
 def test_conductors_are_not_scraped_by_whoever_wants_to() -> None:
     complaint = render({"metrics": {"podMonitor": {"enabled": True}}}).complaint
-    assert "networkPolicy.conductorMetricsFrom names nobody who may scrape conductors" in complaint
+    assert "networkPolicy.conductorMetricsFrom is empty, so nothing may scrape conductors" in complaint
 
 
 def test_definitions_that_go_need_runs_that_go_only_if_the_chart_has_them() -> None:

@@ -1,4 +1,4 @@
-"""What the chart renders is taken by a real API server."""
+"""A real API server accepts the rendered objects."""
 
 import os
 from collections.abc import Iterator

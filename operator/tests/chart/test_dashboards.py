@@ -1,4 +1,4 @@
-"""The chart's dashboards: what Grafana's own linter asks for, and whether their expressions show what they should."""
+"""The chart's dashboards: the rules of Grafana's linter, and the results of their expressions."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The chart's alerts, as the real promtool reads and runs them."""
+"""The chart's alerts, checked and run by the real promtool."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Results as a run leaves them behind."""
+"""Results of runs."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`plimsoll check-installation`: it passes with an operator that works, and says what is wrong with any other."""
+"""`plimsoll check-installation` passes with a working operator, and reports the failure of any other."""
 
 import asyncio
 from copy import copy
@@ -17,7 +17,7 @@ RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 
 
 async def operate(world: PretendWorld) -> None:
-    """Be the operator, until it is cancelled."""
+    """Act as the operator until cancelled."""
     while True:
         world.operator.watch_all()
         for uid in list(world.operator.bodies):
@@ -26,7 +26,7 @@ async def operate(world: PretendWorld) -> None:
 
 
 def user_of(world: PretendWorld) -> FakeKube:
-    """Return the API as it is to others than the operator, whose requests the world examines."""
+    """Return the API for clients other than the operator, whose requests the world checks."""
     kube = copy(world.cluster.kube)
     for verb in ("create", "delete"):
         kube.__dict__.pop(verb)
@@ -53,12 +53,12 @@ def test_with_an_operator_it_passes_and_leaves_nothing() -> None:
 
 async def test_without_an_operator_it_fails_and_leaves_nothing() -> None:
     kube = FakeKube()
-    with pytest.raises(NotInstalledError, match=r"has not seen run default/check-\w+ after 0 s: look at the log"):
+    with pytest.raises(NotInstalledError, match=r"has not observed run default/check-\w+ after 0 s; check the logs"):
         await check_installation(kube, "default", seconds=0.01, poll_seconds=0.001)
     assert kube.objects(RUN_KIND) == []
 
 
-async def test_an_operator_that_sees_and_does_not_let_go_is_named() -> None:
+async def test_operator_that_does_not_release_the_run_is_reported() -> None:
     kube = FakeKube()
 
     def hold(request: str) -> None:
@@ -69,7 +69,7 @@ async def test_an_operator_that_sees_and_does_not_let_go_is_named() -> None:
             kube.put(run)
 
     kube.interfere = hold
-    with pytest.raises(NotInstalledError, match=r"does not let run default/check-\w+ go"):
+    with pytest.raises(NotInstalledError, match=r"has not released run default/check-\w+"):
         await check_installation(kube, "default", seconds=0.01, poll_seconds=0.001)
 
 

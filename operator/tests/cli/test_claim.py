@@ -1,4 +1,4 @@
-"""A directory or a device is measured by one run at a time, and free again however that run ends."""
+"""Only one run at a time measures a directory or device, which is released whenever that run ends."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from plimsoll.cli.claim import LOCK_FILE, claimed_devices, claimed_directory
 from plimsoll.cli.place import PlaceError
 from plimsoll.cli.run import command as run_command
 
-QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 HOLD = """
 import signal, sys
 from pathlib import Path
@@ -30,7 +30,7 @@ with claimed_directory(Path(sys.argv[1]), "first"):
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Yield another process that has claimed the directory."""
+    """Yield another process that has locked the directory."""
     with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -38,14 +38,12 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_second_run_in_a_directory_is_refused_and_told_of_the_first(
-    tmp_path: Path, holder: subprocess.Popen[str]
-) -> None:
+def test_second_run_in_a_directory_is_refused_with_the_first_one(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     with pytest.raises(PlaceError) as caught, claimed_directory(tmp_path, "second"):
         pass
     assert str(caught.value) == (
         f"--directory {tmp_path} is being measured by another run (run first, process {holder.pid}); "
-        "wait for its end: each would measure what the other leaves over"
+        "wait until it has ended: two runs would share the throughput"
     )
 
 
@@ -75,8 +73,8 @@ def test_directory_is_left_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lock_of_a_file_that_is_no_longer_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that ends removes its file; who had opened that before must not take it for the present one."""
+def test_lock_of_a_removed_file_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished run removes its file; a process that opened it before must not mistake it for the current one."""
     path = tmp_path / LOCK_FILE
     locking = fcntl.flock
     calls = []
@@ -103,13 +101,13 @@ def test_lock_that_is_a_link_to_something_else_is_not_followed(tmp_path: Path) -
     assert other.read_text() == "precious"
 
 
-def test_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match="No such file or directory"), claimed_directory(tmp_path / "no", "first"):
         pass
 
 
 def test_device_has_one_run_and_is_free_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is locked is the file, whatever it is of."""
+    """The lock is on the file, of any kind."""
     monkeypatch.setattr(claim, "_PROBE_SECONDS", 0)
     device, other = tmp_path / "device", tmp_path / "other"
     device.touch()

@@ -72,7 +72,7 @@ def test_no_regression() -> None:
     assert "(NoRegression)" in text
 
 
-def test_improvement_is_said() -> None:
+def test_improvement_is_shown() -> None:
     text = compare("slower", "baseline")
     assert "NoRegression, improved" in text
 
@@ -133,25 +133,33 @@ def test_context_is_shown_and_no_obstacle() -> None:
     assert "  context seed: 8 -> 4, at w-000" in text
 
 
-def test_unlike_runs_are_refused_with_what_differs() -> None:
+def test_different_runs_are_refused_with_their_differences() -> None:
     save("other", [run("other", 1000, identity={"toolVersions": ["fio-3.40"]})])
     text = compare("baseline", "other", code=1)
-    assert "are not of the same thing; --unlike compares them all the same" in text
+    assert "differ; --allow-different compares them anyway" in text
     assert '  identity toolVersions: nothing -> ["fio-3.40"], at w-000' in text
-    text = compare("baseline", "other", "--unlike")
+    text = compare("baseline", "other", "--allow-different")
     assert "identity toolVersions" in text
     assert text.splitlines()[-1] == "NoRegression"
+
+
+def test_unlike_still_works_with_a_warning_and_is_not_in_the_help() -> None:
+    save("other", [run("other", 1000, identity={"clients": 9})])
+    text = compare("baseline", "other", "--unlike")
+    assert "DeprecationWarning: The option 'unlike' is deprecated" in text
+    assert "use --allow-different" in text
+    assert "--unlike" not in invoke("compare", "--help", code=0)
 
 
 def test_runs_of_unknown_likeness_are_refused() -> None:
     save("old", [without_fingerprint(run("old", 1000))])
     assert "No fingerprint was recorded at w-000" in compare("baseline", "old", code=1)
-    assert "No fingerprint was recorded at w-000" in compare("baseline", "old", "--unlike")
+    assert "No fingerprint was recorded at w-000" in compare("baseline", "old", "--allow-different")
 
 
-def test_runs_that_are_alike_in_everything_say_so() -> None:
+def test_equal_runs_are_reported_as_equal() -> None:
     save("equal", [run("baseline", 1000).model_copy(update={"spec": run("equal", 1).spec})])
-    assert "The runs do not differ in anything that was recorded of them." in compare("baseline", "equal")
+    assert "The recorded settings of the runs do not differ." in compare("baseline", "equal")
 
 
 def test_differences_of_several_points_are_shown_once() -> None:
@@ -165,26 +173,26 @@ def test_runs_without_a_common_point_are_refused() -> None:
     save("deep", [run("deep", 1000, parameters={"ioDepth": 16}, identity={"parameters": {"ioDepth": 16}})])
     text = compare("baseline", "deep", code=1)
     assert "have no workload with the same parameters and clients" in text
-    assert "--unlike matches points by their names as well" in text
-    assert "identity parameters.ioDepth" in compare("baseline", "deep", "--unlike")
+    assert "--allow-different also matches points by name" in text
+    assert "identity parameters.ioDepth" in compare("baseline", "deep", "--allow-different")
 
 
-def test_points_of_one_side_are_named() -> None:
+def test_points_of_one_side_are_listed() -> None:
     save("more", [run("more", 1000), run("more", 1000, point="v-000")])
     assert "Only the candidate has v-000." in compare("baseline", "more")
-    assert "the candidate has no counterpart of v-000" in compare("more", "baseline", code=4)
+    assert "the candidate lacks these points: v-000" in compare("more", "baseline", code=4)
 
 
 # What is refused
 
 
 def test_a_run_is_not_compared_with_itself() -> None:
-    assert "baseline and baseline are the same run; name two runs" in compare("baseline", "baseline", code=1)
+    assert "baseline and baseline are the same run; name two different runs" in compare("baseline", "baseline", code=1)
 
 
 def test_results_of_several_runs_are_refused() -> None:
     save("both", [run("a", 1000), run("b", 1000)])
-    assert "both holds results of 2 runs (default/a, default/b)" in compare("both", "same", code=1)
+    assert "both contains results of 2 runs (default/a, default/b)" in compare("both", "same", code=1)
 
 
 def test_one_side_alone_is_refused() -> None:
@@ -207,18 +215,18 @@ def test_json_has_everything() -> None:
 # Noise between runs
 
 
-def test_without_runs_of_the_same_nothing_is_known_of_the_noise_between_runs() -> None:
-    assert "Noise between runs: not known and not counted" in compare("baseline", "slower", code=3)
+def test_without_noise_runs_the_noise_between_runs_is_unknown() -> None:
+    assert "Noise between runs: unknown and not taken into account" in compare("baseline", "slower", code=3)
     document = json.loads(compare("baseline", "slower", "-o", "json", code=3))
     assert (document["noiseRuns"], document["points"][0]["metrics"][0]["between"]) == (0, None)
 
 
-def test_what_differs_between_runs_of_the_same_keeps_a_difference_from_being_a_regression() -> None:
+def test_noise_between_runs_prevents_a_regression() -> None:
     for number, rate in enumerate((900, 1000, 1100)):
         save(f"same-{number}", [run(f"same-{number}", rate)])
     same = [word for number in range(3) for word in ("--noise", f"same-{number}")]
     text = compare("baseline", "slower", *same, code=4)
-    assert "Noise between runs: from 3 runs of the same, so at most 2 degrees of freedom." in text
+    assert "Noise between runs: from 3 runs, so at most 2 degrees of freedom." in text
     assert "too near the noise between the 3 --noise runs" in text
     document = json.loads(compare("baseline", "slower", *same, "-o", "json", code=4))
     assert document["noiseRuns"] == 3
@@ -230,13 +238,13 @@ def test_runs_that_hardly_differ_leave_a_large_regression_one() -> None:
     compare("baseline", "slower", "--noise", "baseline", "--noise", "same", "--noise", "again", code=3)
 
 
-def test_noise_runs_that_cannot_serve_are_refused() -> None:
+def test_unsuitable_noise_runs_are_refused() -> None:
     save("other", [run("other", 1000, identity={"clients": 9})])
     for sources, words in (
         (["same"], "--noise same alone shows no noise between runs; name at least 2 runs"),
         (["same", "same"], "name a run more than once"),
         (["same", "slower"], "--noise slower is the candidate"),
-        (["same", "other"], "--noise other is not of the same thing as baseline"),
+        (["same", "other"], "--noise other has another specification than baseline"),
     ):
         assert words in compare("baseline", "slower", *(w for one in sources for w in ("--noise", one)), code=1)
 
@@ -244,7 +252,7 @@ def test_noise_runs_that_cannot_serve_are_refused() -> None:
 def test_a_point_that_the_noise_runs_do_not_tell_of_is_inconclusive() -> None:
     save("short", [result(trials_of([1000, 1001]), run="short")])
     text = compare("baseline", "slower", "--noise", "same", "--noise", "short", code=4)
-    assert "its noise between runs is not known: fewer than 2 of the --noise runs have this point" in text
+    assert "its noise between runs is unknown: fewer than 2 of the --noise runs have this point" in text
 
 
 # Noise
@@ -259,7 +267,7 @@ def test_noise_of_a_run() -> None:
 def test_noise_beyond_the_threshold_is_ungateable() -> None:
     save("noisy", [result(trials_of([850, 950, 1050]), run="noisy")])
     text = invoke("noise", "noisy", code=0)
-    assert "w-000 read iops: ungateable: it scatters by 10.6 %" in text
+    assert "w-000 read iops: ungateable: it varies by 10.6 %" in text
 
 
 def test_noise_of_two_runs_of_the_same() -> None:
@@ -297,7 +305,7 @@ def test_more_trials_detect_less() -> None:
     assert many < few
 
 
-def test_noise_of_unlike_runs_is_refused() -> None:
+def test_noise_of_different_runs_is_refused() -> None:
     save("other", [run("other", 1000, identity={"clients": 9})])
-    assert "`plimsoll compare baseline other` says what differs" in invoke("noise", "baseline", "other", code=1)
+    assert "`plimsoll compare baseline other` lists the differences" in invoke("noise", "baseline", "other", code=1)
     assert "are the same run" in invoke("noise", "baseline", "baseline", code=1)

@@ -1,4 +1,4 @@
-"""Looking at a run again and again: what is asked, and what ends it."""
+"""Polling a run: the requests, and the end."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,29 +7,30 @@ import click
 import pytest
 
 from plimsoll.cli import source
-from plimsoll.cli.cluster import Access
+from plimsoll.cli.cluster import ClusterAccess
 from plimsoll.cli.following import Following
 from plimsoll.cli.source import RunInCluster
-from plimsoll.cli.watched import Seen
+from plimsoll.cli.watched import WatchedRun
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
 from support.clusters import ConnectedKube
 from support.watched import LABELS, UID, Document, config_map, ended, measuring, run
 
-RUN = RunInCluster(access=Access(kubeconfig=None, context="here", namespace="bench"), namespace="bench", name="nightly")
+ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace="bench")
+RUN = RunInCluster(access=ACCESS, namespace="bench", name="nightly")
 
 Step = Callable[[ConnectedKube], None]
 
 
 class Script:
-    """Shows a run to nobody, and does one thing to the cluster after every look."""
+    """Records what is shown, and runs one step on the cluster after every poll."""
 
     def __init__(self, kube: ConnectedKube, *steps: Step) -> None:
-        self.seen: list[Seen] = []
+        self.seen: list[WatchedRun] = []
         self.troubles: list[str] = []
         self._kube = kube
         self._steps: Iterator[Step] = iter(steps)
 
-    def show(self, seen: Seen) -> None:
+    def show(self, seen: WatchedRun) -> None:
         self.seen.append(seen)
         next(self._steps)(self._kube) if seen.ending is None else None
 
@@ -67,7 +68,7 @@ def putting(*documents: Document) -> Step:
 
 
 def failing_once(error: type[ApiError], what: str = "") -> Step:
-    """Return what lets the next request fail that has `what` in its name."""
+    """Return a step that makes the next request with `what` in its name fail."""
 
     def step(kube: ConnectedKube) -> None:
         def interfere(asked: str) -> None:
@@ -80,7 +81,7 @@ def failing_once(error: type[ApiError], what: str = "") -> Step:
     return step
 
 
-async def follow(script: Script, **options: Any) -> Seen:
+async def follow(script: Script, **options: Any) -> WatchedRun:
     return await Following(RUN, script, pause=0, **options).to_the_end()
 
 
@@ -135,12 +136,12 @@ async def test_api_server_that_was_never_there_is_not_waited_for(kube: Connected
         await follow(Script(kube))
 
 
-async def test_token_that_ran_out_is_read_anew(kube: ConnectedKube) -> None:
+async def test_expired_token_is_replaced(kube: ConnectedKube) -> None:
     await follow(Script(kube, failing_once(UnauthorizedError), putting(ended())))
     assert kube.connections == 2
 
 
-async def test_token_that_is_never_taken_ends_watching(kube: ConnectedKube) -> None:
+async def test_rejected_token_ends_watching(kube: ConnectedKube) -> None:
     def expire(kube: ConnectedKube) -> None:
         def interfere(asked: str) -> None:
             raise UnauthorizedError(asked, "no")
@@ -171,7 +172,7 @@ async def test_state_of_an_earlier_run_is_not_this_ones(kube: ConnectedKube) -> 
     assert script.seen[0].state is None
 
 
-async def test_run_that_is_not_there_is_refused(kube: ConnectedKube) -> None:
+async def test_missing_run_is_refused(kube: ConnectedKube) -> None:
     other = run() | {"metadata": {"name": "nightlies", "namespace": "bench"}}
     kube.drop(source.RUN, "bench", "nightly")
     kube.put(other)
@@ -179,7 +180,7 @@ async def test_run_that_is_not_there_is_refused(kube: ConnectedKube) -> None:
         await follow(Script(kube))
 
 
-async def test_run_that_is_deleted_meanwhile_is_told_apart(kube: ConnectedKube) -> None:
+async def test_run_deleted_meanwhile_has_its_own_error(kube: ConnectedKube) -> None:
     def delete(kube: ConnectedKube) -> None:
         kube.drop(source.RUN, "bench", "nightly")
 
@@ -190,5 +191,5 @@ async def test_run_that_is_deleted_meanwhile_is_told_apart(kube: ConnectedKube) 
 async def test_another_run_of_that_name_is_not_followed(kube: ConnectedKube) -> None:
     other = run()
     other["metadata"]["uid"] = UID[::-1]
-    with pytest.raises(click.ClickException, match="another one of that name was made"):
+    with pytest.raises(click.ClickException, match="another run with this name was created"):
         await follow(Script(kube, putting(other)))

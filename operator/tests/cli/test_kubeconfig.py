@@ -1,4 +1,4 @@
-"""Which cluster and namespace are asked, as kubectl's users expect it."""
+"""The choice of cluster and namespace, as in kubectl."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_home_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_no_file_is_refused(tmp_path: Path) -> None:
     said = refusal(str(tmp_path / "none"))
-    assert said.startswith(f"there is no kubeconfig {tmp_path}/none, so it is not known which cluster to ask")
+    assert said.startswith(f"kubeconfig {tmp_path}/none does not exist; set KUBECONFIG")
 
 
 def test_unknown_context_is_refused_with_names_like_it(tmp_path: Path) -> None:

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
-from support.layers import RUN
+from support.layers import RUN, WRITE, result
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
 
 
 def placed(results: Sequence[BenchmarkResult], pool: dict[str, Any] | None) -> list[BenchmarkResult]:
-    """Return the results as measured on Ceph, on a pool of that layout."""
-    environment = {"ceph": {"fsid": "x"}} | ({"pool": pool} if pool else {})
+    """Return the results as measured on a Ceph pool with this layout."""
+    environment = Environment.model_validate({"ceph": {"fsid": "x"}} | ({"pool": pool} if pool else {}))
     return [
         one.model_copy(update={"status": one.status.model_copy(update={"environment": environment})}) for one in results
     ]
@@ -35,7 +36,7 @@ def show(results: Sequence[BenchmarkResult], path: Path, *arguments: str, code: 
 def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
     lines = show(placed(RUN, REPLICATED), tmp_path).splitlines()
     cells = [line.split() for line in lines]
-    assert cells[0] == ["Layer", "Op", "MiB/s", "Limit", "Of", "it", "IOPS", "Limit", "Of", "it"]
+    assert cells[0] == ["Layer", "Op", "MiB/s", "Limit", "Of", "limit", "IOPS", "Limit", "Of", "limit"]
     assert [line[:2] for line in cells[1:6]] == [
         ["OSD", "write"],
         ["RADOS", "read"],
@@ -43,22 +44,29 @@ def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
         ["RBD", "read"],
         ["RBD", "write"],
     ]
-    assert "For each byte of a client's the pool writes 3." in lines
+    assert "RADOS writes reach 80 % of the limit set by the OSDs." in lines
+    assert "The pool writes 3 bytes per byte of a client." in lines
     assert "80 %" in lines[3]
 
 
 def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:
     rows = json.loads(show(placed(RUN, REPLICATED), tmp_path, "-o", "json"))
     (write,) = [row for row in rows if (row["layer"], row["operation"]) == ("RADOS", "write")]
-    assert write["bytesPerSecond"] == {"value": 240, "point": "r-1", "limit": 300, "efficiency": 0.8}
+    assert write["bytesPerSecond"] == {
+        "value": 240,
+        "point": "r-1",
+        "limit": 300,
+        "limitedBy": "OSD",
+        "efficiency": 0.8,
+    }
 
 
 def test_without_a_layout_osds_set_no_limit(tmp_path: Path) -> None:
-    assert "The pool's layout is not known" in show(placed(RUN, None), tmp_path)
+    assert "The pool's layout is unknown" in show(placed(RUN, None), tmp_path)
 
 
-def test_what_is_not_known_to_be_ceph_has_no_layers(tmp_path: Path) -> None:
-    assert "was not measured on a Ceph cluster" in show(RUN, tmp_path, code=1)
+def test_results_without_ceph_have_no_layers(tmp_path: Path) -> None:
+    assert "has no information about a Ceph cluster" in show(RUN, tmp_path, code=1)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +79,58 @@ def test_what_is_not_known_to_be_ceph_has_no_layers(tmp_path: Path) -> None:
 )
 def test_write_amplification_follows_from_the_layout(pool: dict[str, Any], expected: float | None) -> None:
     assert write_amplification(placed(RUN, pool)) == expected
+
+
+def devices(path: Path, environment: dict[str, Any], *, clients: int = 1) -> str:
+    """Return a file with the result of a run of one point."""
+    one = result("d-0", "fio", {WRITE: (400, 20)})
+    spec = one.spec.model_copy(update={"clients": clients})
+    status = one.status.model_copy(update={"environment": Environment.model_validate(environment)})
+    file = path / "devices.json"
+    file.write_text(json.dumps([one.model_copy(update={"spec": spec, "status": status}).model_dump(mode="json")]))
+    return str(file)
+
+
+def test_devices_of_another_run_are_the_lowest_layer(tmp_path: Path) -> None:
+    file = devices(tmp_path, {"volumeDevice": "sdb"})
+    lines = show(placed(RUN, REPLICATED), tmp_path, "--device-run", file).splitlines()
+    assert lines[1].split()[:2] == ["Device", "write"]
+    assert "OSD writes reach 75 % of the limit set by the devices." in lines
+    assert "Device is the mean rate of one device, times 3 for the OSDs." in lines
+
+
+@pytest.mark.parametrize(
+    ("environment", "clients", "expected"),
+    [
+        ({"volumeFileSystem": "ext4"}, 1, "was not measured on block devices outside Ceph"),
+        ({"volumeDevice": "rbd0", "ceph": {"fsid": "x"}}, 1, "was not measured on block devices outside Ceph"),
+        ({"volumeDevice": "rbd0"}, 1, "was not measured on block devices outside Ceph"),
+        (
+            {"volumeDevice": "loop0", "storageClass": {"provisioner": "rook-ceph.rbd.csi.ceph.com"}},
+            1,
+            "was not measured on block devices outside Ceph",
+        ),
+        ({"volumeDevice": "sdb"}, 2, "2 clients, some on the same device"),
+        ({"volumeDevice": ["sdb", "sdc"]}, 3, "3 clients, some on the same device"),
+    ],
+)
+def test_a_run_that_does_not_show_what_a_device_does_is_refused(
+    tmp_path: Path, environment: dict[str, Any], clients: int, expected: str
+) -> None:
+    file = devices(tmp_path, environment, clients=clients)
+    assert expected in show(placed(RUN, REPLICATED), tmp_path, "--device-run", file, code=1)
+
+
+@pytest.mark.parametrize(
+    ("environment", "clients"),
+    [
+        ({"volumeDevice": ["sdb", "sdc"]}, 2),
+        ({"volumeDevice": "loop1", "nodeCount": 3}, 3),
+        ({"volumeDevice": [f"sd{letter}" for letter in "abcdefghijklmnop"]}, 24),
+    ],
+)
+def test_clients_with_devices_of_their_own_are_accepted(
+    tmp_path: Path, environment: dict[str, Any], clients: int
+) -> None:
+    file = devices(tmp_path, environment, clients=clients)
+    assert "Device" in show(placed(RUN, REPLICATED), tmp_path, "--device-run", file)

@@ -1,4 +1,4 @@
-"""`-o`: the same content in every form, for every command that has it."""
+"""`-o`: every format has the same content, for every command."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from plimsoll.api.environment import CephDescription, Environment, PoolLayout
 from plimsoll.cli import main
 from support.layers import RUN
 from support.repeated import result, steady, trials_of
@@ -32,7 +33,7 @@ def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, rate in (("before", 1000), ("after", 800)):
         one = result(trials_of(steady(rate)), run=name, context={"seed": len(name)})
         Path(name).write_text(json.dumps([one.model_dump(mode="json")]))
-    pool = {"ceph": {"fsid": "x"}, "pool": {"type": "replicated", "size": 3}}
+    pool = Environment(ceph=CephDescription(fsid="x"), pool=PoolLayout(type="replicated", size=3))
     layered = [
         one.model_copy(update={"status": one.status.model_copy(update={"environment": pool})}).model_dump(mode="json")
         for one in RUN

@@ -42,7 +42,7 @@ def test_all_trials_that_count_are_merged() -> None:
     lines = percentile("97.5").splitlines()
     slow = bin_midpoint(bin_index(SLOW))
     assert lines[0] == f"w-000 read p97.5 1.00 ms = {slow} ns (50 of 2000 operations beyond)"
-    assert lines[1] == "w-001 write p97.5 absent: the tool keeps none (1000 operations)"
+    assert lines[1] == "w-001 write p97.5 absent: the tool keeps no histogram (1000 operations)"
 
 
 @pytest.mark.parametrize(("p", "value"), [("50", FAST), ("96.9", FAST), ("97.1", SLOW)])
@@ -81,14 +81,14 @@ def test_percentile_lies_between_0_and_100(p: str) -> None:
     assert "Invalid value for 'PERCENTILE'" in percentile("--", p, code=2)
 
 
-def test_what_is_not_there_is_refused() -> None:
-    assert "--point w-007 is none of the points, which are w-000, w-001" in percentile("50", "--point", "w-007", code=2)
+def test_missing_selection_is_refused() -> None:
+    assert "--point w-007 is not a point; the points are w-000, w-001" in percentile("50", "--point", "w-007", code=2)
     assert "--trial x is not PASS or PASS.ATTEMPT" in percentile("50", "--trial", "x", code=2)
-    assert "run has no numbers of that kind" in percentile("50", "--trial", "7", code=1)
-    assert "run has no numbers of that kind" in percentile("50", "--operation", "trim", code=1)
+    assert "run has no such numbers" in percentile("50", "--trial", "7", code=1)
+    assert "run has no such numbers" in percentile("50", "--operation", "trim", code=1)
 
 
-def test_damaged_histogram_is_said() -> None:
+def test_damaged_histogram_is_reported() -> None:
     documents = json.loads(Path("run").read_text())
     documents[0]["status"]["summary"]["operations"][0]["latency"]["histogram"] = "fio-plat-6-29:!"
     Path("run").write_text(json.dumps(documents))

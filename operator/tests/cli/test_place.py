@@ -1,4 +1,4 @@
-"""Where I/O may be done: what must not be overwritten is refused. Loop devices need root."""
+"""Places of I/O: data that must not be overwritten is refused. Loop devices need root."""
 
 import struct
 import subprocess
@@ -18,8 +18,9 @@ from plimsoll.cli.place import (
 )
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
+from plimsoll.protocol.assignment import BlockDevice, DataFile
 
-QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 MEBIBYTE = 2**20
 
 
@@ -56,28 +57,27 @@ def test_data_goes_into_a_new_directory_of_the_runs_own(plan: Plan, tmp_path: Pa
     assert one.stat().st_mode & 0o077 == 0
 
 
-def test_directory_that_is_not_there_is_refused(plan: Plan, tmp_path: Path) -> None:
+def test_missing_directory_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(PlaceError, match="No such file or directory"):
         make_directory(tmp_path / "nothing", plan)
 
 
 def test_clients_share_a_file_system_evenly(tmp_path: Path) -> None:
-    options = [
-        DirectoryPlace(directory=tmp_path, clients=2, volume_size=MEBIBYTE).agent_options(client) for client in (0, 1)
+    place = DirectoryPlace(directory=tmp_path, clients=2, volume_size=MEBIBYTE)
+    assert [place.volume(client) for client in (0, 1)] == [
+        DataFile(path=str(tmp_path / f"client-{client}.data"), capacity=MEBIBYTE) for client in (0, 1)
     ]
-    assert options == [
-        ["--file", str(tmp_path / f"client-{client}.data"), "--capacity", str(MEBIBYTE)] for client in (0, 1)
-    ]
-    endless = DirectoryPlace(directory=tmp_path, clients=4, volume_size=2**62).agent_options(0)
-    assert 0 < int(endless[-1]) < 2**62
+    endless = DirectoryPlace(directory=tmp_path, clients=4, volume_size=2**62).volume(0)
+    assert endless.capacity is not None
+    assert 0 < endless.capacity < 2**62
 
 
 # Devices
 
 
-def test_devices_need_the_users_word(tmp_path: Path) -> None:
+def test_devices_require_confirmation(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nothing", destroy=False) == (
-        "--device destroys everything on the device; add --destroy-data to say that this is meant"
+        "--device destroys all data on the device; add --destroy-data to confirm"
     )
 
 
@@ -111,9 +111,9 @@ def test_every_device_is_checked(loop: Path, tmp_path: Path) -> None:
 def test_device_with_a_file_system_is_refused(loop: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", "-F", str(loop)], check=True)
     message = refusal(loop)
-    assert message.startswith(f"--device {loop} carries data (")
+    assert message.startswith(f"--device {loop} contains data (")
     assert 'TYPE="ext4"' in message
-    assert message.endswith(f"run `wipefs --all {loop}` if nobody needs it")
+    assert message.endswith(f"run `wipefs --all {loop}` if it is not needed")
     subprocess.run(["wipefs", "--quiet", "--all", str(loop)], check=True)
     check_devices([loop], destroy=True)
 
@@ -143,15 +143,14 @@ def test_mounted_device_is_refused(loop: Path, tmp_path: Path) -> None:
 @pytest.mark.system
 def test_clients_of_one_device_have_parts_of_their_own(loop: Path) -> None:
     place = DevicePlace(devices=(loop,), clients=4)
-    assert [place.agent_options(client) for client in range(4)] == [
-        ["--device", str(loop), "--offset", str(number * 8 * MEBIBYTE), "--size", str(8 * MEBIBYTE)]
-        for number in range(4)
+    assert [place.volume(client) for client in range(4)] == [
+        BlockDevice(path=str(loop), offset=number * 8 * MEBIBYTE, size=8 * MEBIBYTE) for number in range(4)
     ]
 
 
 @pytest.mark.system
 def test_client_without_others_on_its_device_has_all_of_it(loop: Path) -> None:
-    assert DevicePlace(devices=(loop,), clients=1).agent_options(0)[-1] == str(33 * MEBIBYTE)
+    assert DevicePlace(devices=(loop,), clients=1).volume(0).size == 33 * MEBIBYTE
 
 
 def test_raw_output_goes_to_a_directory_of_its_own(tmp_path: Path) -> None:
@@ -159,12 +158,12 @@ def test_raw_output_goes_to_a_directory_of_its_own(tmp_path: Path) -> None:
     assert raw.is_dir()
     assert make_raw_directory(raw, resume=False) == raw
     (raw / "w-000").mkdir()
-    with pytest.raises(PlaceError, match="raw is not empty; name another directory, or add --resume"):
+    with pytest.raises(PlaceError, match="raw is not empty; choose another directory, or add --resume"):
         make_raw_directory(raw, resume=False)
     assert make_raw_directory(raw, resume=True) == raw
 
 
 def test_raw_output_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(PlaceError, match=r"--raw-output .*: Not a directory; name a directory that can be written"):
+    with pytest.raises(PlaceError, match=r"--raw-output .*: Not a directory; choose a writable directory"):
         make_raw_directory(tmp_path / "file" / "raw", resume=False)

@@ -1,4 +1,4 @@
-"""`plimsoll plan`: what a run will do, or what is wrong with it."""
+"""`plimsoll plan`: the plan of a run, or its errors."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,10 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.plan.document import load_plan
 from support.clusters import ConnectedKube
 
-QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
+
+
+SAMPLES = sorted((Path(__file__).parents[3] / "manifests" / "samples").glob("*.yaml"))
 
 
 def run(*arguments: str, code: int = 0, columns: str = "") -> str:
@@ -23,23 +26,28 @@ def run(*arguments: str, code: int = 0, columns: str = "") -> str:
     return result.output
 
 
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_sample_has_a_plan(path: Path) -> None:
+    assert "Total " in run(str(path))
+
+
 def test_table_shows_points_and_costs() -> None:
     lines = [line.rstrip() for line in run(str(QUICKSTART), "--seed", "1").splitlines()]
     assert lines[:2] == ["quickstart", "Point             Tool  Parameters          Clients  Ramp + run"]
     assert lines[2] == "random-read-000   fio   randread 4Ki qd1        2/2     1 + 3 s"
     assert lines[7:] == [
         "Points     4 in 3 passes, each in its own shuffled order (seed 1)",
-        "Trials     12, and repeated attempts",
+        "Trials     12, plus repeated attempts",
         "Measuring  0:01:24 without repeated attempts",
         "Prefill    0:00:03 if every client writes 100Mi/s",
         "Settling   2 s",
         "Total      0:01:29 of at most 4:00:00 (timeouts.totalSeconds)",
-        "Capacity   429.5 MB of data, without the copies that its storage keeps",
+        "Capacity   429.5 MB of data, without the copies that the storage keeps",
     ]
 
 
 def costs(tmp_path: Path, **spec: Any) -> dict[str, str]:
-    """Return what is said of a run with these parts of a specification, name -> text."""
+    """Return the costs of a run with these parts of a specification, name -> text."""
     file = tmp_path / "run.yaml"
     document = yaml.safe_load(QUICKSTART.read_text())
     file.write_text(yaml.safe_dump(document | {"spec": document["spec"] | spec}))
@@ -69,9 +77,9 @@ IMAGE = {"size": "1Gi", "access": "LibRBD"}
         ),
     ],
 )
-def test_pool_that_is_made_is_shown(tmp_path: Path, pool: dict[str, Any], layout: str, capacity: str) -> None:
+def test_created_pool_is_shown(tmp_path: Path, pool: dict[str, Any], layout: str, capacity: str) -> None:
     said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "pool": pool}, "volume": IMAGE})
-    assert said["Pool"] == f"made for the run: {layout}"
+    assert said["Pool"] == f"created for the run: {layout}"
     assert said["Capacity"] == f"{capacity} replicas or coding chunks"
 
 
@@ -85,10 +93,10 @@ def test_pool_that_is_made_is_shown(tmp_path: Path, pool: dict[str, Any], layout
         ),
     ],
 )
-def test_pool_that_is_there_is_shown(tmp_path: Path, pool: dict[str, str], words: str) -> None:
+def test_existing_pool_is_shown(tmp_path: Path, pool: dict[str, str], words: str) -> None:
     said = costs(tmp_path, storage={"rook": {"cluster": CLUSTER, "existingPool": pool}, "volume": IMAGE})
     assert said["Pool"] == words
-    assert said["Capacity"] == "2.1 GB of data, without the copies that its storage keeps"
+    assert said["Capacity"] == "2.1 GB of data, without the copies that the storage keeps"
 
 
 def test_pool_is_not_known_of_a_storage_class(tmp_path: Path) -> None:
@@ -138,7 +146,7 @@ def test_run_without_prefill_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("repetitions: 3", "repetition: 3", "spec.repetition: is not a known field; remove it or correct its spelling"),
+        ("repetitions: 3", "repetition: 3", "spec.repetition: is not a known field; did you mean repetitions?"),
         (
             "pattern: randread",
             "pattern: rread",
@@ -153,7 +161,7 @@ def test_bad_run_is_refused_with_the_field_and_the_remedy(tmp_path: Path, old: s
     file = tmp_path / "run.yaml"
     file.write_text(QUICKSTART.read_text().replace(old, new))
     error, *problems = run(str(file), code=1).splitlines()
-    assert error == f"Error: {file} cannot be used:"
+    assert error == f"Error: {file} is invalid:"
     assert len(problems) == 1
     assert problems[0].startswith(f"  {expected}")
 
@@ -185,8 +193,8 @@ def test_endless_file_is_refused() -> None:
     assert "larger than 256 KiB" in run("/dev/zero", code=1)
 
 
-def test_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "is neither a directory nor a file here" in run(str(tmp_path / "run.yaml"), code=1)
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    assert "is neither an existing directory or file" in run(str(tmp_path / "run.yaml"), code=1)
     assert "Is a directory" in run(str(tmp_path), code=1)
 
 
@@ -217,11 +225,11 @@ def test_frozen_plan_of_a_run_is_shown(connected: ConnectedKube) -> None:
     assert "shuffled order (seed 1)" in run("quickstart")
 
 
-def test_run_without_a_plan_is_expanded_and_that_is_said(connected: ConnectedKube) -> None:
+def test_run_without_a_plan_is_expanded_with_a_note(connected: ConnectedKube) -> None:
     connected.put(stored_run())
     said = run("quickstart")
-    assert said.startswith("Of run default/quickstart: it has no plan yet. This is what its specification says;")
-    assert "Trials     12, and repeated attempts" in said
+    assert said.startswith("Run default/quickstart: it has no plan yet. Shown is a plan of its specification")
+    assert "Trials     12, plus repeated attempts" in said
 
 
 def test_run_whose_plan_may_not_be_read_is_expanded(connected: ConnectedKube) -> None:
@@ -231,21 +239,21 @@ def test_run_whose_plan_may_not_be_read_is_expanded(connected: ConnectedKube) ->
 
     connected.put(stored_run())
     connected.interfere = interfere
-    assert "its plan may not be read (may not)" in run("quickstart")
+    assert "no right to read its plan (may not)" in run("quickstart")
 
 
 def test_plan_of_another_version_is_refused(connected: ConnectedKube) -> None:
     connected.put(stored_run())
     with_plan(connected, '{"schemaVersion": 99}')
-    assert "run default/quickstart cannot be read: schemaVersion: 99 is a version" in run("quickstart", code=1)
+    assert "run default/quickstart cannot be read: schemaVersion: 99 is not supported" in run("quickstart", code=1)
 
 
 def test_run_has_a_seed_of_its_own(connected: ConnectedKube) -> None:
-    assert "--seed is about a FILE" in run("quickstart", "--seed", "1", code=2)
+    assert "--seed applies to a FILE" in run("quickstart", "--seed", "1", code=2)
     assert connected.requests == []
 
 
-def test_run_that_is_not_there_is_refused(connected: ConnectedKube) -> None:
+def test_missing_run_is_refused(connected: ConnectedKube) -> None:
     connected.put(stored_run())
     assert "did you mean quickstart?" in run("quickstar", code=1)
 

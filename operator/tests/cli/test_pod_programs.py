@@ -1,5 +1,6 @@
-"""Conductor and agent as pods start them: options, environment, and what they say when they give up."""
+"""Conductor and agent as started by pods: options, environment, and termination messages."""
 
+import json
 import logging
 import os
 import re
@@ -19,7 +20,7 @@ from plimsoll.agent.worker import Worker
 from plimsoll.api.names import FailureReason
 from plimsoll.cli import main
 from plimsoll.cli.launch import free_port
-from plimsoll.cli.termination import MAX_BYTES, write_last_words
+from plimsoll.cli.termination import MAX_BYTES, write_termination_message
 from plimsoll.conductor.conduct import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
@@ -47,7 +48,7 @@ def invoke(*arguments: str, environment: Mapping[str, str] | None = None) -> Res
 
 
 class Started:
-    """What the agent command would have started."""
+    """The worker that the agent command would have started."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.worker: dict[str, Any] = {}
@@ -76,91 +77,91 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     return Started(monkeypatch)
 
 
+def assigned(secret: Path, **fields: Any) -> dict[str, Any]:
+    """Return an assignment document."""
+    return {"conductor": "https://x", "secret": str(secret), "client": 0, "work": "/w", "tools": ["fio"], **fields}
+
+
+def invoke_agent(document: object, environment: Mapping[str, str] | None = None) -> Result:
+    """Start an agent with a document on standard input."""
+    text = document if isinstance(document, str) else json.dumps(document)
+    return CliRunner().invoke(main, ["agent", "--assignment=-"], input=text, env=dict(environment or {}))
+
+
 @pytest.mark.parametrize(
-    ("options", "volume"),
+    ("assignment", "volume"),
     [
-        ((), None),
-        (("--directory=/data",), FileVolume(path=Path("/data/plimsoll.data"))),
+        (None, None),
+        ({"kind": "Directory", "path": "/data"}, FileVolume(path=Path("/data/plimsoll.data"))),
         (
-            ("--directory=/data", "--mounted"),
+            {"kind": "Directory", "path": "/data", "mounted": True},
             FileVolume(path=Path("/data/plimsoll.data"), mount_table=Path("/proc/self/mountinfo")),
         ),
-        (("--file=/data/x", "--capacity=5"), FileVolume(path=Path("/data/x"), capacity=5)),
-        (("--device=/dev/plimsoll-volume",), DeviceVolume(path=Path("/dev/plimsoll-volume"))),
-        (("--device=/dev/x", "--offset=1", "--size=2"), DeviceVolume(path=Path("/dev/x"), offset=1, size=2)),
+        ({"kind": "File", "path": "/data/x", "capacity": 5}, FileVolume(path=Path("/data/x"), capacity=5)),
+        ({"kind": "Device", "path": "/dev/plimsoll-volume"}, DeviceVolume(path=Path("/dev/plimsoll-volume"))),
         (
-            ("--image=p/i", "--size=5", "--ceph-user=u"),
+            {"kind": "Device", "path": "/dev/x", "offset": 1, "size": 2},
+            DeviceVolume(path=Path("/dev/x"), offset=1, size=2),
+        ),
+        (
+            {"kind": "Image", "pool": "p", "image": "i", "user": "u", "size": 5},
             ImageVolume(pool="p", image="i", user="u", size=5),
         ),
         (
-            ("--image=p/i", "--size=5", "--ceph-user=u", "--rbd-cache"),
+            {"kind": "Image", "pool": "p", "image": "i", "user": "u", "size": 5, "cache": True},
             ImageVolume(pool="p", image="i", user="u", size=5, cache=True),
         ),
     ],
 )
-def test_the_agents_volume(started: Started, secret: Path, options: tuple[str, ...], volume: Volume | None) -> None:
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
-    result = invoke("agent", *base, *options)
+def test_the_agents_volume(
+    started: Started, secret: Path, assignment: dict[str, Any] | None, volume: Volume | None
+) -> None:
+    result = invoke_agent(assigned(secret, volume=assignment))
     assert result.exit_code == 0, result.output
     assert started.worker["volume"] == volume
 
 
-def test_an_agent_has_one_volume_only(secret: Path) -> None:
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
-    result = invoke("agent", *base, "--directory=/data", "--device=/dev/x")
-    assert result.exit_code == 2
-    assert "a client has one volume" in result.output
-
-
 def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
-    options = ("--rados-pool=p", "--rados-namespace=n", "--ceph-user=u", "--osd-keyring=/k")
-    result = invoke("agent", *base, *options)
+    rados = {"pool": "p", "namespace": "n", "user": "u"}
+    result = invoke_agent(assigned(secret, rados=rados, osdKeyring="/k"))
     assert result.exit_code == 0, result.output
     pool = PoolTarget(pool="p", namespace="n", run_name="n", user="u")
     assert started.worker["targets"] == (pool, OsdsTarget(keyring="/k"))
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("fields", "says"),
     [
-        (("--image=i", "--size=5", "--ceph-user=u"), "POOL/IMAGE"),
-        (("--image=p/i", "--ceph-user=u"), "--image needs --size"),
-        (("--image=p/i", "--size=5"), "--image needs --ceph-user"),
-        (("--device=/dev/x", "--rbd-cache"), "--rbd-cache is about --image"),
-        (("--rados-pool=p", "--ceph-user=u"), "--rados-pool needs --rados-namespace"),
-        (("--rados-pool=p", "--rados-namespace=n"), "--rados-pool needs --ceph-user"),
-        (("--rados-namespace=n",), "--rados-namespace is about --rados-pool"),
-        (("--tool=dd",), "dd"),
+        ({"volume": {"kind": "Directory", "path": "/data", "device": "/dev/x"}}, "volume.Directory.device"),
+        ({"volume": {"kind": "Image", "image": "i", "user": "u", "size": 5}}, "volume.Image.pool"),
+        ({"volume": {"kind": "Image", "pool": "p", "image": "i", "user": "u"}}, "volume.Image.size"),
+        ({"volume": {"kind": "Image", "pool": "p", "image": "i", "size": 5}}, "volume.Image.user"),
+        ({"volume": {"kind": "Device", "path": "/dev/x", "cache": True}}, "volume.Device.cache"),
+        ({"volume": {"kind": "Device", "path": "/dev/x", "mounted": True}}, "volume.Device.mounted"),
+        ({"rados": {"pool": "p", "user": "u"}}, "rados.namespace"),
+        ({"rados": {"pool": "p", "namespace": "n"}}, "rados.user"),
+        ({"rados": {"namespace": "n", "user": "u"}}, "rados.pool"),
+        ({"tools": ["fio", "dd"]}, "the assignment contains unknown tools: dd"),
     ],
 )
-def test_options_that_do_not_go_together(secret: Path, options: tuple[str, ...], says: str) -> None:
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
-    result = invoke("agent", *base, *options)
+def test_what_does_not_go_together_is_refused(secret: Path, fields: dict[str, Any], says: str) -> None:
+    result = invoke_agent(assigned(secret, **fields))
     assert result.exit_code == 2
     assert says in result.output
 
 
-def test_only_a_directory_can_be_a_mount_point(secret: Path) -> None:
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w")
-    result = invoke("agent", *base, "--device=/dev/x", "--mounted")
+def test_an_assignment_has_to_be_a_document() -> None:
+    result = invoke_agent("client 3")
     assert result.exit_code == 2
-    assert "--mounted is about --directory" in result.output
+    assert "the assignment is invalid" in result.output
 
 
-def test_an_agent_by_its_environment(started: Started, secret: Path) -> None:
-    environment = {
-        "PLIMSOLL_CONDUCTOR": "https://x",
-        "PLIMSOLL_SECRET": str(secret),
-        "PLIMSOLL_CLIENT": "3",
-        "PLIMSOLL_ATTEMPT": "2",
-        "PLIMSOLL_NODE": "node-1",
-        "PLIMSOLL_WORK": "/w",
-        "PLIMSOLL_DIRECTORY": "/data",
-        "PLIMSOLL_FIO": "/opt/fio",
-        "PLIMSOLL_SILENCE": "900",
-    }
-    result = invoke("agent", environment=environment)
+def test_an_agent_by_its_environment(started: Started, secret: Path, tmp_path: Path) -> None:
+    path = tmp_path / "assignment.json"
+    volume = {"kind": "Directory", "path": "/data"}
+    document = assigned(secret, client=3, attempt=2, volume=volume, programs={"fio": "/opt/fio"}, silenceSeconds=900)
+    path.write_text(json.dumps(document))
+    result = invoke("agent", environment={"PLIMSOLL_ASSIGNMENT": str(path), "PLIMSOLL_NODE": "node-1"})
     assert result.exit_code == 0, result.output
     assert (started.worker["client"], started.worker["node"]) == (3, "node-1")
     assert started.worker["binaries"] == {"fio": "/opt/fio"}
@@ -170,12 +171,17 @@ def test_an_agent_by_its_environment(started: Started, secret: Path) -> None:
 
 def test_an_agents_last_words(secret: Path, tmp_path: Path) -> None:
     words = tmp_path / "words"
-    base = (f"--secret={secret}", "--client=0", f"--work={tmp_path / 'work'}", f"--termination-log={words}")
-    address = f"--conductor=https://127.0.0.1:{free_port()}"
-    assert invoke("agent", address, *base, "--fio=/none/fio").exit_code == EXIT_UNUSABLE
+    document = assigned(
+        secret,
+        conductor=f"https://127.0.0.1:{free_port()}",
+        work=str(tmp_path / "work"),
+        terminationLog=str(words),
+    )
+    assert invoke_agent({**document, "programs": {"fio": "/none/fio"}}).exit_code == EXIT_UNUSABLE
     assert re.fullmatch(r"/none/fio cannot be run: .*; install fio", words.read_text())
-    assert invoke("agent", address, *base, "--fio=true", "--silence=0.1").exit_code == EXIT_SILENCE
-    assert words.read_text() == "the conductor was silent for 0.1 s"
+    quick = {**document, "programs": {"fio": "true"}, "silenceSeconds": 0.1}
+    assert invoke_agent(quick).exit_code == EXIT_SILENCE
+    assert words.read_text() == "the conductor did not answer for 0.1 s"
 
 
 def test_a_refused_agents_last_words(secret: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +191,7 @@ def test_a_refused_agents_last_words(secret: Path, tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(Agent, "run", run)
     words = tmp_path / "words"
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w", f"--termination-log={words}")
-    assert invoke("agent", *base).exit_code == EXIT_REFUSED
+    assert invoke_agent(assigned(secret, terminationLog=str(words))).exit_code == EXIT_REFUSED
     assert words.read_text() == "refused: client 0 has a newer process"
 
 
@@ -196,8 +201,7 @@ def test_an_agent_that_breaks_says_how(secret: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Agent, "run", run)
     words = tmp_path / "words"
-    base = ("--conductor=https://x", f"--secret={secret}", "--client=0", "--work=/w", f"--termination-log={words}")
-    assert invoke("agent", *base).exit_code == 1
+    assert invoke_agent(assigned(secret, terminationLog=str(words))).exit_code == 1
     assert words.read_text() == "RuntimeError: what nobody thought of"
 
 
@@ -237,8 +241,8 @@ def test_a_conductor_that_cannot_begin(
 
 def test_last_words_are_one_bounded_line(tmp_path: Path) -> None:
     words = tmp_path / "words"
-    write_last_words(words, "one\n  two\t" + "ü" * MAX_BYTES)
+    write_termination_message(words, "one\n  two\t" + "ü" * MAX_BYTES)
     assert words.read_bytes().startswith(b"one two ")
     assert len(words.read_bytes()) == MAX_BYTES
-    write_last_words(tmp_path / "none" / "words", "no place")
-    write_last_words(None, "no wish")
+    write_termination_message(tmp_path / "none" / "words", "no place")
+    write_termination_message(None, "no wish")

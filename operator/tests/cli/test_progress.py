@@ -1,4 +1,4 @@
-"""What is said of a run that is under way."""
+"""How the progress of a local run is shown."""
 
 import io
 from pathlib import Path
@@ -9,13 +9,14 @@ from rich.console import Console
 from plimsoll.api.names import RunPhase
 from plimsoll.api.run import load_run
 from plimsoll.api.state import CurrentTrial, Prefill, RunState, TrialKey
-from plimsoll.cli.progress import ProgressView, describe, done_share, remaining_seconds
+from plimsoll.cli.progress import LocalProgress, describe, done_share, remaining_seconds
+from plimsoll.cli.run_view import Lines, Screen
 from plimsoll.conductor.sink import STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS
 from plimsoll.plan.expand import make_plan
 
-QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOW = 1000.0
 TRIAL_SECONDS = 1 + 3 + TRIAL_OVERHEAD_SECONDS
 TRIALS = 12
@@ -77,18 +78,36 @@ def test_remaining_time_is_never_negative(plan: Plan, late: float) -> None:
     assert remaining_seconds(measuring(done=11), plan, NOW + late) == 0
 
 
-def test_share_goes_from_nothing_to_one(plan: Plan) -> None:
+def test_share_increases_from_0_to_1(plan: Plan) -> None:
     shares = [done_share(RunState(trials_done=number), plan, NOW) for number in range(TRIALS + 1)]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
     assert shares[6] == pytest.approx(0.5)
 
 
-def test_without_a_terminal_every_step_is_said_once(plan: Plan, tmp_path: Path) -> None:
+def test_without_a_terminal_every_step_is_one_line(plan: Plan, tmp_path: Path) -> None:
     file = io.StringIO()
-    with ProgressView(Console(file=file, width=100), plan, tmp_path) as view:
-        view.update()
-        for state in (RunState(message="waiting"), RunState(message="waiting"), measuring(), measuring(done=1)):
+    with Lines(Console(file=file, width=100)) as view:
+        progress = LocalProgress(view, plan, tmp_path)
+        progress.update()
+        between = RunState(phase=RunPhase.MEASURING, trials_total=TRIALS)
+        for state in (RunState(message="waiting"), RunState(message="waiting"), measuring(), between, measuring()):
             replace_file(tmp_path / STATE_FILE, state.model_dump_json(), sync=False)
-            view.update()
-    assert file.getvalue().splitlines() == ["waiting", "pass 2/3: random-read-001 (randread 4Ki qd16)"]
+            progress.update()
+    assert [line.partition("  ")[2] for line in file.getvalue().splitlines()] == [
+        "Gathering  waiting",
+        "Measuring  0/12  pass 2/3: random-read-001 (randread 4Ki qd16)",
+    ]
+
+
+def test_terminal_shows_the_picture_of_a_watched_run(plan: Plan, tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100, height=30, color_system=None)
+    replace_file(tmp_path / STATE_FILE, measuring(done=4).model_dump_json(), sync=False)
+    with console.capture() as capture, Screen(console, "quickstart", "results", waiting="starting") as view:
+        LocalProgress(view, plan, tmp_path).update()
+        view._live.refresh()
+    text = capture.get()
+    assert "quickstart  Measuring" in text
+    assert "4/12 trials  0:00:00 elapsed, about 0:" in text
+    assert "pass 2/3: random-read-001 (randread 4Ki qd16), 2 clients" in text
+    assert all(f"{point.name} " in text for point in plan.points)

@@ -1,4 +1,4 @@
-"""The command line against a real kube-apiserver: as kubectl's plugin, with few rights, and a run that is watched."""
+"""The command line against a real kube-apiserver: as kubectl plugin, with few rights, and watching a run."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @dataclass(frozen=True)
 class Bench:
-    """A namespace with the run `nightly`, and the programs as a user has them."""
+    """A namespace with the run `nightly`, and the programs as installed."""
 
     apiserver: ApiServer
     namespace: str
@@ -138,7 +138,7 @@ class Bench:
 def bench(apiserver: ApiServer, tmp_path: Path) -> Bench:
     namespace = f"test-{uuid.uuid4().hex[:8]}"
     apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}).expect(201)
-    document = yaml.safe_load((ROOT / "manifests" / "samples" / "quickstart.yaml").read_text())
+    document = yaml.safe_load((Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml").read_text())
     document["metadata"] = {"name": "nightly"}
     made = apiserver.request("POST", f"{GROUP}/namespaces/{namespace}/benchmarkruns", document).expect(201)
     found = Bench(apiserver=apiserver, namespace=namespace, directory=tmp_path, uid=made["metadata"]["uid"])
@@ -156,7 +156,7 @@ def status(progress: str, message: str, *conditions: Document, shown: str = "Mea
 
 
 async def line_with(process: asyncio.subprocess.Process, words: str) -> str:
-    """Return the next line that has these words."""
+    """Return the next line that contains these words."""
     assert process.stdout is not None
     passed = ""
     async with asyncio.timeout(SECONDS):
@@ -211,7 +211,7 @@ def test_api_server_that_is_away_is_named(bench: Bench) -> None:
     path.write_text(path.read_text().replace(f":{bench.apiserver.port}", ":9"))
     done = bench.kubectl("watch", "nightly", config=str(path))
     assert done.returncode == 1
-    assert "is the API server of context test up, and can it be reached from here?" in done.stderr
+    assert "is the API server of context test up, and reachable from here?" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -224,7 +224,7 @@ def test_without_rights_the_role_to_ask_for_is_named(bench: Bench) -> None:
         done = bench.kubectl(command, "nightly", "-n", bench.namespace, config=config)
         assert done.returncode == 1
         assert f'in API group "plimsoll.dev" in the namespace "{bench.namespace}"' in done.stderr
-        assert "a RoleBinding to the ClusterRole plimsoll-view there" in done.stderr
+        assert "a RoleBinding to the ClusterRole plimsoll-view" in done.stderr
 
 
 def test_rights_of_a_viewer_are_enough(bench: Bench) -> None:
@@ -236,7 +236,7 @@ def test_rights_of_a_viewer_are_enough(bench: Bench) -> None:
     for command in ("results", "watch", "plan"):
         done = bench.kubectl(command, "nightly", "-n", bench.namespace, config=config)
         assert done.returncode == 0, done.stderr
-    assert "its plan may not be read" in done.stderr
+    assert "no right to read its plan" in done.stderr
 
 
 def test_unknown_credentials_are_named(bench: Bench) -> None:
@@ -246,7 +246,7 @@ def test_unknown_credentials_are_named(bench: Bench) -> None:
     path.write_text(yaml.safe_dump(document))
     done = bench.kubectl("watch", "nightly", "-n", bench.namespace, config=str(path))
     assert done.returncode == 1
-    assert "context test does not accept these credentials" in done.stderr
+    assert "context test rejected these credentials" in done.stderr
 
 
 # Watching
@@ -255,8 +255,8 @@ def test_unknown_credentials_are_named(bench: Bench) -> None:
 async def test_run_is_watched_to_its_end(bench: Bench) -> None:
     async with bench.watching() as process:
         await line_with(process, "not seen by the operator yet")
-        bench.say(status("0/0", "claim nightly-client-0 is Pending", shown="Provisioning"))
-        await line_with(process, "Provisioning  claim nightly-client-0 is Pending")
+        bench.say(status("0/0", "PVC nightly-client-0 is Pending", shown="Provisioning"))
+        await line_with(process, "Provisioning  PVC nightly-client-0 is Pending")
         bench.state(measuring(0))
         bench.say(status("0/5", "trial 1 of 5", condition("ClientsReady", "False", "client 1 is missing")))
         await line_with(process, "Measuring  0/4  trial 1 of 5")
@@ -269,7 +269,7 @@ async def test_run_is_watched_to_its_end(bench: Bench) -> None:
         bench.say(status("5/5", "all 1 points are measured", ended, clean, shown="Valid"))
         await line_with(process, "IOPS ± 95 %")
         await line_with(process, f"Run {bench.namespace}/nightly succeeded: Valid: all 1 points are measured")
-        await line_with(process, "What it made is not removed yet: 2 Jobs are stopping")
+        await line_with(process, "Its objects are not all removed yet: 2 Jobs are stopping")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 0
 
 
@@ -290,17 +290,17 @@ async def test_run_that_is_deleted_ends_with_1(bench: Bench) -> None:
         assert await asyncio.wait_for(process.wait(), SECONDS) == 1
 
 
-async def test_interrupted_watching_says_that_the_run_goes_on(bench: Bench) -> None:
+async def test_interrupted_watching_reports_that_the_run_continues(bench: Bench) -> None:
     async with bench.watching() as process:
         await line_with(process, "not seen by the operator yet")
         process.send_signal(signal.SIGINT)
         await line_with(
-            process, f"nightly goes on; `kubectl plimsoll watch {bench.namespace}/nightly` follows it again"
+            process, f"nightly continues; `kubectl plimsoll watch {bench.namespace}/nightly` follows it again"
         )
         assert await asyncio.wait_for(process.wait(), SECONDS) == 3
 
 
 async def test_watching_ends_after_the_timeout(bench: Bench) -> None:
     async with bench.watching("--timeout", "1s") as process:
-        await line_with(process, "nightly goes on;")
+        await line_with(process, "nightly continues;")
         assert await asyncio.wait_for(process.wait(), SECONDS) == 3

@@ -1,4 +1,4 @@
-"""`plimsoll remove-runs`: every run goes, or it is said which does not and why."""
+"""`plimsoll remove-runs` deletes all runs, or names those that remain and the reason."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ def put(kube: FakeKube, name: str, namespace: str = "default", *, held: bool = F
 
 
 async def let_go(kube: FakeKube, name: str) -> None:
-    """Do what the operator does at the end of a teardown, as soon as the run is deleted."""
+    """Finish the teardown as the operator does, as soon as the run is deleted."""
     while True:
         run = await kube.get(RUN, name, "default")
         if run is not None and "deletionTimestamp" in run["metadata"]:
@@ -42,7 +42,7 @@ async def test_runs_of_all_namespaces_are_deleted() -> None:
     assert kube.objects(RUN_KIND) == []
 
 
-async def test_runs_of_namespaces_that_are_not_named_stay() -> None:
+async def test_runs_of_other_namespaces_remain() -> None:
     kube = FakeKube(namespaces=["default", "bench", "lab"])
     for namespace in ("default", "bench", "lab"):
         put(kube, "a", namespace)
@@ -65,7 +65,7 @@ async def test_a_run_is_asked_to_go_only_once() -> None:
     assert [request for request in kube.requests if request.startswith("delete")] == [f"delete {RUN_KIND} default/a"]
 
 
-async def test_a_run_that_is_made_meanwhile_goes_too() -> None:
+async def test_run_created_meanwhile_is_deleted() -> None:
     kube = FakeKube()
     put(kube, "a", held=True)
 
@@ -81,7 +81,7 @@ async def test_a_run_that_is_made_meanwhile_goes_too() -> None:
     assert kube.objects(RUN_KIND) == []
 
 
-async def test_what_is_left_when_time_is_up_is_returned_and_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_remaining_runs_are_returned_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     kube = FakeKube()
     for number in range(7):
         put(kube, f"run-{number}", held=True)

@@ -1,4 +1,4 @@
-"""`plimsoll report`: what it writes, and what it says if it cannot."""
+"""`plimsoll report`: its output, and its errors."""
 
 import builtins
 from pathlib import Path
@@ -46,9 +46,9 @@ def test_a_run_on_ceph_shows_its_layers_and_one_elsewhere_does_not(tmp_path: Pat
     assert 'id="layers"' not in (tmp_path / "local.html").read_text()
 
 
-def test_a_run_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+def test_run_given_twice_is_refused(tmp_path: Path) -> None:
     found = report(SWEEP, SWEEP, "-o", tmp_path / "r.html", code=1)
-    assert "the run default/sweep is given more than once; name every run once" in found.output
+    assert "run default/sweep is given more than once; name each run once" in found.output
 
 
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
@@ -61,13 +61,13 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
     assert f"{MOST_RUNS + 1} runs are too many for one report; name at most {MOST_RUNS}" in found.output
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported(tmp_path: Path) -> None:
     output = tmp_path / "absent" / "r.html"
     assert f"{output} cannot be written: No such file or directory" in report(SWEEP, "-o", output, code=1).output
 
 
 @pytest.mark.parametrize("absent", ["plotly", "jinja2"])
-def test_what_must_be_installed_is_said(absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_reported(absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(__import__("sys").modules, "plimsoll.report.render", raising=False)
     real = builtins.__import__
 
@@ -78,5 +78,5 @@ def test_what_must_be_installed_is_said(absent: str, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(builtins, "__import__", without)
     found = report(SWEEP, "-o", tmp_path / "r.html", code=1)
-    assert f"a report needs {absent}, which is not installed: pip install 'plimsoll[report]'" in found.output
+    assert f"a report requires {absent}, which is not installed; run pip install 'plimsoll[report]'" in found.output
     assert not (tmp_path / "r.html").exists()

@@ -1,4 +1,4 @@
-"""`plimsoll results` and the table that `plimsoll run` ends with."""
+"""`plimsoll results`, and the table at the end of `plimsoll run`."""
 
 import csv
 import io
@@ -104,7 +104,7 @@ def test_no_column_vanishes_silently(results: list[BenchmarkResult], width: int)
 @pytest.mark.parametrize(
     ("width", "headings"),
     [
-        (160, "Workload Parameters Clients Op IOPS ± 95 % MiB/s p50 p99 Trials Verdict Because"),
+        (160, "Workload Parameters Clients Op IOPS ± 95 % MiB/s p50 p99 Trials Verdict Reasons"),
         (120, "Point Clients Op IOPS ± 95 % MiB/s p50 p99 Trials Verdict"),
         (100, "Point Clients Op IOPS ± 95 % MiB/s p50 p99 Verdict"),
         (80, "Point Clients Op IOPS ± 95 % p99 Verdict"),
@@ -210,11 +210,11 @@ def test_csv_has_plain_numbers_in_base_units(directory: Path) -> None:
 
 
 def test_directory_without_results_is_refused(tmp_path: Path) -> None:
-    assert "holds no results; is it the --output of a run" in run(str(tmp_path), code=1)
+    assert "contains no results; is it the results directory of a run" in run(str(tmp_path), code=1)
 
 
-def test_directory_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert "is neither a directory nor a file here" in run(str(tmp_path / "nothing"), code=1)
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
+    assert "is neither an existing directory or file" in run(str(tmp_path / "nothing"), code=1)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"kind": "BenchmarkResult"}', "\udcff"])

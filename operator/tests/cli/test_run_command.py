@@ -1,4 +1,4 @@
-"""`plimsoll run`: what this machine takes the place of, and what it cannot."""
+"""`plimsoll run`: local storage, and what it cannot replace."""
 
 import json
 from pathlib import Path
@@ -63,8 +63,8 @@ def test_tools_of_ceph_are_refused(tmp_path: Path, tool: str, parameters: dict[s
     file = tmp_path / "run.yaml"
     file.write_text(yaml.safe_dump(document({"ceph": CEPH, "volume": IMAGE}, **{tool: parameters})))
     assert refusal(file, tmp_path) == (
-        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which needs a Ceph cluster; leave it "
-        "out, or run it with kubectl apply\n"
+        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which requires a Ceph cluster; "
+        "remove the workload, or apply the run to a cluster\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Where `results`, `compare`, `noise` and `percentile` read from."""
+"""The sources of `results`, `compare`, `noise` and `percentile`."""
 
 import json
 import os
@@ -23,7 +23,7 @@ RESULTS = [result(trials_of([1000, 1001]), point=f"w-{number:03d}") for number i
 
 
 def stored(one: BenchmarkResult) -> dict[str, Any]:
-    """Return a result as an API server gives it."""
+    """Return a result as the API server stores it."""
     document: dict[str, Any] = one.model_dump(mode="json", exclude_none=True)
     labels = {"plimsoll.dev/run": one.spec.run}
     document["metadata"] |= {"labels": labels, "uid": "u", "managedFields": [{}], "ownerReferences": []}
@@ -92,7 +92,7 @@ def test_file_with_one_result(tmp_path: Path) -> None:
         ("\udcff", "can't decode byte"),
     ],
 )
-def test_what_is_no_result_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_invalid_result_is_refused(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "results.json"
     path.write_bytes(text.encode(errors="surrogateescape"))
     message = refusal(str(path))
@@ -103,8 +103,8 @@ def test_what_is_no_result_is_refused(tmp_path: Path, text: str, words: str) -> 
 def test_no_results_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text("[]")
-    assert refusal(str(path)) == f"{path} holds no results; write them with `plimsoll results ... -o json`"
-    assert "is it the --output of a run that has recorded a trial?" in refusal(str(tmp_path))
+    assert refusal(str(path)) == f"{path} contains no results; create the file with `plimsoll results ... -o json`"
+    assert "is it the results directory of a run that has recorded a trial?" in refusal(str(tmp_path))
 
 
 def test_endless_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,37 +136,37 @@ def test_bare_name_is_a_run_of_the_contexts_namespace(kube: ConnectedKube) -> No
 
 
 @pytest.mark.parametrize("named", ["default/basline", "basline"])
-def test_run_that_is_not_there_is_refused_with_names_like_it(kube: ConnectedKube, named: str) -> None:
+def test_missing_run_is_refused_with_similar_names(kube: ConnectedKube, named: str) -> None:
     for name in ("baseline", "other"):
         kube.put(run_document(name))
     assert refusal(named) == (
-        f"there is no file or directory {named} here, and as the name of a run: "
+        f"there is no file or directory {named}, and as the name of a run: "
         "there is no run basline in namespace default of context here; did you mean baseline?"
     )
 
 
-def test_without_a_name_like_it_all_are_named(kube: ConnectedKube) -> None:
+def test_without_a_similar_name_all_are_listed(kube: ConnectedKube) -> None:
     for number in range(12):
         kube.put(run_document(f"x{number:02d}"))
     assert refusal("quite-other").endswith("; there are " + ", ".join(f"x{n:02d}" for n in range(10)) + " and 2 more")
 
 
 @pytest.mark.parametrize("named", ["elsewhere/baseline"])
-def test_empty_namespace_is_said(kube: ConnectedKube, named: str) -> None:
+def test_empty_namespace_is_reported(kube: ConnectedKube, named: str) -> None:
     assert refusal(named).endswith(
         "no run baseline in namespace elsewhere of context here; -n chooses another namespace"
     )
 
 
-def test_who_may_not_list_runs_is_told_less(kube: ConnectedKube) -> None:
+def test_without_the_right_to_list_runs_no_names_are_suggested(kube: ConnectedKube) -> None:
     kube.put(run_document("baseline"))
     kube.interfere = forbidding("BenchmarkRun")
     assert refusal("default/basline").endswith("of context here; -n chooses another namespace")
 
 
-def test_run_without_results_is_told_apart(kube: ConnectedKube) -> None:
+def test_run_without_results_has_its_own_error(kube: ConnectedKube) -> None:
     kube.put(run_document("new"))
-    assert refusal("new") == "run default/new has no results yet; `plimsoll watch default/new` shows what it waits for"
+    assert refusal("new") == "run default/new has no results yet; `plimsoll watch default/new` shows its progress"
 
 
 def run_document(name: str) -> dict[str, Any]:
@@ -183,16 +183,16 @@ def forbidding(kind: str) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("named", ["a/b/c", "A/b", "./a/b", "-a/b", "no.json", ""])
-def test_what_can_be_nothing_is_refused(kube: ConnectedKube, named: str) -> None:
-    assert "is neither a directory nor a file here, nor NAME or NAMESPACE/NAME of a run" in refusal(named)
+def test_invalid_source_is_refused(kube: ConnectedKube, named: str) -> None:
+    assert "is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run" in refusal(named)
     assert kube.requests == []
 
 
 def test_without_a_cluster_both_readings_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     message = refusal("demo")
-    assert message.startswith("there is no file or directory demo here, and as the name of a run: ")
-    assert message.endswith("it is not known which cluster to ask; set KUBECONFIG, or give --kubeconfig FILE")
+    assert message.startswith("there is no file or directory demo, and as the name of a run: ")
+    assert message.endswith("does not exist; set KUBECONFIG, or give --kubeconfig FILE")
 
 
 def test_what_is_here_comes_before_what_is_in_a_cluster(
@@ -205,7 +205,7 @@ def test_what_is_here_comes_before_what_is_in_a_cluster(
 
 
 def results_by(*arguments: str, program: str, code: int = 0) -> str:
-    """Return what `results` prints under a name of the program."""
+    """Return the output of `results` for a program name."""
     found = CliRunner().invoke(main, ["results", *arguments, "-o", "csv"], prog_name=program)
     assert found.exit_code == code, found.output
     return found.output
@@ -239,13 +239,13 @@ def test_what_a_name_is(
     assert (len(lines), len(kube.requests)) == {"run": (3, 1), "file": (2, 0)}[read]
 
 
-def test_path_beside_a_run_that_is_not_there_is_named(
+def test_path_with_the_name_of_a_missing_run_is_mentioned(
     kube: ConnectedKube, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "before").mkdir()
     said = results_by("before", program="kubectl plimsoll", code=1)
-    assert said.startswith("Error: ./before is here: write it so if you mean it. there is no run before in namespace")
+    assert said.startswith("Error: write ./before for the local path. there is no run before in namespace")
 
 
 def test_namespace_of_the_option_is_taken(kube: ConnectedKube) -> None:
@@ -280,5 +280,5 @@ async def test_kind_must_be_known() -> None:
         await results_of_run(kube, "default", "baseline")
 
 
-def test_runs_are_told_apart() -> None:
+def test_runs_are_distinguished() -> None:
     assert runs_of([*RESULTS, result([], run="other")]) == ["uid of baseline", "uid of other"]

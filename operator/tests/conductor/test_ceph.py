@@ -1,4 +1,4 @@
-"""What a conductor does with a Ceph cluster, by Ceph's own commands."""
+"""A conductor's work on a Ceph cluster with Ceph's own commands."""
 
 import asyncio
 import json
@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent.connection import Connection
-from plimsoll.api.names import RunPhase
+from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.storage import ErasureCoded, Pool, Replicated, Volume
-from plimsoll.conductor.ceph.cli import CommandError, Commands, RefusedError
-from plimsoll.conductor.ceph.cluster import Cluster
+from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError
+from plimsoll.conductor.ceph.cluster import CephCluster
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
-from plimsoll.conductor.gating import View
+from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import flags_object, image_name
 from plimsoll.plan.document import CephTarget, Plan
+from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import PretendedCeph
 from support.rendezvous import Setting, until_up
 from support.simulation import make_plan
@@ -34,9 +35,7 @@ NOTE = flags_object("u")
 
 @pytest.fixture
 def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
-    pretended = PretendedCeph(tmp_path)
-    monkeypatch.setenv("PATH", str(pretended.programs), prepend=":")
-    return pretended
+    return pretend_ceph(tmp_path, monkeypatch)
 
 
 def plan_of(
@@ -52,18 +51,20 @@ def plan_of(
     )
 
 
-def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> Cluster:
+def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> CephCluster:
     assert plan.ceph is not None
     commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
-    return Cluster(plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds)
+    return CephCluster(
+        plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds
+    )
 
 
-async def attend_until(cluster: Cluster, enough: Callable[[View], bool]) -> list[View]:
-    """Attend to a cluster until a look at it is the one that is waited for; return all looks."""
-    seen: list[View] = []
+async def attend_until(cluster: CephCluster, enough: Callable[[ClusterView], bool]) -> list[ClusterView]:
+    """Attend to a cluster until one of its views is enough; return all views."""
+    seen: list[ClusterView] = []
     found = asyncio.Event()
 
-    def see(view: View) -> None:
+    def see(view: ClusterView) -> None:
         seen.append(view)
         if enough(view):
             found.set()
@@ -78,18 +79,18 @@ async def attend_until(cluster: Cluster, enough: Callable[[View], bool]) -> list
     return seen
 
 
-def is_prepared(view: View) -> bool:
+def is_prepared(view: ClusterView) -> bool:
     return view.prepared
 
 
-def says(words: str) -> Callable[[View], bool]:
+def mentions(words: str) -> Callable[[ClusterView], bool]:
     return lambda view: any(words in problem for problem in view.problems)
 
 
 async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_an_image(ceph: PretendedCeph) -> None:
     seen = await attend_until(cluster_of(plan_of()), is_prepared)
-    assert seen[-1] == View(prepared=True)
-    assert View(prepared=False, problems=("2 of 2 images are made",)) in seen
+    assert seen[-1] == ClusterView(prepared=True)
+    assert ClusterView(prepared=False, problems=("2 of 2 images are created",)) in seen
     assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
     assert ceph.state["images"] == {
         image_name("u", client): {"size": SIZE, "data_pool": "golden-data", "watched": 0, "rbd_cache": "false"}
@@ -108,27 +109,27 @@ async def test_images_have_no_features_that_cost_operations(ceph: PretendedCeph)
 
 async def test_flags_are_noted_before_they_are_set(ceph: PretendedCeph) -> None:
     await attend_until(cluster_of(plan_of()), is_prepared)
-    said = ceph.state["said"]
-    noted = next(number for number, command in enumerate(said) if f"put {NOTE}" in command)
-    assert noted < min(number for number, command in enumerate(said) if "osd pool set" in command)
+    log = ceph.state["log"]
+    noted = next(number for number, command in enumerate(log) if f"put {NOTE}" in command)
+    assert noted < min(number for number, command in enumerate(log) if "osd pool set" in command)
 
 
-async def test_only_flags_that_nobody_had_set_are_noted(ceph: PretendedCeph) -> None:
-    await Commands("administrator").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+async def test_only_flags_that_were_not_set_before_are_noted(ceph: PretendedCeph) -> None:
+    await run_ceph("osd", "pool", "set", "golden", "noscrub", "1")
     await attend_until(cluster_of(plan_of()), is_prepared)
     note = json.loads(ceph.state["objects"]["golden/"][NOTE])
     assert note == {"golden": ["nodeep-scrub"], "golden-data": ["noscrub", "nodeep-scrub"]}
 
 
 async def test_a_conductor_that_died_after_its_note_loses_and_doubles_nothing(ceph: PretendedCeph) -> None:
-    """Its successor must not take the flags that the run itself has set for somebody else's."""
+    """Its successor must not take the run's own flags for somebody else's."""
     plan = plan_of()
     await attend_until(cluster_of(plan), is_prepared)
     before = ceph.state
     await attend_until(cluster_of(plan), is_prepared)
     after = ceph.state
     assert (after["objects"], after["images"]) == (before["objects"], before["images"])
-    assert len([said for said in ceph.commands("rados") if f"put {NOTE}" in said]) == 1
+    assert len([command for command in ceph.commands("rados") if f"put {NOTE}" in command]) == 1
 
 
 async def test_a_conductor_that_died_between_note_and_flags_has_its_successor_set_them(ceph: PretendedCeph) -> None:
@@ -139,9 +140,9 @@ async def test_a_conductor_that_died_between_note_and_flags_has_its_successor_se
     assert json.loads(ceph.state["objects"]["golden/"][NOTE]) == {"golden": ["noscrub"], "golden-data": ["noscrub"]}
 
 
-async def test_scrubs_go_on_when_nobody_measures_any_more(ceph: PretendedCeph) -> None:
-    """Also if the storage is kept: others may have their data in the pool."""
-    await Commands("administrator").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+async def test_scrubs_resume_after_the_measurement(ceph: PretendedCeph) -> None:
+    """Even if the storage is kept: others may have data in the pool."""
+    await run_ceph("osd", "pool", "set", "golden", "noscrub", "1")
     cluster = cluster_of(plan_of())
     await attend_until(cluster, is_prepared)
     await cluster.release()
@@ -152,7 +153,7 @@ async def test_scrubs_go_on_when_nobody_measures_any_more(ceph: PretendedCeph) -
     assert ceph.flags("golden-data") == BOTH
 
 
-async def test_the_note_stays_if_scrubs_cannot_go_on(ceph: PretendedCeph) -> None:
+async def test_the_note_stays_if_scrubs_cannot_resume(ceph: PretendedCeph) -> None:
     cluster = cluster_of(plan_of(), limit_seconds=1)
     await attend_until(cluster_of(plan_of()), is_prepared)
     with ceph.changing() as state:
@@ -161,12 +162,12 @@ async def test_the_note_stays_if_scrubs_cannot_go_on(ceph: PretendedCeph) -> Non
     assert NOTE in ceph.state["objects"]["golden/"]
 
 
-async def test_scrubs_that_are_not_to_pause_are_left_alone_at_the_end(ceph: PretendedCeph) -> None:
+async def test_without_pausing_scrubs_nothing_is_done_at_the_end(ceph: PretendedCeph) -> None:
     await cluster_of(plan_of(gates=Gates(pause_scrub=False))).release()
-    assert not ceph.state["said"]
+    assert not ceph.state["log"]
 
 
-async def test_no_flag_is_set_if_scrubs_are_not_to_pause(ceph: PretendedCeph) -> None:
+async def test_without_pausing_scrubs_no_flag_is_set(ceph: PretendedCeph) -> None:
     await attend_until(cluster_of(plan_of(gates=Gates(pause_scrub=False))), is_prepared)
     assert not ceph.commands("ceph osd pool set")
     assert NOTE not in ceph.state["objects"].get("golden/", {})
@@ -174,8 +175,8 @@ async def test_no_flag_is_set_if_scrubs_are_not_to_pause(ceph: PretendedCeph) ->
 
 async def test_a_pool_that_is_not_there_is_named(ceph: PretendedCeph) -> None:
     target = TARGET.model_copy(update={"data_pool": "nowhere"})
-    seen = await attend_until(cluster_of(plan_of(target)), says("no pool"))
-    assert seen[-1].problems == ("there is no pool nowhere",)
+    seen = await attend_until(cluster_of(plan_of(target)), mentions("does not exist"))
+    assert seen[-1].problems == ("pool nowhere does not exist",)
     assert not ceph.commands("rbd")
 
 
@@ -194,8 +195,8 @@ async def test_a_pool_that_is_not_there_is_named(ceph: PretendedCeph) -> None:
         ),
     ],
 )
-async def test_a_pool_that_is_not_what_was_asked_for_is_told(ceph: PretendedCeph, made: Pool, problem: str) -> None:
-    seen = await attend_until(cluster_of(plan_of(TARGET.model_copy(update={"made": made}))), says("golden-data"))
+async def test_a_pool_that_differs_from_the_plan_is_reported(ceph: PretendedCeph, made: Pool, problem: str) -> None:
+    seen = await attend_until(cluster_of(plan_of(TARGET.model_copy(update={"made": made}))), mentions("golden-data"))
     assert problem in seen[-1].problems[0]
     assert not ceph.commands("rbd")
 
@@ -203,29 +204,29 @@ async def test_a_pool_that_is_not_what_was_asked_for_is_told(ceph: PretendedCeph
 async def test_placement_groups_that_are_about_to_split_are_waited_for(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["pools"][-1]["pg_num_target"] = 32
-    await attend_until(cluster_of(plan_of()), says("from 8 to 32 placement groups"))
+    await attend_until(cluster_of(plan_of()), mentions("from 8 to 32 placement groups"))
     with ceph.changing() as state:
         state["pools"][-1]["pg_num_target"] = 8
     await attend_until(cluster_of(plan_of()), is_prepared)
 
 
-async def test_an_unhealthy_cluster_is_told_and_nothing_is_made_in_it(ceph: PretendedCeph) -> None:
+async def test_an_unhealthy_cluster_is_reported_and_not_changed(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["status"] = "status-osd-down"
-    seen = await attend_until(cluster_of(plan_of()), says("OSD"))
+    seen = await attend_until(cluster_of(plan_of()), mentions("OSD"))
     assert "1 of 3 OSDs are down" in seen[-1].problems[0]
     assert not ceph.commands("rbd")
     assert not ceph.commands("ceph osd pool set")
 
 
-async def test_what_a_cluster_is_waited_for_is_shown_without_the_steps_that_every_pass_repeats(
+async def test_the_reason_for_waiting_is_shown_without_the_steps_that_every_pass_repeats(
     ceph: PretendedCeph,
 ) -> None:
     with ceph.changing() as state:
         state["status"] = "status-noscrub"
     passes = 0
 
-    def enough(view: View) -> bool:
+    def enough(view: ClusterView) -> bool:
         nonlocal passes
         passes += any("HEALTH_WARN" in problem for problem in view.problems)
         return passes == 4
@@ -238,23 +239,25 @@ async def test_only_the_runs_own_placement_groups_matter_if_health_is_ignored(ce
     with ceph.changing() as state:
         state["status"], state["groups"] = "status-osd-down", "active+undersized"
     plan = plan_of(gates=Gates(ceph_health="Ignored"))
-    seen = await attend_until(cluster_of(plan), says("of pool golden "))
+    seen = await attend_until(cluster_of(plan), mentions("of pool golden "))
     assert seen[-1].problems[0].startswith("8 placement groups of pool golden are not active+clean")
     with ceph.changing() as state:
         state["groups"] = "active+clean+scrubbing"
     await attend_until(cluster_of(plan), is_prepared)
 
 
-async def test_an_image_of_another_size_is_told(ceph: PretendedCeph) -> None:
+async def test_an_image_of_another_size_is_reported(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["images"][image_name("u", 1)] = {"size": 2**20, "data_pool": "golden-data", "watched": 0}
-    seen = await attend_until(cluster_of(plan_of()), says("in place of"))
-    assert seen[-1].problems == (f"image golden/{image_name('u', 1)} is there with 1Mi in place of 64Mi; remove it",)
+    seen = await attend_until(cluster_of(plan_of()), mentions("instead of"))
+    assert seen[-1].problems == (
+        f"image golden/{image_name('u', 1)} already exists with 1Mi instead of 64Mi; remove it",
+    )
 
 
 async def test_a_trial_is_watched_from_before_it_begins_until_after_its_end(ceph: PretendedCeph) -> None:
     cluster = cluster_of(plan_of(gates=Gates(accepted_health_checks=("MON_DISK_LOW",))))
-    seen: list[View] = []
+    seen: list[ClusterView] = []
     await attend_until(cluster, is_prepared)
     cluster.begin()
     with ceph.changing() as state:
@@ -270,46 +273,52 @@ async def test_a_trial_is_watched_from_before_it_begins_until_after_its_end(ceph
     assert watch.samples[-1].pools["golden"].reads == 15
     assert watch.required
     assert facts.osd_classes == {0: "ssd", 1: "ssd", 2: "ssd"}
-    assert says("1 of 3 OSDs are down")(seen[-1])
+    assert mentions("1 of 3 OSDs are down")(seen[-1])
 
 
 async def test_a_command_that_hangs_is_ended_and_named(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["hanging"] = ["ceph osd pool"]
-    seen = await attend_until(cluster_of(plan_of(), limit_seconds=0.3), says("did not answer"))
+    seen = await attend_until(cluster_of(plan_of(), limit_seconds=0.3), mentions("did not answer"))
     (problem,) = seen[-1].problems
-    assert problem.startswith("`ceph osd pool ls detail --format json` did not answer in 0.3 s; missing capabilities")
+    assert problem.startswith("`ceph osd pool ls detail` did not answer in 0.3 s; missing capabilities")
 
 
-async def test_what_ceph_says_of_itself_stands_in_the_environment(ceph: PretendedCeph) -> None:
+async def test_ceph_s_versions_and_settings_are_in_the_environment(ceph: PretendedCeph) -> None:
     cluster = cluster_of(plan_of())
-    assert cluster.environment(frozenset({"node-1"})) == {}
+    assert cluster.environment(frozenset({"node-1"})).document() == {}
     await attend_until(cluster, is_prepared)
     environment = cluster.environment(frozenset({"node-1"}))
-    assert set(environment) == {"ceph", "pool"}
-    pool, known = environment["pool"], environment["ceph"]
-    assert isinstance(pool, dict)
-    assert isinstance(known, dict)
-    assert pool["type"] == "erasure"
-    assert known["clientPath"] == "librbd"
-    assert known["versions"] == "18.2.7 reef"
+    assert set(environment.document()) == {"ceph", "pool"}
+    pool, known = environment.pool, environment.ceph
+    assert pool is not None
+    assert known is not None
+    assert pool.type == "erasure"
+    assert known.client_path == "librbd"
+    assert known.versions == "18.2.7 reef"
     assert ceph.commands("ceph config show-with-defaults osd.2")
 
 
-async def test_a_right_that_is_missing_is_told_as_such(ceph: PretendedCeph) -> None:
+async def test_a_missing_capability_is_reported_as_such(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["refused"] = ["ceph osd pool set"]
-    with pytest.raises(RefusedError, match=r"osd pool set golden noscrub 1 .*failed: Error EACCES: access denied; the"):
-        await Commands("u").ceph("osd", "pool", "set", "golden", "noscrub", "1")
+    with pytest.raises(
+        NotPermittedError, match=r"osd pool set golden noscrub 1` failed: Error EACCES: access denied; the"
+    ):
+        await run_ceph("osd", "pool", "set", "golden", "noscrub", "1")
 
 
 async def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match=r"`ceph status --format json` cannot be started: .*No such file"):
-        await Commands("u").ceph("status")
+    with pytest.raises(CommandError, match=r"`rbd ls golden` cannot be started: .*No such file"):
+        await Commands("u").rbd("ls", "golden")
+    (tmp_path / "rados.py").write_text("import no_such_module")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(CommandError, match=r"`ceph status` failed: No module named 'no_such_module'"):
+        await run_ceph("status")
 
 
-async def test_what_the_libraries_log_is_not_taken_for_the_commands_words(ceph: PretendedCeph) -> None:
+async def test_the_libraries_log_lines_are_not_part_of_the_error(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["images"]["there"] = {"size": 1, "data_pool": "", "watched": 0}
     with pytest.raises(CommandError) as caught:
@@ -330,13 +339,16 @@ async def test_a_run_is_measured_on_a_cluster_that_becomes_healthy_later(ceph: P
         state["status"] = "status-healthy"
     assert await asyncio.gather(conductor, *agents) == [EXIT_COMPLETE, 0, 0]
     trials, _ = await sink.load()
-    assert len(trials["w-000"]) == 1
+    # An attempt for which the machine was too late is repeated.
+    assert sum(trial.outcome is Outcome.MEASURED for trial in trials["w-000"]) == 1
+    aborted = {trial.abort.reason for trial in trials["w-000"] if trial.abort}
+    assert aborted <= {AbortReason.LATE_CLIENT, AbortReason.CLIENT_NOT_ARMED}
     (result,) = [json.loads(path.read_text()) for path in (setting.results / "results").iterdir()]
     assert {"ceph", "pool"} <= set(result["status"]["environment"])
     assert (ceph.flags("golden"), ceph.flags("golden-data")) == (set(), set())
 
 
-async def test_a_cluster_that_stays_ill_ends_the_run_with_an_exit_code_of_its_own(
+async def test_a_cluster_that_stays_unhealthy_ends_the_run_with_its_own_exit_code(
     ceph: PretendedCeph, tmp_path: Path
 ) -> None:
     with ceph.changing() as state:
@@ -374,11 +386,11 @@ async def test_a_local_run_does_not_talk_to_ceph(ceph: PretendedCeph, tmp_path: 
     await connection.close()
     codes = await asyncio.gather(conductor.wait(), setting.agent(0), setting.agent(1))
     assert list(codes) == [EXIT_COMPLETE, 0, 0]
-    assert not ceph.state["said"]
+    assert not ceph.state["log"]
 
 
 async def until_state(sink: FilesSink, words: str) -> None:
-    """Wait until the conductor says that."""
+    """Wait until the conductor's message starts with `words`."""
     async with asyncio.timeout(60):
         while True:
             _, state = await sink.load()

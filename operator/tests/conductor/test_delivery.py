@@ -1,12 +1,12 @@
-"""How documents come from agents to their conductor, and what becomes of those that do not."""
+"""The delivery of documents to the conductor, and what happens if it fails."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.agent import Agent, Identity
-from plimsoll.agent.connection import Connection, RefusedError
+from plimsoll.agent.agent import Agent, AgentIdentity
+from plimsoll.agent.connection import Connection
 from plimsoll.agent.worker import Armed
 from plimsoll.api.names import AbortReason
 from plimsoll.api.state import TrialKey
@@ -15,11 +15,10 @@ from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
-    PROTOCOL_VERSION,
-    Registration,
+    RefusedError,
     ResultPost,
 )
-from support.rendezvous import QUICK, PretendedWork, Setting, large_post, running, short_plan
+from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, large_post, running, short_plan
 from support.simulation import make_document, make_plan
 
 A_DAY = 24 * 3600
@@ -32,14 +31,14 @@ def setting(tmp_path: Path) -> Setting:
 
 
 class ForeignWork(PretendedWork):
-    """Sends the document of another client, which no conductor takes."""
+    """Sends another client's document, which the conductor refuses."""
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         return (await super().measure(armed, clock)).model_copy(update={"client": self.client + 1})
 
 
 class SteppedWork(PretendedWork):
-    """Has compared clocks with that outcome before it measured."""
+    """Replaces the clock comparison before the measurement."""
 
     def __init__(self, client: int, before: Clock | None) -> None:
         super().__init__(client)
@@ -50,7 +49,7 @@ class SteppedWork(PretendedWork):
 
 
 class SteppedConnection(Connection):
-    """Finds another difference of the clocks once something was measured; keeps what was posted."""
+    """Replaces the clock comparison after the measurement, and keeps the posted document."""
 
     def __init__(self, setting: "Setting", work: PretendedWork, after: Clock) -> None:
         super().__init__(setting.url, setting.secret_of(0))
@@ -66,11 +65,10 @@ class SteppedConnection(Connection):
         return await super().post(post)
 
 
-async def test_the_largest_document_there_is_arrives(setting: Setting) -> None:
-    """Three operations, second by second over the longest runtime, in numbers with as many digits as there are."""
+async def test_the_largest_possible_document_arrives(setting: Setting) -> None:
+    """Three operations with a value for each second of the longest runtime, in full precision."""
     async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        registered = await connection.register(registration)
+        registered = await connection.register(REGISTRATION)
         post = large_post(registered.epoch, seconds=A_DAY)
         assert len(post.model_dump_json()) > 8 * 2**20
         assert await connection.post(post) is False
@@ -78,15 +76,14 @@ async def test_the_largest_document_there_is_arrives(setting: Setting) -> None:
 
 async def test_a_document_that_is_too_large_is_refused_for_good(setting: Setting) -> None:
     async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        registered = await connection.register(registration)
+        registered = await connection.register(REGISTRATION)
         with pytest.raises(RefusedError, match="larger than 16 MiB") as caught:
             await connection.post(large_post(registered.epoch, seconds=2 * A_DAY))
         assert caught.value.code == "TooLarge"
 
 
-async def test_a_request_that_the_conductor_cannot_even_read_is_not_sent_again(setting: Setting) -> None:
-    """What refuses it is its web server, which knows nothing of the protocol's refusals."""
+async def test_a_request_that_the_web_server_refuses_is_not_retried(setting: Setting) -> None:
+    """The web server refuses it, without a refusal of the protocol."""
     async with running(setting) as connection:
         with pytest.raises(RefusedError, match="/v1/orders answered with status 400"):
             await connection.orders(client=0, instance="x" * 2**15, epoch="epoch", after=-1, hold=1)
@@ -97,9 +94,7 @@ async def test_clients_that_die_while_they_post_do_not_hold_up_the_others(
 ) -> None:
     monkeypatch.setattr(bodies, "_BODY_SECONDS", 0.2)
     async with running(setting) as connection:
-        registered = await connection.register(
-            Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        )
+        registered = await connection.register(REGISTRATION)
         dead = [await setting.raw() for _ in range(8)]
         for _, writer in dead:
             writer.write(setting.head("/v1/results", 9, client=1) + b"{")
@@ -136,7 +131,7 @@ async def test_clocks_are_compared_again_after_the_trial(
     setting = Setting(tmp_path, short_plan())
     work = SteppedWork(0, before)
     connection = SteppedConnection(setting, work, after)
-    identity = Identity(client=0, attempt=0, node="here")
+    identity = AgentIdentity(client=0, attempt=0, node="here")
     agent = Agent(identity=identity, connection=connection, work=work, silence_seconds=QUICK.silence)
     code, left = await asyncio.gather(setting.conduct(), agent.run())
     assert (code, left) == (EXIT_COMPLETE, 0)
@@ -148,8 +143,7 @@ async def test_clocks_are_compared_again_after_the_trial(
 
 async def test_posting_a_document_twice_changes_nothing(setting: Setting) -> None:
     async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        registered = await connection.register(registration)
+        registered = await connection.register(REGISTRATION)
         post = ResultPost(
             epoch=registered.epoch,
             client=0,

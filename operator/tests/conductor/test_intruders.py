@@ -1,4 +1,4 @@
-"""What somebody achieves who reaches a conductor's port: without a token, or with the one of a client."""
+"""What an attacker can do at a conductor's port: without a token, or with a client's token."""
 
 import asyncio
 import io
@@ -12,18 +12,26 @@ from typing import Any
 import aiohttp
 import pytest
 
-from plimsoll.agent.connection import Connection, RefusedError
+from plimsoll.agent.connection import Connection
 from plimsoll.conductor import bodies, conduct
 from plimsoll.conductor.sink import FilesSink
-from plimsoll.protocol.messages import MAX_ATTEMPT, PROTOCOL_VERSION, AgentState, Registration, Report, ResultPost
+from plimsoll.protocol.messages import (
+    MAX_ATTEMPT,
+    PROTOCOL_VERSION,
+    AgentState,
+    RefusedError,
+    Registration,
+    Report,
+    ResultPost,
+)
 from support.rendezvous import Setting, large_post, running
 from support.simulation import make_plan
 
 WAIT_SECONDS = 60.0
-"""For what has to happen: a deadline, not a measurement."""
+"""Deadline of an event that must happen."""
 
 NEVER = 600.0
-"""For what must not be waited for."""
+"""Longer than any test waits."""
 
 REGISTRATION: Mapping[str, Any] = {"protocol": PROTOCOL_VERSION, "client": 0, "instance": "i", "node": "n"}
 REPORT: Mapping[str, Any] = {"epoch": "epoch", "client": 0, "instance": "i", "sequence": 0, "state": "Idle"}
@@ -39,7 +47,7 @@ def registration(client: int = 0, **changes: Any) -> Registration:
 
 
 async def closed(reader: asyncio.StreamReader) -> None:
-    """Return when the other side has closed, which it has to."""
+    """Wait until the other side closes."""
     async with asyncio.timeout(WAIT_SECONDS):
         with suppress(ConnectionError):
             await reader.read()
@@ -69,13 +77,13 @@ async def test_half_open_connections_end_and_clients_are_served_meanwhile(
 
 
 async def registered(connection: Connection, client: int) -> bool:
-    """Register as an agent does, which tries again when it is not let in at once."""
+    """Register; false if it did not work, after which an agent retries."""
     with suppress(Exception):
         return (await connection.register(registration(client))).epoch == "epoch"
     return False
 
 
-async def test_a_connection_that_never_proves_anything_ends_over_tls_too(
+async def test_a_connection_that_never_authenticates_ends_over_tls_too(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conduct, "_STRANGER_SECONDS", 0.5)
@@ -100,7 +108,7 @@ async def test_a_client_cannot_speak_for_another(setting: Setting) -> None:
             other.report(report),
             other.post(large_post("epoch", seconds=1)),
         ):
-            with pytest.raises(RefusedError, match="client: 0 is not the client 1 whose token this is") as caught:
+            with pytest.raises(RefusedError, match="client: 0 is not client 1, whose token was sent") as caught:
                 await request
             assert caught.value.code == "BadToken"
         await other.close()
@@ -114,7 +122,7 @@ async def test_a_successor_registers_with_the_token_of_its_number(setting: Setti
         await first.register(registration(instance="first"))
         successor = Connection(setting.url, setting.secret_of(0))
         await successor.register(registration(instance="second", attempt=1))
-        with pytest.raises(RefusedError, match="another process by now"):
+        with pytest.raises(RefusedError, match="another process has replaced this one"):
             await first.orders(client=0, instance="first", epoch="epoch", after=-1, hold=1)
         await successor.close()
 
@@ -123,7 +131,7 @@ async def test_a_successor_registers_with_the_token_of_its_number(setting: Setti
 
 
 async def slow_posts(setting: Setting, sent: int) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Begin a post of a MiB for each of four clients, and stop after so many bytes."""
+    """Start a post of 1 MiB for each of four clients, and stop after `sent` bytes."""
     posts = [await setting.raw() for _ in range(4)]
     for client, (_, writer) in enumerate(posts, start=1):
         writer.write(setting.head("/v1/results", 2**20, client=client) + b" " * sent)
@@ -145,9 +153,7 @@ async def test_slow_posts_do_not_hold_up_a_fifth(setting: Setting, monkeypatch: 
             writer.close()
 
 
-async def test_a_large_post_that_comes_to_a_stop_gives_way_to_another(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stalled_large_post_gives_way_to_another(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_BODY_SECONDS", NEVER)
     async with running(setting) as connection:
         await connection.register(registration())
@@ -238,7 +244,7 @@ async def test_every_field_of_an_agents_messages_has_a_bound_and_its_name_in_the
 async def test_facts_of_many_megabytes_are_refused_by_their_name(setting: Setting) -> None:
     async with running(setting):
         status, message = await refusal(setting, "/v1/clients", {**REGISTRATION, "facts": {"a": "b" * 15_000_000}})
-    assert (status, message) == (413, "/v1/clients: the body is larger than 64 KiB; facts says too much")
+    assert (status, message) == (413, "/v1/clients: the body is larger than 64 KiB; send fewer facts")
 
 
 def test_facts_are_few() -> None:
@@ -248,9 +254,9 @@ def test_facts_are_few() -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_facts_have_no_number_that_no_result_could_hold(number: str) -> None:
+def test_facts_contain_only_numbers_that_are_valid_json(number: str) -> None:
     text = json.dumps({**REGISTRATION, "facts": {"kernel": [{"of": 0}]}}).replace('"of": 0', f'"of": {number}')
-    with pytest.raises(ValueError, match="has a number that JSON does not know"):
+    with pytest.raises(ValueError, match="contains a number that is not valid JSON"):
         Registration.model_validate_json(text)
 
 
@@ -275,6 +281,6 @@ def unbounded(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: s
 
 
 @pytest.mark.parametrize("model", [Registration, Report, ResultPost])
-def test_no_text_and_no_list_that_an_agent_sends_is_without_a_bound(model: type[ResultPost]) -> None:
+def test_every_text_and_list_that_an_agent_sends_has_a_bound(model: type[ResultPost]) -> None:
     schema = model.model_json_schema()
     assert list(unbounded(schema, schema.get("$defs", {}), model.__name__)) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
@@ -29,7 +30,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def kube() -> FakeKube:
-    """Return what the operator made."""
+    """Return the objects that the operator creates."""
     kube = FakeKube()
     await kube.create(STATE)
     for point in PLAN.points:
@@ -73,7 +74,7 @@ def status_of(kube: FakeKube, number: int) -> dict[str, Any]:
     return found
 
 
-async def test_what_was_recorded_is_loaded(kube: FakeKube) -> None:
+async def test_recorded_trials_are_loaded(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
     assert await sink.load() == ({"w-000": (), "w-001": ()}, None)
     state = RunState(epoch="e", phase=RunPhase.MEASURING, in_flight=TrialKey(point="w-001", pass_number=0, attempt=0))
@@ -90,12 +91,12 @@ async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
         trials=(trial(), trial(1)),
         summary=summary(Operation.READ),
         verdict=Verdict.VALID,
-        environment={"kernel": "6.1", "old": "x"},
+        environment=Environment.model_validate({"kernel": "6.1", "old": "x"}),
         final=True,
     )
     await sink.record("w-000", full)
     assert status_of(kube, 0)["display"]["iops"] == "12,346 ± 350"
-    await sink.record("w-000", ResultStatus(trials=(trial(),), environment={"kernel": "6.2"}))
+    await sink.record("w-000", ResultStatus(trials=(trial(),), environment=Environment(kernel="6.2")))
     assert status_of(kube, 0) == {
         "trials": [trial().model_dump(mode="json", exclude_none=True)],
         "findings": [],
@@ -105,14 +106,14 @@ async def test_a_record_replaces_the_earlier_one(kube: FakeKube) -> None:
     }
 
 
-async def test_an_absence_is_borne(kube: FakeKube) -> None:
+async def test_a_short_outage_is_tolerated(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default")
     for act in (sink.load, lambda: sink.publish(RunState()), lambda: sink.record("w-000", ResultStatus())):
         kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=3)
         await act()
 
 
-async def test_an_absence_that_lasts_is_raised(kube: FakeKube) -> None:
+async def test_a_long_outage_is_an_error(kube: FakeKube) -> None:
     kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
     sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
     with pytest.raises(TransientError):
@@ -138,7 +139,7 @@ async def test_progress_does_not_wait_for_the_server(kube: FakeKube) -> None:
         async with asyncio.timeout(0.5):
             await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=done))
     assert kube.requests == []
-    # What a later conductor depends on waits, and brings all the rest along.
+    # A write that a successor depends on waits, and includes all earlier changes.
     key = TrialKey(point="w-000", pass_number=0, attempt=0)
     await sink.publish(RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key))
     assert (await sink.load())[1] == RunState(phase=RunPhase.MEASURING, trials_done=5, in_flight=key)
@@ -153,7 +154,7 @@ async def test_progress_is_written_in_time(kube: FakeKube) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_progress_that_cannot_be_written_is_told_later(kube: FakeKube) -> None:
+async def test_progress_that_cannot_be_written_is_an_error_later(kube: FakeKube) -> None:
     sink = KubeSink(kube, PLAN, "default", retry_seconds=0.02)
     await sink.publish(RunState(phase=RunPhase.MEASURING))
     kube.interfere = failing(lambda asked: TransientError(asked, "away"), times=10**6)
@@ -175,18 +176,18 @@ async def test_the_last_state_is_written_before_the_end(kube: FakeKube) -> None:
         assert (await sink.load())[1] == RunState(phase=RunPhase.COMPLETE, trials_done=done)
 
 
-async def test_what_the_operator_has_not_made(kube: FakeKube) -> None:
+async def test_objects_that_the_operator_has_not_created(kube: FakeKube) -> None:
     await kube.delete(RESULT, "simulated-w-001", "default")
-    with pytest.raises(NotFoundError, match="get BenchmarkResult default/simulated-w-001: it is not there"):
+    with pytest.raises(NotFoundError, match="get BenchmarkResult default/simulated-w-001: it does not exist"):
         await KubeSink(kube, PLAN, "default").load()
     await kube.delete(CONFIG_MAP, "simulated-state", "default")
-    with pytest.raises(NotFoundError, match="get ConfigMap default/simulated-state: it is not there"):
+    with pytest.raises(NotFoundError, match="get ConfigMap default/simulated-state: it does not exist"):
         await KubeSink(kube, PLAN, "default").load()
 
 
-async def test_the_results_of_an_earlier_run_of_that_name(kube: FakeKube) -> None:
+async def test_results_of_an_earlier_run_of_that_name(kube: FakeKube) -> None:
     plan = PLAN.model_copy(update={"run": PLAN.run.model_copy(update={"uid": "another"})})
-    with pytest.raises(NotFoundError, match="it is of another run of that name"):
+    with pytest.raises(NotFoundError, match="it belongs to another run of that name"):
         await KubeSink(kube, plan, "default").load()
 
 
@@ -199,12 +200,12 @@ def _damage_result(kube: FakeKube) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("damage", "says"),
+    ("damage", "expected"),
     [(_damage_state, "ConfigMap simulated-state"), (_damage_result, r"BenchmarkResult simulated-w-000.status.trials")],
 )
-async def test_what_cannot_be_read(kube: FakeKube, damage: Callable[[FakeKube], Any], says: str) -> None:
+async def test_invalid_content(kube: FakeKube, damage: Callable[[FakeKube], Any], expected: str) -> None:
     await damage(kube)
-    with pytest.raises(SpecError, match=says):
+    with pytest.raises(SpecError, match=expected):
         await KubeSink(kube, PLAN, "default").load()
 
 
@@ -261,7 +262,7 @@ async def test_only_get_and_patch_of_its_own_objects(kube: FakeKube) -> None:
         ),
     ],
 )
-def test_results_in_words(operations: tuple[Operation, ...], p99: float | None, expected: dict[str, str]) -> None:
+def test_results_as_text(operations: tuple[Operation, ...], p99: float | None, expected: dict[str, str]) -> None:
     status = ResultStatus(summary=summary(*operations, p99=p99))
     assert result_display(status, 5).model_dump(mode="json", exclude_none=True) == expected
 
@@ -291,12 +292,12 @@ ABORTED = {"outcome": Outcome.ABORTED, "abort": Abort(reason=AbortReason.CLIENT_
         (False, (), ABORTED, "ClientLost"),
     ],
 )
-def test_the_main_reason_stands_beside_the_verdict(
+def test_the_main_reason_is_shown_with_the_verdict(
     *, final: bool, findings: tuple[Finding, ...], last: dict[str, Any], expected: str | None
 ) -> None:
     status = ResultStatus(trials=(trial(), trial(1).model_copy(update=last)), findings=findings, final=final)
     assert result_display(status, 5).reason == expected
 
 
-def test_a_point_that_nobody_has_tried_has_no_reason() -> None:
+def test_a_point_without_attempts_has_no_reason() -> None:
     assert result_display(ResultStatus(), 5).reason is None

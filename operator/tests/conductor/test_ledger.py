@@ -1,4 +1,4 @@
-"""What is recorded, what is missing, and how large it may grow."""
+"""Recorded trials, missing ones, and the size of a result."""
 
 import math
 import random
@@ -6,6 +6,7 @@ import random
 import pytest
 from pydantic import JsonValue
 
+from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     Abort,
@@ -69,7 +70,7 @@ def test_a_suspect_trial_is_not_repeated() -> None:
 def test_an_attempt_cannot_be_recorded_twice() -> None:
     ledger = Ledger(make_plan())
     ledger.add("w-000", make_trial())
-    with pytest.raises(ValueError, match="recorded already"):
+    with pytest.raises(ValueError, match="is already recorded"):
         ledger.add("w-000", make_trial())
 
 
@@ -84,9 +85,9 @@ def test_three_aborted_attempts_settle_a_trial_but_interruptions_do_not_count() 
 def test_a_point_has_no_verdict_before_its_last_trial() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=2))
     ledger.add("w-000", make_trial())
-    assert ledger.status("w-000", {}).verdict is None
+    assert ledger.status("w-000", None).verdict is None
     ledger.add("w-000", make_trial(pass_number=1))
-    status = ledger.status("w-000", {})
+    status = ledger.status("w-000", None)
     assert status.final
     assert status.verdict is Verdict.VALID
 
@@ -106,11 +107,13 @@ HOST = HostSummary(
     device_written_bytes_per_second=10**10,
     device_busy=0.12345678901234567,
     device_queue=123.45678901234567,
+    device_read_request_bytes=2**24,
+    device_write_request_bytes=2**24,
 )
 
 
 def full_operation(operation: Operation, seed: int) -> OperationResult:
-    """Return a larger result than real runs give: noisy counts in hundreds of bins, from microseconds to seconds."""
+    """Return a result larger than real ones: noisy counts in hundreds of bins, from microseconds to seconds."""
     chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
     counts = {
         index: 1 + int(1e6 * math.exp(-(((index - 800) / 200) ** 2)) * chance.uniform(0.9, 1.1))
@@ -172,7 +175,8 @@ def test_the_largest_result_stays_below_its_limit() -> None:
             ledger.add("w-000", make_trial(number, attempt, verdict=Verdict.INVALID, **rest))
         ledger.add("w-000", make_trial(number, 2, verdict=Verdict.SUSPECT, **rest))
     facts: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] for n in range(8)}
-    status = ledger.status("w-000", {"nodes": ["node-" + "x" * 40] * 64, **facts})
+    environment = Environment.model_validate({"nodes": ["node-" + "x" * 40] * 64, **facts})
+    status = ledger.status("w-000", environment)
     text = status.model_dump_json(exclude_none=True)
     assert len(text) < LIMIT_OF_A_RESULT, len(text)
     assert all(any("left out" in line for line in trial.warnings) for trial in status.trials if trial.attempt == 2)
@@ -195,7 +199,7 @@ def test_an_invalid_attempt_keeps_its_clients_but_nothing_to_merge() -> None:
     assert after.steady_state == before.steady_state
 
 
-def test_of_an_attempt_that_was_repeated_the_rates_stay() -> None:
+def test_a_repeated_attempt_keeps_its_rates() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=2))
     ledger.add("w-000", invalid(0))
     ledger.add("w-000", invalid(1))
@@ -207,27 +211,28 @@ def test_of_an_attempt_that_was_repeated_the_rates_stay() -> None:
     assert other == make_trial(pass_number=1)
 
 
-def test_a_result_knows_platform_clients_and_what_it_is_of() -> None:
-    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": {"kubernetes": "v1.34.4"}})
+def test_a_result_contains_platform_clients_and_fingerprint() -> None:
+    platform = PlatformEnvironment(kubernetes="v1.34.4")
+    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": platform})
     ledger = Ledger(plan)
     ledger.add("w-000", make_trial())
-    environment: dict[str, JsonValue] = {"nodes": ["a"], "kernel": "6.1"}
-    status = ledger.status("w-000", environment)
-    assert status.environment == {"kubernetes": "v1.34.4", "nodes": ["a"], "kernel": "6.1"}
+    status = ledger.status("w-000", Environment(nodes=("a",), kernel="6.1"))
+    assert status.environment.document() == {"kubernetes": "v1.34.4", "nodes": ["a"], "kernel": "6.1"}
     assert status.fingerprint == fingerprint(plan, plan.points[0], status.environment)
 
 
-def test_a_client_does_not_replace_what_the_plan_knows_of_the_platform() -> None:
-    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": {"storageClass": "slow"}})
+def test_a_client_does_not_replace_the_plan_s_platform_facts() -> None:
+    platform = PlatformEnvironment(storage_class="slow")
+    plan = make_plan(points=1, repetitions=1).model_copy(update={"environment": platform})
     ledger = Ledger(plan)
     ledger.add("w-000", make_trial())
-    status = ledger.status("w-000", {"nodes": ["a"], "storageClass": "fast"})
-    assert status.environment["storageClass"] == "slow"
+    status = ledger.status("w-000", Environment(nodes=("a",), storage_class="fast"))
+    assert status.environment.storage_class == "slow"
     assert status.fingerprint is not None
     assert status.fingerprint.identity["storageClass"] == "slow"
 
 
-def test_without_clients_nobody_knows_what_a_result_is_of() -> None:
+def test_without_clients_there_is_no_fingerprint() -> None:
     ledger = Ledger(make_plan(points=1, repetitions=1))
     ledger.add("w-000", aborted(0))
-    assert ledger.status("w-000", {}).fingerprint is None
+    assert ledger.status("w-000", None).fingerprint is None

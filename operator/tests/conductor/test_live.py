@@ -1,4 +1,4 @@
-"""What a conductor knows of a trial under way, and what Prometheus is told of a run."""
+"""The live rates of a trial, and the metrics of a run."""
 
 import asyncio
 import logging
@@ -13,11 +13,11 @@ from plimsoll.api.state import Live, LiveRate
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.exposition import view_of
-from plimsoll.conductor.gating import View
+from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging
 from plimsoll.conductor.timings import Timings
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.catalogue import MetricFamily
 from plimsoll.metrics.live import Scrape, samples_of
 from plimsoll.protocol.messages import AgentState, Report
 from support.rendezvous import PretendedWork, Setting
@@ -27,27 +27,14 @@ from support.simulation import Simulation, make_plan
 RUN = ("default", "simulated")
 
 
-def until(simulation: Simulation, *phases: type) -> None:
-    """Let everything run until the session is in a phase."""
-    for _ in range(3000):
-        simulation.work()
-        for agent in simulation.agents:
-            if isinstance(simulation.session.phase, phases):
-                return
-            simulation.poll(agent)
-        simulation.pass_time(0.05)
-    message = f"never {phases}, but {simulation.session.phase}"
-    raise AssertionError(message)
-
-
 def running(simulation: Simulation) -> None:
-    until(simulation, Running)
+    simulation.until(Running)
     for agent in simulation.agents:
         simulation.poll(agent)
 
 
-def tell(simulation: Simulation, client: int, *rates: LiveRate, behind: int = 0) -> None:
-    """Have a client say what its tool does; `behind`: under an order that is so many older."""
+def report_rates(simulation: Simulation, client: int, *rates: LiveRate, behind: int = 0) -> None:
+    """Report a client's rates, under the order that is `behind` orders old."""
     known = simulation.session.roster.get([client])[0]
     report = Report(
         epoch=simulation.session.epoch,
@@ -68,7 +55,7 @@ def live(simulation: Simulation) -> Live | None:
     return simulation.state.live
 
 
-def told(simulation: Simulation, metric: Metric) -> dict[tuple[str, ...], float]:
+def metric_of(simulation: Simulation, metric: MetricFamily) -> dict[tuple[str, ...], float]:
     return values(samples_of(view_of(simulation.session, simulation.moment)), metric)
 
 
@@ -79,40 +66,40 @@ def test_the_newest_rates_of_all_clients_are_added_up() -> None:
     simulation = Simulation(make_plan(points=1, clients=2, repetitions=1))
     running(simulation)
     assert live(simulation) is None
-    tell(simulation, 0, rate(100.0))
+    report_rates(simulation, 0, rate(100.0))
     assert live(simulation) == Live(clients=1, rates=(rate(100.0),))
-    tell(simulation, 1, rate(40.0), rate(7.0, Operation.WRITE))
-    tell(simulation, 0, rate(110.0), rate(5.0, Operation.WRITE))
+    report_rates(simulation, 1, rate(40.0), rate(7.0, Operation.WRITE))
+    report_rates(simulation, 0, rate(110.0), rate(5.0, Operation.WRITE))
     assert live(simulation) == Live(clients=2, rates=(rate(150.0), rate(12.0, Operation.WRITE)))
 
 
-def test_a_client_that_says_nothing_any_more_is_not_in_the_sum() -> None:
+def test_a_silent_client_is_not_in_the_sum() -> None:
     simulation = Simulation(make_plan(points=1, clients=2, repetitions=1))
     running(simulation)
-    tell(simulation, 0, rate(100.0))
+    report_rates(simulation, 0, rate(100.0))
     simulation.pass_time(5.0)
-    tell(simulation, 1, rate(40.0))
+    report_rates(simulation, 1, rate(40.0))
     assert live(simulation) == Live(clients=2, rates=(rate(140.0),))
     simulation.pass_time(1.5)
     assert live(simulation) == Live(clients=1, rates=(rate(40.0),))
-    tell(simulation, 1)
+    report_rates(simulation, 1)
     assert live(simulation) is None
 
 
-def test_rates_of_an_earlier_order_are_of_no_trial() -> None:
+def test_rates_under_an_earlier_order_are_ignored() -> None:
     simulation = Simulation(make_plan(points=1, clients=1, repetitions=2))
     running(simulation)
-    tell(simulation, 0, rate(100.0), behind=1)
+    report_rates(simulation, 0, rate(100.0), behind=1)
     assert live(simulation) is None
 
 
-def test_the_rates_go_with_their_trial() -> None:
+def test_rates_end_with_their_trial() -> None:
     simulation = Simulation(make_plan(points=1, clients=2, repetitions=2))
     running(simulation)
-    tell(simulation, 0, rate(100.0))
-    tell(simulation, 1, rate(100.0))
+    report_rates(simulation, 0, rate(100.0))
+    report_rates(simulation, 1, rate(100.0))
     simulation.pass_time(4.0)
-    tell(simulation, 1, rate(100.0))
+    report_rates(simulation, 1, rate(100.0))
     simulation.pass_time(2.5)
     simulation.poll(simulation.agents[0])
     assert live(simulation) == Live(clients=1, rates=(rate(100.0),)), "client 0 has sent its document"
@@ -126,33 +113,35 @@ def test_the_rates_go_with_their_trial() -> None:
 def test_neither_a_new_process_nor_a_new_conductor_knows_rates() -> None:
     simulation = Simulation(make_plan(points=1, clients=1, repetitions=1))
     running(simulation)
-    tell(simulation, 0, rate(100.0))
+    report_rates(simulation, 0, rate(100.0))
     simulation.crash()
     assert live(simulation) is None
     running(simulation)
-    tell(simulation, 0, rate(100.0))
+    report_rates(simulation, 0, rate(100.0))
     simulation.kill(simulation.agents[0])
     simulation.poll(simulation.agents[0])
     assert live(simulation) is None
 
 
-def test_many_clients_speak_less_often() -> None:
+def test_many_clients_report_less_often() -> None:
     assert Timings().live_seconds(1) == 2.0
     assert Timings().live_seconds(500) == 10.0
 
 
-# -- what Prometheus is told
+# -- metrics
 
 
-def test_all_of_a_run_is_in_the_catalogue_and_trials_are_told_of_only_while_they_go_on() -> None:
-    simulation = Simulation(make_plan(points=1, clients=2, repetitions=1, reads=True), cluster=View(prepared=True))
+def test_all_metrics_are_in_the_catalogue_and_those_of_a_trial_end_with_it() -> None:
+    simulation = Simulation(
+        make_plan(points=1, clients=2, repetitions=1, reads=True), cluster=ClusterView(prepared=True)
+    )
     seen: set[str] = set()
     while not isinstance(simulation.session.phase, Ended):
         simulation.work()
         for agent in simulation.agents:
             simulation.poll(agent)
         if isinstance(simulation.session.phase, Running):
-            tell(simulation, 0, rate(100.0))
+            report_rates(simulation, 0, rate(100.0))
         families = scraped(Scrape(view_of(simulation.session, simulation.moment)))
         check_against_catalogue(families)
         names = {family.name for family in families}
@@ -169,59 +158,59 @@ def test_all_of_a_run_is_in_the_catalogue_and_trials_are_told_of_only_while_they
     )
 
 
-def test_a_trial_under_way_is_told_of_with_its_clients_and_rates() -> None:
+def test_the_metrics_of_a_trial_show_its_clients_and_rates() -> None:
     simulation = Simulation(make_plan(points=1, clients=3, taking_part=2, repetitions=1))
     running(simulation)
-    tell(simulation, 0, rate(100.0), rate(50.0, Operation.WRITE))
-    tell(simulation, 1, rate(100.0))
+    report_rates(simulation, 0, rate(100.0), rate(50.0, Operation.WRITE))
+    report_rates(simulation, 1, rate(100.0))
     point = (*RUN, "w", "w-000")
-    assert told(simulation, catalogue.LIVE_TRIAL_INFO) == {(*point, "point 0", "0", "0"): 1}
-    assert told(simulation, catalogue.LIVE_IOPS) == {(*point, "read"): 200.0, (*point, "write"): 50.0}
-    assert told(simulation, catalogue.LIVE_BYTES) == {(*point, "read"): 819_200, (*point, "write"): 204_800}
-    assert told(simulation, catalogue.LIVE_REPORTING) == {RUN: 2}
-    clients = {labels[-1]: value for labels, value in told(simulation, catalogue.LIVE_CLIENTS).items()}
+    assert metric_of(simulation, catalogue.LIVE_TRIAL_INFO) == {(*point, "point 0", "0", "0"): 1}
+    assert metric_of(simulation, catalogue.LIVE_IOPS) == {(*point, "read"): 200.0, (*point, "write"): 50.0}
+    assert metric_of(simulation, catalogue.LIVE_BYTES) == {(*point, "read"): 819_200, (*point, "write"): 204_800}
+    assert metric_of(simulation, catalogue.LIVE_REPORTING) == {RUN: 2}
+    clients = {labels[-1]: value for labels, value in metric_of(simulation, catalogue.LIVE_CLIENTS).items()}
     assert clients == {"planned": 3, "registered": 3, "missing": 0, "armed": 0, "measuring": 2}
-    phases = told(simulation, catalogue.LIVE_PHASE)
+    phases = metric_of(simulation, catalogue.LIVE_PHASE)
     assert {labels[-1] for labels, value in phases.items() if value} == {RunPhase.MEASURING}
     assert len(phases) == len(RunPhase)
 
 
 def test_a_trial_has_elapsed_from_its_t0_to_its_end() -> None:
     simulation = Simulation(make_plan(points=1, clients=1, repetitions=1))
-    until(simulation, Arming)
-    assert told(simulation, catalogue.LIVE_TRIAL_ELAPSED) == {RUN: 0.0}
+    simulation.until(Arming)
+    assert metric_of(simulation, catalogue.LIVE_TRIAL_ELAPSED) == {RUN: 0.0}
     running(simulation)
     current = simulation.state.current
     assert current is not None
     simulation.pass_time(current.starts_at - simulation.moment.wall / 1e9 + 1.25)
-    assert told(simulation, catalogue.LIVE_TRIAL_ELAPSED)[RUN] == pytest.approx(0.25)
+    assert metric_of(simulation, catalogue.LIVE_TRIAL_ELAPSED)[RUN] == pytest.approx(0.25)
     simulation.pass_time(60)
-    assert told(simulation, catalogue.LIVE_TRIAL_ELAPSED) == {RUN: 1.0}
+    assert metric_of(simulation, catalogue.LIVE_TRIAL_ELAPSED) == {RUN: 1.0}
 
 
 def test_attempts_are_counted_from_zero_by_how_they_ended() -> None:
     simulation = Simulation(make_plan(points=1, clients=1, repetitions=1))
-    attempts = told(simulation, catalogue.LIVE_ATTEMPTS)
+    attempts = metric_of(simulation, catalogue.LIVE_ATTEMPTS)
     assert attempts == dict.fromkeys(attempts, 0)
     assert (*RUN, Outcome.MEASURED, Verdict.VALID) in attempts
     running(simulation)
     simulation.kill(simulation.agents[0])
     simulation.settle()
-    attempts = told(simulation, catalogue.LIVE_ATTEMPTS)
+    attempts = metric_of(simulation, catalogue.LIVE_ATTEMPTS)
     assert attempts[*RUN, Outcome.ABORTED, Verdict.INVALID] == 1
     measured = sum(count for labels, count in attempts.items() if labels[2] == Outcome.MEASURED)
     assert measured == sum(trial.outcome is Outcome.MEASURED for trial in simulation.stored["w-000"]) >= 1
-    assert told(simulation, catalogue.LIVE_TRIALS) == {(*RUN, "planned"): 1, (*RUN, "done"): 1}
+    assert metric_of(simulation, catalogue.LIVE_TRIALS) == {(*RUN, "planned"): 1, (*RUN, "done"): 1}
 
 
-def test_the_gate_is_told_of_only_where_there_is_one() -> None:
-    simulation = Simulation(make_plan(), cluster=View(prepared=True, problems=("1 of 3 OSDs are down",)))
+def test_the_gate_has_a_metric_only_with_a_cluster() -> None:
+    simulation = Simulation(make_plan(), cluster=ClusterView(prepared=True, problems=("1 of 3 OSDs are down",)))
     simulation.look()
-    assert told(simulation, catalogue.LIVE_GATE) == {RUN: 0.0}
-    simulation.cluster = View(prepared=True)
+    assert metric_of(simulation, catalogue.LIVE_GATE) == {RUN: 0.0}
+    simulation.cluster = ClusterView(prepared=True)
     simulation.look()
-    assert told(simulation, catalogue.LIVE_GATE) == {RUN: 1.0}
-    assert told(Simulation(make_plan()), catalogue.LIVE_GATE) == {}
+    assert metric_of(simulation, catalogue.LIVE_GATE) == {RUN: 1.0}
+    assert metric_of(Simulation(make_plan()), catalogue.LIVE_GATE) == {}
 
 
 # -- the port
@@ -231,7 +220,7 @@ def families_of(text: str) -> set[str]:
     return {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
 
 
-async def test_prometheus_is_answered_without_a_token_while_the_run_goes_on(setting: Setting) -> None:
+async def test_metrics_need_no_token_and_end_with_the_run(setting: Setting) -> None:
     port = free_port()
     run = asyncio.create_task(setting.conduct(metrics_port=port))
     async with asyncio.timeout(60), aiohttp.ClientSession() as session:
@@ -250,7 +239,7 @@ async def test_prometheus_is_answered_without_a_token_while_the_run_goes_on(sett
         await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_a_run_without_its_metrics_port_goes_on_and_says_so(
+async def test_a_run_without_its_metrics_port_continues_and_logs_it(
     setting: Setting, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.socket() as taken:
@@ -262,7 +251,7 @@ async def test_a_run_without_its_metrics_port_goes_on_and_says_so(
                 setting.conduct(metrics_port=port), *(setting.agent(n, work=PretendedWork(n)) for n in range(3))
             )
     assert codes == [EXIT_COMPLETE, *[EXIT_DISMISSED] * 3]
-    assert f":{port}/metrics: cannot listen there" in caplog.text
+    assert f":{port}/metrics: cannot listen" in caplog.text
 
 
 @pytest.fixture

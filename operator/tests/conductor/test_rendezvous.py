@@ -1,4 +1,4 @@
-"""The rendezvous over real TLS: who is let in, and how agents live through a conductor's absence."""
+"""The rendezvous over real TLS: who is admitted, and how agents survive a conductor's restart."""
 
 import asyncio
 import ssl
@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
-from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
+from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
@@ -19,11 +19,11 @@ from plimsoll.measure.summary import counted
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
-    Registration,
+    RefusedError,
     ResultPost,
 )
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
-from support.rendezvous import QUICK, PretendedWork, Setting, running
+from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, running
 from support.simulation import make_document, make_plan
 
 
@@ -62,7 +62,6 @@ async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(settin
     async with running(setting):
         assert await setting.agent(0, secret=wrong) == EXIT_REFUSED
         connection = Connection(setting.url, wrong)
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
         post = ResultPost(
             epoch="epoch",
             client=0,
@@ -71,7 +70,7 @@ async def test_a_wrong_token_is_refused_on_every_path_and_changes_nothing(settin
             document=make_document(0, 0),
         )
         for request in (
-            connection.register(registration),
+            connection.register(REGISTRATION),
             connection.post(post),
             connection.clock(1),
             connection.orders(client=0, instance="i", epoch="epoch", after=-1, hold=1),
@@ -97,7 +96,7 @@ async def test_a_request_without_the_token_is_refused(setting: Setting, header: 
         await context.close()
 
 
-async def test_an_agent_does_not_talk_to_a_conductor_with_another_certificate(setting: Setting, tmp_path: Path) -> None:
+async def test_an_agent_rejects_a_conductor_with_another_certificate(setting: Setting, tmp_path: Path) -> None:
     other = make_secret(3)
     wrong = another_secret(setting, tmp_path / "wrong", certificate=other[CERTIFICATE_FILE])
     async with running(setting):
@@ -109,7 +108,7 @@ async def test_an_agent_does_not_talk_to_a_conductor_with_another_certificate(se
 
 async def test_another_protocol_version_is_refused_with_a_remedy(setting: Setting) -> None:
     async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION + 1, client=0, instance="i", node="n")
+        registration = REGISTRATION.model_copy(update={"protocol": PROTOCOL_VERSION + 1})
         with pytest.raises(RefusedError, match="one image for both") as caught:
             await connection.register(registration)
         assert caught.value.code == "BadProtocol"
@@ -129,7 +128,7 @@ async def test_a_token_that_is_not_utf_8_is_refused(setting: Setting) -> None:
         writer.close()
 
 
-async def test_a_malformed_request_is_refused_and_the_conductor_lives_on(setting: Setting) -> None:
+async def test_a_malformed_request_is_refused_and_does_not_affect_the_conductor(setting: Setting) -> None:
     async with running(setting) as connection, aiohttp.ClientSession() as session:
         token = setting.token()
         for body in (b"", b"{", b'{"protocol": 1}', b"\xff" * 10):
@@ -140,10 +139,9 @@ async def test_a_malformed_request_is_refused_and_the_conductor_lives_on(setting
         await connection.clock(1)
 
 
-async def test_a_held_request_is_answered_when_its_time_is_up(setting: Setting) -> None:
+async def test_a_held_request_is_answered_after_the_hold_time(setting: Setting) -> None:
     async with running(setting) as connection:
-        registration = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-        registered = await connection.register(registration)
+        registered = await connection.register(REGISTRATION)
         begun = time.monotonic()
         ordered = await connection.orders(client=0, instance="i", epoch=registered.epoch, after=0, hold=1)
         assert ordered.sequence == 0
@@ -156,7 +154,7 @@ async def test_an_agent_leaves_after_a_bounded_silence(setting: Setting) -> None
     assert QUICK.silence <= time.monotonic() - begun < QUICK.silence + 10
 
 
-async def test_agents_live_through_a_restart_of_the_conductor(setting: Setting) -> None:
+async def test_agents_survive_a_restart_of_the_conductor(setting: Setting) -> None:
     first = asyncio.create_task(setting.conduct("first"))
     agents = [asyncio.create_task(setting.agent(client)) for client in range(3)]
     async with asyncio.timeout(60):
@@ -172,7 +170,7 @@ async def test_agents_live_through_a_restart_of_the_conductor(setting: Setting) 
     assert epochs == {"first", "second"}
 
 
-async def test_a_failed_preparation_ends_the_run_with_the_agents_words(setting: Setting) -> None:
+async def test_a_failed_preparation_ends_the_run_with_the_agent_s_message(setting: Setting) -> None:
     broken = PretendedWork(1, broken="the disk is made of cheese")
     code, *_ = await asyncio.gather(
         setting.conduct(), setting.agent(0), setting.agent(1, work=broken), setting.agent(2)

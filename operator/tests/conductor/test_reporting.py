@@ -1,10 +1,17 @@
-"""What a result says of where it was measured."""
+"""The environment of a result."""
 
 from pydantic import JsonValue
 
-from plimsoll.conductor.reporting import environment
+from plimsoll.api.environment import Environment
+from plimsoll.conductor.reporting import Describe, environment, no_description
 from plimsoll.conductor.roster import Roster
 from plimsoll.protocol.messages import Registration
+
+
+def described(roster: Roster, describe: Describe = no_description) -> dict[str, JsonValue]:
+    found = environment(roster, describe)
+    assert found is not None
+    return found.document()
 
 
 def roster_of(*registrations: Registration) -> Roster:
@@ -20,8 +27,8 @@ def client(number: int, *, node: str = "a", prepared: int = 2**30, kernel: str =
     )
 
 
-def test_each_distinct_fact_stands_once() -> None:
-    found = environment(roster_of(client(0), client(1, node="b"), client(2, node="b", kernel="6.2", prepared=2**31)))
+def test_each_distinct_fact_is_listed_once() -> None:
+    found = described(roster_of(client(0), client(1, node="b"), client(2, node="b", kernel="6.2", prepared=2**31)))
     assert found == {
         "nodes": ["a", "b"],
         "nodeCount": 2,
@@ -30,28 +37,29 @@ def test_each_distinct_fact_stands_once() -> None:
     }
 
 
-def test_what_is_known_of_the_cluster_is_added() -> None:
-    found = environment(roster_of(client(0)), lambda nodes: {"ceph": {"seenFrom": [*nodes]}})
+def test_the_description_of_the_cluster_is_added() -> None:
+    found = described(roster_of(client(0)), lambda nodes: Environment.model_validate({"ceph": {"seenFrom": [*nodes]}}))
     assert found["ceph"] == {"seenFrom": ["a"]}
-    assert environment(roster_of(), lambda _: {"ceph": {}}) == {}, "it is not known yet who uses it"
+    known = Environment.model_validate({"ceph": {}})
+    assert environment(roster_of(), lambda _: known) is None, "it is not known yet who uses it"
 
 
-def test_a_client_does_not_replace_what_is_known_without_it() -> None:
+def test_a_client_does_not_replace_the_conductor_s_facts() -> None:
     facts: dict[str, JsonValue] = {"nodes": "none", "nodeCount": -1, "dataSetBytes": "much", "kernel": "6.1"}
     lying = client(0).model_copy(update={"facts": facts})
-    assert environment(roster_of(lying)) == environment(roster_of(client(0)))
+    assert described(roster_of(lying)) == described(roster_of(client(0)))
 
 
 def test_nothing_is_known_without_clients() -> None:
-    assert environment(roster_of()) == {}
+    assert environment(roster_of()) is None
 
 
 def test_a_client_that_prepares_again_has_no_data_set_yet() -> None:
-    found = environment(roster_of(client(0), client(1, prepared=0)))
+    found = described(roster_of(client(0), client(1, prepared=0)))
     assert found["dataSetBytes"] == {"min": 2**30, "max": 2**30}
 
 
 def test_many_nodes_are_counted_and_some_of_them_named() -> None:
-    found = environment(roster_of(*(client(number, node=f"node-{number:04d}") for number in range(1000))))
+    found = described(roster_of(*(client(number, node=f"node-{number:04d}") for number in range(1000))))
     assert found["nodeCount"] == 1000
     assert found["nodes"] == [f"node-{number:04d}" for number in range(64)]

@@ -10,7 +10,7 @@ KEY = b"key"
 
 
 @given(st.integers(0, 999), st.binary(min_size=1, max_size=40))
-def test_a_token_says_whose_it_is_to_whoever_has_the_key(client: int, key: bytes) -> None:
+def test_a_token_identifies_its_client_to_the_owner_of_the_key(client: int, key: bytes) -> None:
     token = client_token(KEY, client)
     assert client_of(token, KEY) == client
     assert key == KEY or client_of(token, key) is None
@@ -21,7 +21,7 @@ def test_nothing_else_is_a_token(text: str) -> None:
     assert client_of(text, KEY) is None
 
 
-def test_a_token_is_not_another_clients_with_another_number_before_it() -> None:
+def test_a_token_with_another_number_is_not_valid() -> None:
     proof = client_token(KEY, 1).partition(".")[2]
     for number in ("0", "01", "1.", "", "-1", "\u0661", "9" * 5000):
         assert client_of(f"{number}.{proof}", KEY) is None
@@ -36,5 +36,5 @@ def test_a_secret_has_a_token_for_each_client_and_none_for_all() -> None:
     assert sum(map(len, make_secret(1000).values())) < 2**19
 
 
-def test_the_secret_of_a_run_that_an_earlier_version_began_has_one_token() -> None:
+def test_the_secret_of_a_run_of_an_earlier_version_has_one_token() -> None:
     assert make_secret(None).keys() == {"tls.crt", "tls.key", "token"}

@@ -3,60 +3,43 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
-from plimsoll.api.result import Stalls, Trial
+from plimsoll.api.result import Stalls
 from plimsoll.api.run import Precondition, Prepare
-from plimsoll.conductor.phases import Arming, Gathering, Judge, Preparing, Recording, Running, Settling
-from plimsoll.conductor.roster import Client, RefusedError, choose
+from plimsoll.conductor.phases import Arming, Gathering, JudgeAttempt, Preparing, Recording, Running, Settling
+from plimsoll.conductor.roster import Client
 from plimsoll.protocol import messages
-from plimsoll.protocol.messages import AgentState
+from plimsoll.protocol.messages import AgentState, RefusedError
+from plimsoll.tools.cast import choose_clients
 from support.simulation import SECOND, Simulation, make_document, make_plan
-
-
-def until(simulation: Simulation, phase: type, *, without: tuple[int, ...] = (), limit: int = 2000) -> None:
-    """Let everything but some agents run until the session is in a phase."""
-    for _ in range(limit):
-        if isinstance(simulation.session.phase, phase):
-            return
-        simulation.work()
-        for agent in simulation.agents:
-            if agent.client not in without and not isinstance(simulation.session.phase, phase):
-                simulation.poll(agent)
-        simulation.pass_time(0.05 if not isinstance(simulation.session.phase, phase) else 0.0)
-    message = f"never {phase.__name__}, but {simulation.session.phase}"
-    raise AssertionError(message)
-
-
-def trials(simulation: Simulation) -> list[Trial]:
-    return [trial for stored in simulation.stored.values() for trial in stored]
 
 
 def test_a_run_without_faults_is_measured_once_and_valid() -> None:
     simulation = Simulation(make_plan(points=3, clients=2, repetitions=2))
     simulation.settle()
     assert simulation.phase is RunPhase.COMPLETE
-    assert len(trials(simulation)) == 6
-    assert {trial.verdict for trial in trials(simulation)} == {Verdict.VALID}
-    assert {trial.operations[0].rates.iops for trial in trials(simulation)} == {200}
-    assert {trial.stalls for trial in trials(simulation)} == {Stalls(seconds=0.0, worst_client_seconds=0.0)}
+    assert len(simulation.trials) == 6
+    assert {trial.verdict for trial in simulation.trials} == {Verdict.VALID}
+    assert {trial.operations[0].rates.iops for trial in simulation.trials} == {200}
+    assert {trial.stalls for trial in simulation.trials} == {Stalls(seconds=0.0, worst_client_seconds=0.0)}
 
 
 def test_a_trial_is_judged_by_what_the_network_can_carry() -> None:
     plan = make_plan(points=1, repetitions=1).model_copy(update={"network_bytes_per_second": 10**9})
     simulation = Simulation(plan)
-    until(simulation, Running)
+    simulation.until(Running)
     for agent in simulation.agents:
         simulation.poll(agent)
     simulation.pass_time(10)
     for agent in simulation.agents:
         simulation.poll(agent)
     effect = simulation.session.take_effect()
-    assert isinstance(effect, Judge)
+    assert isinstance(effect, JudgeAttempt)
     assert effect.facts.network_bytes_per_second == 10**9
 
 
-def test_a_document_posted_as_another_clients_is_refused_and_counts_for_nobody() -> None:
+def test_a_document_posted_for_another_client_is_refused_and_does_not_count() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     phase = simulation.session.phase
     assert isinstance(phase, Running)
     post = messages.ResultPost(
@@ -71,24 +54,24 @@ def test_a_document_posted_as_another_clients_is_refused_and_counts_for_nobody()
     assert refused.value.code == "BadRequest"
     assert not phase.attempt.documents
     simulation.settle()
-    assert [trial.verdict for trial in trials(simulation)] == [Verdict.VALID]
+    assert [trial.verdict for trial in simulation.trials] == [Verdict.VALID]
 
 
 def test_prefill_comes_before_the_first_trial_and_settles() -> None:
     simulation = Simulation(make_plan())
-    until(simulation, Preparing)
+    simulation.until(Preparing)
     assert not simulation.touched
-    until(simulation, Settling)
-    until(simulation, Running)
+    simulation.until(Settling)
+    simulation.until(Running)
 
 
-def test_what_the_clients_are_preparing_is_said() -> None:
+def test_the_state_shows_what_the_clients_prepare() -> None:
     plan = make_plan(clients=3)
     precondition = Precondition(block_size=4096, seconds=600)
     simulation = Simulation(plan.model_copy(update={"prepare": Prepare(precondition=precondition)}))
-    until(simulation, Preparing)
+    simulation.until(Preparing)
     order = simulation.session.roster.get([0])[0].order
-    assert isinstance(order, messages.Prepare)
+    assert isinstance(order, messages.PrepareOrder)
     assert order.precondition == precondition
     assert simulation.state.message == "prefilling: clients 0, 1, 2"
     simulation.report(0, AgentState.PREPARING, "overwriting at random, 35 of 600 s")
@@ -113,9 +96,9 @@ def test_a_client_that_never_registers_ends_the_run_and_is_named() -> None:
 
 def test_an_agent_that_is_not_armed_by_t0_aborts_all_before_any_io() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Arming)
-    until(simulation, Gathering, without=(1,))
-    (trial,) = trials(simulation)
+    simulation.until(Arming)
+    simulation.until(Gathering, without=(1,))
+    (trial,) = simulation.trials
     assert trial.outcome is Outcome.ABORTED
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.CLIENT_NOT_ARMED
@@ -125,23 +108,23 @@ def test_an_agent_that_is_not_armed_by_t0_aborts_all_before_any_io() -> None:
 
 def test_an_agent_that_stops_across_t0_is_late_and_is_named() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     simulation.agents[1].stopped = True
-    until(simulation, Gathering, without=(1,))
-    (trial,) = trials(simulation)
+    simulation.until(Gathering, without=(1,))
+    (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.LATE_CLIENT
     assert "client 1" in trial.abort.message
     simulation.settle()
-    assert [trial.outcome for trial in trials(simulation)] == [Outcome.ABORTED, Outcome.MEASURED]
+    assert [trial.outcome for trial in simulation.trials] == [Outcome.ABORTED, Outcome.MEASURED]
 
 
 def test_a_replaced_agent_aborts_its_trial_and_prefills_again() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     simulation.kill(simulation.agents[0])
-    until(simulation, Preparing)
-    (trial,) = trials(simulation)
+    simulation.until(Preparing)
+    (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.CLIENT_LOST
     simulation.settle()
@@ -150,10 +133,10 @@ def test_a_replaced_agent_aborts_its_trial_and_prefills_again() -> None:
 
 def test_a_conductor_that_dies_leaves_an_aborted_attempt_and_its_successor_does_not_prefill_again() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     simulation.crash()
-    until(simulation, Running)
-    (trial,) = trials(simulation)
+    simulation.until(Running)
+    (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.CONDUCTOR_RESTARTED
     simulation.settle()
@@ -182,10 +165,10 @@ def test_an_invalid_trial_is_repeated_at_most_twice_and_every_attempt_is_kept() 
     ]
 
 
-def test_interrupting_does_not_use_up_the_chances_of_a_trial() -> None:
+def test_interruptions_do_not_use_up_a_trial_s_attempts() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
     for _ in range(5):
-        until(simulation, Running)
+        simulation.until(Running)
         simulation.session.stop()
         simulation.settle()
         assert simulation.phase is RunPhase.INTERRUPTED
@@ -198,9 +181,9 @@ def test_interrupting_does_not_use_up_the_chances_of_a_trial() -> None:
     assert [trial.outcome for trial in simulation.stored["w-000"]] == [Outcome.ABORTED] * 5 + [Outcome.MEASURED]
 
 
-def test_the_total_deadline_ends_the_run_also_when_it_was_interrupted_in_between() -> None:
+def test_the_total_deadline_includes_earlier_conductors() -> None:
     simulation = Simulation(make_plan(points=2, repetitions=2, total_seconds=60))
-    until(simulation, Running)
+    simulation.until(Running)
     simulation.pass_time(30)
     simulation.publish()
     simulation.crash()
@@ -213,7 +196,7 @@ def test_the_total_deadline_ends_the_run_also_when_it_was_interrupted_in_between
 
 def test_a_run_that_is_measured_is_complete_however_late_its_last_trial_was_stored() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1, clients=1))
-    until(simulation, Recording)
+    simulation.until(Recording)
     simulation.pass_time(simulation.plan.timeouts.total_seconds)
     simulation.session.stop()
     simulation.settle()
@@ -221,7 +204,7 @@ def test_a_run_that_is_measured_is_complete_however_late_its_last_trial_was_stor
     assert simulation.state.trials_done == simulation.state.trials_total
 
 
-def test_a_new_conductor_that_finds_everything_measured_is_complete_although_time_is_over() -> None:
+def test_a_new_conductor_of_a_measured_run_is_complete_even_after_the_deadline() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
     simulation.settle()
     simulation.publish()
@@ -234,14 +217,14 @@ def test_a_new_conductor_that_finds_everything_measured_is_complete_although_tim
     assert (simulation.phase, simulation.state.failure) == (RunPhase.COMPLETE, None)
 
 
-def test_a_client_whose_document_is_refused_ends_the_attempt_with_its_words() -> None:
+def test_a_refused_document_aborts_the_attempt_with_the_client_s_message() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     for agent in simulation.agents:
         simulation.poll(agent)
     simulation.report(1, AgentState.FAILED, "its result was refused (TooLarge): 20 MiB")
     simulation.work()
-    (trial,) = trials(simulation)
+    (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.RESULT_REFUSED
     assert trial.abort.message == "client 1 on node-1: its result was refused (TooLarge): 20 MiB"
@@ -249,7 +232,7 @@ def test_a_client_whose_document_is_refused_ends_the_attempt_with_its_words() ->
 
 def test_a_tool_that_never_ends_is_aborted_and_named() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     for agent in simulation.agents:
         simulation.poll(agent)
     simulation.agents[1].started = False
@@ -259,7 +242,7 @@ def test_a_tool_that_never_ends_is_aborted_and_named() -> None:
             simulation.session.client(agent.client, agent.instance, agent.epoch, simulation.moment)
         simulation.poll(simulation.agents[0])
         simulation.work()
-    (trial,) = trials(simulation)
+    (trial,) = simulation.trials
     assert trial.abort is not None
     assert trial.abort.reason is AbortReason.TOOL_OVERRAN
     assert "client 1" in trial.abort.message
@@ -279,7 +262,7 @@ def test_two_processes_of_one_client_do_not_both_take_part() -> None:
         )
 
 
-def test_whoever_claimed_to_be_the_newest_process_and_is_gone_does_not_shut_out_another() -> None:
+def test_a_lost_process_with_a_high_attempt_number_does_not_lock_out_another() -> None:
     simulation = Simulation(make_plan(clients=1))
     newest = messages.Registration(protocol=1, client=0, instance="a", attempt=messages.MAX_ATTEMPT, node="n")
     successor = messages.Registration(protocol=1, client=0, instance="b", attempt=1, node="n")
@@ -290,7 +273,7 @@ def test_whoever_claimed_to_be_the_newest_process_and_is_gone_does_not_shut_out_
     assert simulation.session.register(successor, simulation.moment).instance == "b"
 
 
-def test_a_client_that_the_plan_does_not_have_is_refused() -> None:
+def test_an_unknown_client_is_refused() -> None:
     simulation = Simulation(make_plan(clients=1))
     with pytest.raises(RefusedError, match="not one of"):
         simulation.session.register(
@@ -303,28 +286,28 @@ def test_clients_are_chosen_round_robin_over_nodes() -> None:
     clients = [
         Client(number=number, instance="", attempt=0, node=node, last_contact=0) for number, node in enumerate(nodes)
     ]
-    assert choose(clients, 3) == (0, 3, 5)
-    assert choose(clients, 4) == (0, 1, 3, 5)
-    assert choose(clients, 6) == (0, 1, 2, 3, 4, 5)
+    assert choose_clients(clients, 3) == (0, 3, 5)
+    assert choose_clients(clients, 4) == (0, 1, 3, 5)
+    assert choose_clients(clients, 6) == (0, 1, 2, 3, 4, 5)
 
 
 def test_t0_lies_further_ahead_for_slow_round_trips_and_later_attempts() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Arming)
+    simulation.until(Arming)
     phase = simulation.session.phase
     assert isinstance(phase, Arming)
     first = phase.attempt.t0 - simulation.moment.wall
-    assert first > 0.9 * SECOND
-    until(simulation, Gathering, without=(1,))
-    until(simulation, Arming)
+    assert first > 0.35 * SECOND
+    simulation.until(Gathering, without=(1,))
+    simulation.until(Arming)
     phase = simulation.session.phase
     assert isinstance(phase, Arming)
     assert phase.attempt.t0 - simulation.moment.wall > 1.8 * first
 
 
-def test_an_interrupted_conductor_leaves_its_agents_to_the_next_one() -> None:
+def test_an_interrupted_conductor_keeps_its_agents_for_the_next_one() -> None:
     simulation = Simulation(make_plan(points=1, repetitions=1))
-    until(simulation, Running)
+    simulation.until(Running)
     simulation.session.stop()
     simulation.settle()
     for agent in simulation.agents:

@@ -1,4 +1,4 @@
-"""Whatever dies, stalls, comes late or comes twice: every planned trial ends recorded, exactly once."""
+"""Whatever dies, stalls, is late or repeated: every planned trial is recorded exactly once."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from plimsoll.api.names import Outcome, RunPhase, Verdict
-from plimsoll.conductor.gating import View
+from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.ledger import MAX_ATTEMPTS, is_settled
 from plimsoll.conductor.phases import Ended
 from plimsoll.protocol.messages import AgentState
@@ -15,7 +15,11 @@ from support.simulation import Simulation, make_plan
 
 AGENT = st.integers(min_value=0, max_value=2)
 CLUSTER = st.sampled_from(
-    [View(prepared=True), View(prepared=False), View(prepared=True, problems=("1 of 3 OSDs are down",))]
+    [
+        ClusterView(prepared=True),
+        ClusterView(prepared=False),
+        ClusterView(prepared=True, problems=("1 of 3 OSDs are down",)),
+    ]
 )
 
 
@@ -25,7 +29,7 @@ class RunUnderFaults(RuleBasedStateMachine):
     simulation: Simulation
 
     @initialize(taking_part=st.integers(min_value=1, max_value=3), reads=st.booleans(), cluster=st.none() | CLUSTER)
-    def begin(self, taking_part: int, cluster: View | None, *, reads: bool) -> None:
+    def begin(self, taking_part: int, cluster: ClusterView | None, *, reads: bool) -> None:
         plan = make_plan(points=2, clients=3, taking_part=taking_part, repetitions=2, reads=reads)
         self.simulation = Simulation(plan, cluster=cluster)
 
@@ -34,7 +38,7 @@ class RunUnderFaults(RuleBasedStateMachine):
         self.simulation.pass_time(seconds)
 
     @rule(rounds=st.integers(min_value=1, max_value=30))
-    def everybody_works(self, rounds: int) -> None:
+    def all_work(self, rounds: int) -> None:
         for _ in range(rounds):
             while self.simulation.work():
                 pass
@@ -63,7 +67,7 @@ class RunUnderFaults(RuleBasedStateMachine):
         self.simulation.staging[number] = state
 
     @rule(cluster=CLUSTER, answers=st.booleans())
-    def cluster_changes(self, cluster: View, *, answers: bool) -> None:
+    def cluster_changes(self, cluster: ClusterView, *, answers: bool) -> None:
         if self.simulation.cluster is not None:
             self.simulation.cluster, self.simulation.cluster_answers = cluster, answers
 
@@ -102,7 +106,7 @@ class RunUnderFaults(RuleBasedStateMachine):
                 assert not any(is_settled(attempts[:count]) for count in range(len(attempts))), "one too many"
 
     @invariant()
-    def nobody_does_io_before_everybody_is_armed(self) -> None:
+    def no_client_does_io_before_all_are_armed(self) -> None:
         by_attempt: dict[Any, set[int]] = {}
         for epoch, key, client in self.simulation.touched:
             by_attempt.setdefault((epoch, key), set()).add(client)
@@ -112,7 +116,7 @@ class RunUnderFaults(RuleBasedStateMachine):
             assert clients <= self.simulation.armed[attempt]
 
     @invariant()
-    def nobody_is_armed_before_everybody_is_staged(self) -> None:
+    def no_client_is_armed_before_all_are_staged(self) -> None:
         if not self.simulation.plan.points[0].parameters:
             return
         for attempt, clients in self.simulation.armed.items():
@@ -125,7 +129,7 @@ class RunUnderFaults(RuleBasedStateMachine):
         simulation.staging.clear()
         simulation.cluster_answers = True
         if simulation.cluster is not None:
-            simulation.cluster = View(prepared=True)
+            simulation.cluster = ClusterView(prepared=True)
         simulation.settle()
         while simulation.phase is RunPhase.INTERRUPTED:
             simulation.crash()

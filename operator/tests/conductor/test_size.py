@@ -1,4 +1,4 @@
-"""What a result leaves out when it would be too large."""
+"""The parts that are dropped from a result that is too large."""
 
 import pytest
 
@@ -22,7 +22,7 @@ HOST = HostSummary(node_cpu_busy=0.5, received_bytes_per_second=1, sent_bytes_pe
 
 
 def status_of(*, histogram: int, trials: int = 10) -> ResultStatus:
-    """Return a status whose trials have a histogram of that many characters, and everything that can be left out."""
+    """Return a status whose trials have a histogram of `histogram` characters, and every optional part."""
     series = Series(interval_seconds=1, iops=(10**9,) * 120, bytes_per_second=(10**9,) * 120)
     operation = OperationResult(
         operation=Operation.READ,
@@ -72,7 +72,7 @@ def kept(status: ResultStatus) -> tuple[bool, bool, bool]:
     return one
 
 
-def test_what_fits_is_not_touched() -> None:
+def test_a_result_that_fits_is_not_changed() -> None:
     status = status_of(histogram=1000)
     assert fit(status) is status
 
@@ -86,18 +86,18 @@ def test_what_fits_is_not_touched() -> None:
         (24_200, (False, False, False)),
     ],
 )
-def test_as_little_as_needed_is_left_out_and_that_is_said(histogram: int, expected: tuple[bool, bool, bool]) -> None:
+def test_as_little_as_necessary_is_left_out_with_a_warning(histogram: int, expected: tuple[bool, bool, bool]) -> None:
     before = status_of(histogram=histogram)
     after = fit(before)
     assert kept(after) == expected
     assert size_of(after) <= MAX_STATUS_BYTES
     for trial in after.trials:
-        said, names = trial.warnings[1:], ("series over time", "use of the hosts", "slowest clients")
-        assert len(said) == expected.count(False)
-        assert all(line.startswith(f"{name} left out, because") for line, name in zip(said, names, strict=False))
+        warnings, names = trial.warnings[1:], ("series over time", "use of the hosts", "slowest clients")
+        assert len(warnings) == expected.count(False)
+        assert all(line.startswith(f"{name} left out, because") for line, name in zip(warnings, names, strict=False))
 
 
-def test_a_trial_that_has_nothing_to_leave_out_says_nothing() -> None:
+def test_a_trial_without_omissions_has_no_warning() -> None:
     status = status_of(histogram=22_000)
     bare = status.trials[0].model_copy(update={"operations": (), "slowest": ()})
     *_, last = fit(status.model_copy(update={"trials": (*status.trials, bare)})).trials

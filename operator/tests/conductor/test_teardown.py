@@ -1,4 +1,4 @@
-"""What removing a run's traces from a Ceph cluster leaves, and what it must not touch."""
+"""The teardown in a Ceph cluster: what it removes, and what it must not touch."""
 
 import json
 from pathlib import Path
@@ -8,20 +8,20 @@ from click.testing import CliRunner
 
 from plimsoll.cli import main
 from plimsoll.conductor.ceph.cli import Commands
-from plimsoll.conductor.ceph.teardown import Leftovers, tear_down
+from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
+from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import PretendedCeph, State
 
-LEFT = Leftovers(uid="u", clients=2, pool="golden", data_pool="golden-data")
+TARGET = TeardownTarget(uid="u", clients=2, pool="golden", data_pool="golden-data")
 NOTE = flags_object("u")
 OF_OTHERS = {"image": "plimsoll-u2-0", "namespace": "golden/plimsoll-u2-0"}
 
 
 @pytest.fixture
 def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
-    """Give a cluster in which a run has left all that it can leave, beside things of others."""
-    pretended = PretendedCeph(tmp_path)
-    monkeypatch.setenv("PATH", str(pretended.programs), prepend=":")
+    """Return a cluster with everything that a run can leave, beside other users' objects."""
+    pretended = pretend_ceph(tmp_path, monkeypatch)
     with pretended.changing() as state:
         _leave_behind(state)
     return pretended
@@ -41,12 +41,12 @@ def _leave_behind(state: State) -> None:
             pool["flags_names"] += ",noscrub,nodeep-scrub"
 
 
-async def torn_down(*, limit_seconds: float = 20.0, left: Leftovers = LEFT) -> tuple[str, ...]:
-    commands = Commands("conductor", limit_seconds=20)
-    return await tear_down(commands, left, limit_seconds=limit_seconds, pause_seconds=0.05)
+async def torn_down(*, limit_seconds: float = 20.0, target: TeardownTarget = TARGET) -> tuple[str, ...]:
+    async with Commands("conductor", limit_seconds=20) as commands:
+        return await tear_down(commands, target, limit_seconds=limit_seconds, pause_seconds=0.05)
 
 
-async def test_all_that_the_run_made_is_removed_and_nothing_else(ceph: PretendedCeph) -> None:
+async def test_everything_that_the_run_created_is_removed_and_nothing_else(ceph: PretendedCeph) -> None:
     assert await torn_down() == ()
     state = ceph.state
     assert list(state["images"]) == [OF_OTHERS["image"]]
@@ -57,7 +57,7 @@ async def test_all_that_the_run_made_is_removed_and_nothing_else(ceph: Pretended
     }
 
 
-async def test_exactly_the_flags_that_the_run_set_are_taken_back(ceph: PretendedCeph) -> None:
+async def test_exactly_the_flags_that_the_run_set_are_unset(ceph: PretendedCeph) -> None:
     await torn_down()
     assert (ceph.flags("golden"), ceph.flags("golden-data")) == ({"noscrub"}, {"nodeep-scrub"})
 
@@ -67,14 +67,14 @@ async def test_doing_it_again_does_nothing(ceph: PretendedCeph) -> None:
     before = ceph.state
     assert await torn_down() == ()
     after = ceph.state
-    said = after.pop("said")[len(before.pop("said")) :]
+    log = after.pop("log")[len(before.pop("log")) :]
     assert after == before
-    assert not [command for command in said if " rm" in command or " set" in command]
+    assert not [command for command in log if " rm" in command or " set" in command]
 
 
 async def test_flags_that_a_user_sets_after_the_note_was_removed_stay(ceph: PretendedCeph) -> None:
     await torn_down()
-    await Commands("administrator").ceph("osd", "pool", "set", "golden", "nodeep-scrub", "1")
+    await run_ceph("osd", "pool", "set", "golden", "nodeep-scrub", "1")
     await torn_down()
     assert ceph.flags("golden") == {"noscrub", "nodeep-scrub"}
 
@@ -86,7 +86,7 @@ async def test_an_image_whose_client_was_killed_is_removed_when_its_watch_has_ex
     assert image_name("u", 0) not in ceph.state["images"]
 
 
-async def test_an_image_that_stays_in_use_is_told_and_all_else_is_removed(ceph: PretendedCeph) -> None:
+async def test_an_image_that_stays_in_use_is_reported_and_all_else_is_removed(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["images"][image_name("u", 0)]["watched"] = 10**6
     (problem,) = await torn_down(limit_seconds=0)
@@ -104,34 +104,34 @@ async def test_a_pool_that_is_gone_is_clean(ceph: PretendedCeph) -> None:
     assert not ceph.commands("rados")
 
 
-async def test_a_data_pool_that_is_gone_does_not_keep_the_rest_from_being_removed(ceph: PretendedCeph) -> None:
+async def test_a_missing_data_pool_does_not_prevent_other_removals(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["pools"] = [pool for pool in state["pools"] if pool["pool_name"] != "golden-data"]
     assert await torn_down() == ()
     assert ceph.flags("golden") == {"noscrub"}
 
 
-async def test_what_is_refused_is_told_at_once(ceph: PretendedCeph) -> None:
+async def test_a_missing_capability_is_reported_at_once(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["refused"] = ["ceph osd pool set"]
     (problem,) = await torn_down(limit_seconds=3600)
     assert "access denied; the user's capabilities do not allow it" in problem
-    assert NOTE in ceph.state["objects"]["golden/"], "whoever tries again must know of the flags"
+    assert NOTE in ceph.state["objects"]["golden/"], "a retry needs the noted flags"
 
 
-async def test_a_cluster_that_does_not_answer_is_told_after_one_command(ceph: PretendedCeph) -> None:
+async def test_a_cluster_that_does_not_answer_is_reported_after_one_command(ceph: PretendedCeph) -> None:
     """Every command on inactive placement groups hangs until its limit: with many clients that would take hours."""
     with ceph.changing() as state:
         state["hanging"] = ["rados", "rbd"]
-    left = Leftovers(uid="u", clients=200, pool="golden", data_pool="golden-data")
+    target = TeardownTarget(uid="u", clients=200, pool="golden", data_pool="golden-data")
     commands = Commands("conductor", limit_seconds=5)
-    (told,) = await tear_down(commands, left, limit_seconds=0, pause_seconds=0)
-    assert "did not answer in 5 s" in told
-    assert "inactive placement groups" in told
+    (problem,) = await tear_down(commands, target, limit_seconds=0, pause_seconds=0)
+    assert "did not answer in 5 s" in problem
+    assert "inactive placement groups" in problem
     assert len(ceph.commands("r")) == 1
 
 
-async def test_a_note_that_is_none_is_kept_and_told(ceph: PretendedCeph) -> None:
+async def test_a_malformed_note_is_kept_and_reported(ceph: PretendedCeph) -> None:
     with ceph.changing() as state:
         state["objects"]["golden/"][NOTE] = "no note"
     (problem,) = await torn_down(limit_seconds=0)
@@ -171,10 +171,10 @@ def test_the_program_leaves_the_reason_when_something_stays(ceph: PretendedCeph,
 NASTY = ["-f", "--pool", "-h", "--help", "--", "-", "--all", "a b", "-\n", "nul\0nul", "\udcff\udc80", "ä"]
 
 
-async def test_a_locator_with_a_nul_keeps_nothing_else_from_being_removed(
+async def test_a_locator_with_a_nul_does_not_prevent_other_removals(
     ceph: PretendedCeph, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It cannot be an argument. What its first half leads to is another object."""
+    """It cannot be an argument; its part before the NUL belongs to another object."""
     place = f"golden/{rados_namespace('u', 0)}"
     located = {"hidden": "nul\0nul", "lines": "one\ntwo", "-h": "--help", "last": "z"}
     with ceph.changing() as state:
@@ -188,7 +188,7 @@ async def test_a_locator_with_a_nul_keeps_nothing_else_from_being_removed(
     assert r"'nul\x00nul'" in warning
 
 
-async def test_an_object_that_cannot_be_removed_does_not_keep_the_others(ceph: PretendedCeph) -> None:
+async def test_an_object_that_cannot_be_removed_does_not_prevent_other_removals(ceph: PretendedCeph) -> None:
     place = f"golden/{rados_namespace('u', 0)}"
     with ceph.changing() as state:
         state["objects"][place] = dict.fromkeys(["held", "--help", "elsewhere"], "")
@@ -197,6 +197,19 @@ async def test_an_object_that_cannot_be_removed_does_not_keep_the_others(ceph: P
     (problem,) = await torn_down(limit_seconds=0)
     assert "--object-locator=a" in problem
     assert ceph.state["objects"][place] == {"held": ""}
+
+
+async def test_a_batch_of_objects_that_cannot_be_removed_does_not_keep_the_next(
+    ceph: PretendedCeph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll.conductor.ceph.teardown._OBJECTS_AT_ONCE", 2)
+    place = f"golden/{rados_namespace('u', 0)}"
+    with ceph.changing() as state:
+        state["objects"] = {place: dict.fromkeys(["a", "b", "c"], "")}
+        state["refused"] = [f"rados --pool golden --namespace {rados_namespace('u', 0)} rm -- a b"]
+    (problem,) = await torn_down(limit_seconds=0)
+    assert "rm -- a b" in problem
+    assert ceph.state["objects"][place] == {"a": "", "b": ""}
 
 
 async def test_objects_are_removed_whatever_they_are_called(ceph: PretendedCeph) -> None:

@@ -1,4 +1,4 @@
-"""What a case file says: what happened in the field, to which trial, and the verdict that it must get."""
+"""The format of a case file: what happened in the field, to which trial, and the expected verdict."""
 
 import math
 import re
@@ -20,11 +20,11 @@ class Watch(Model):
     """How the conductor watched the Ceph cluster.
 
     Attributes:
-        every: seconds between two looks, from a little before the ramp until a little after the end.
-        lag: seconds by which the counters of pools are behind.
-        required: the run demands a healthy cluster.
-        accepted: health checks that may stand.
-        foreign: operations per second on a pool that is not the run's.
+        every: seconds between two polls, from a little before the ramp until a little after the end.
+        lag: seconds by which the pools' counters lag.
+        required: the run requires a healthy cluster.
+        accepted: accepted health checks.
+        foreign: operations per second on a foreign pool.
 
     """
 
@@ -36,17 +36,17 @@ class Watch(Model):
 
 
 class Setting(Model):
-    """The trial as it was planned, and what its clients do as long as nothing is wrong.
+    """The trial as planned, and the normal load of its clients.
 
     Attributes:
         iops: of each client.
-        nodes: the clients are spread over so many.
-        network_bytes_per_second: what the user says the network to a node can carry.
-        fio_version: whose recorded output is stretched to the length and rate of this trial.
-        tool: another one than fio: every client leaves what `recorded` holds, a golden case of `ceph-18.2`, and has the
-            tool's `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
-        ceph: absent if nobody was to watch a cluster.
-        osd_classes: device classes of OSDs, as far as they are known.
+        nodes: number of nodes that the clients are spread over.
+        network_bytes_per_second: what the network to a node can carry, as the user states.
+        fio_version: the version whose recorded output is stretched to the length and rate of this trial.
+        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2`, and has the tool's
+            `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
+        ceph: absent if the run watches no cluster.
+        osd_classes: the known device classes of OSDs.
 
     """
 
@@ -67,11 +67,11 @@ class Setting(Model):
 
 
 class Pace(Model):
-    """From one second of the measured part to another a client did `factor` times its usual rate; 0 is a stall.
+    """From one second of the measured part to another a client had `factor` times its usual rate; 0 is a stall.
 
     Attributes:
-        every: it did so again and again, from one beginning to the next that many seconds.
-        lasts: so long each time.
+        every: seconds from one beginning to the next, if this repeats.
+        lasts: seconds that each repetition lasts.
 
     """
 
@@ -92,12 +92,12 @@ class Pace(Model):
 
 
 class Trouble(Model):
-    """What the cluster was like from one second of the measured part to another; negative ones lie before it.
+    """The state of the cluster from one second of the measured part to another; negative seconds precede it.
 
     Attributes:
         status: attributes of `ceph.watch.ClusterStatus` -> value.
-        silent: Ceph did not answer, for that reason.
-        counted: its pools counted so many times the bytes of the clients.
+        silent: the reason why Ceph did not answer.
+        counted: how many times the clients' bytes its pools counted.
 
     """
 
@@ -108,17 +108,17 @@ class Trouble(Model):
 
 
 class Damage(Model):
-    """What became of one of the files that fio wrote; in the order of the fields.
+    """Changes to one of the files that fio wrote, applied in the order of the fields.
 
     Attributes:
-        replace: regular expression -> replacement, of its first match, which there must be.
+        replace: regular expression -> replacement of its first match, which must exist.
         set: dotted path in the JSON -> value.
         remove: dotted paths in the JSON.
-        earlier_document: it stands in front of the JSON, and is like it but for these values.
-        keep: only this part of its characters is left, from 0 to 1.
-        noise_lines: so many lines of a hundred characters stand in front of it.
-        after: text behind it.
-        missing: it was never written.
+        earlier_document: values of a document before the JSON that otherwise equals it.
+        keep: the part of its characters that remains, from 0 to 1.
+        noise_lines: number of lines of a hundred characters before it.
+        after: text after it.
+        missing: the file was never written.
 
     """
 
@@ -139,31 +139,31 @@ class Fault(Model):
 
     Attributes:
         launched_late: seconds by which the agent started the tool, and so the tool measured, too late.
-        measured_late: seconds by which only the measuring began too late, as when the tool lays out a file first.
-        measured_seconds: the tool measured for so long.
-        paces: when it did more or less than usual; while it does, latency is as long as the queue depth makes it.
-        latency_factor: the tool reports so many times the latency that rate and queue depth make.
-        submission_microseconds: mean time that submitting an operation took.
+        measured_late: seconds by which only measuring began too late, as when the tool lays out a file first.
+        measured_seconds: how long the tool measured.
+        paces: when its rate was unusual; latency then follows from rate and queue depth.
+        latency_factor: how many times the latency that follows from rate and queue depth the tool reports.
+        submission_microseconds: mean time to submit an operation.
 
-    To what the tool left:
+    To the tool's output:
 
-        recorded: the output is that of a golden file instead, moved to the time of this trial.
+        recorded: a golden file that replaces the output, moved to the time of this trial.
         exit_code: of the tool.
-        stderr: what it said there.
-        files: name -> what became of it.
+        stderr: of the tool.
+        files: name -> damage.
 
-    To what the agent sent:
+    To the agent's document:
 
         document: dotted path in the agent's document, by the names on the wire -> value.
-        sends_nothing: its document never came.
-        sent_as: its document came under another client's number.
+        sends_nothing: the document never arrived.
+        sent_as: the document arrived under another client's number.
 
     To a repetition as a whole:
 
-        cluster: what the cluster was like.
-        aborted: it produced no numbers for that reason.
-        replaced: an attempt before it was aborted for that reason.
-        not_recorded: it was never done.
+        cluster: the state of the cluster.
+        aborted: the reason why it produced no numbers.
+        replaced: the reason why a previous attempt was aborted.
+        not_recorded: it never ran.
 
     """
 
@@ -192,23 +192,23 @@ class Fault(Model):
     not_recorded: bool = False
 
     def concerns(self, pass_number: int, client: int | None = None) -> bool:
-        """Tell whether it happened to a client in a pass; to the pass as a whole without a client."""
+        """Whether it affects a client in a pass; without a client, the pass as a whole."""
         in_pass = self.passes is None or pass_number in self.passes
         return in_pass and (client is None or self.clients is None or client in self.clients)
 
 
 class Event(Model):
-    """What someone does as soon as the conductor is where it says; events happen in their order.
+    """An event in a phase of the conductor; events happen in their order.
 
     Attributes:
         at: the conductor's phase; `Released` is `Running` before any tool has begun, `Running` once all have.
-        after: not before so many attempts are recorded.
-        client: who does it; absent if it is the conductor, or the user.
-        does: a client's agent is replaced by another process (`restarts`), is silent for `seconds` (`hangs`), has a
-            tool that fails from now on (`fails`) or never comes back (`neverEnds`), or sends its last document again
-            (`repeats`), or cannot write what the trial reads (`failsToStage`) or never is done with that
-            (`neverStaged`); the conductor is replaced by another process (`restarts`), the user suspends the run
-            (`interrupted`), or the cluster gets a problem (`fallsIll`) or gets rid of it (`recovers`).
+        after: the least number of recorded attempts before it.
+        client: the client that it affects; absent for the conductor, the user or the cluster.
+        does: a client's agent restarts as another process (`restarts`), is silent for `seconds` (`hangs`), has a tool
+            that fails from now on (`fails`) or never ends (`neverEnds`), sends its last document again (`repeats`),
+            cannot write the data that the trial reads (`failsToStage`) or never finishes writing it (`neverStaged`);
+            the conductor restarts as another process (`restarts`), the user suspends the run (`interrupted`), or the
+            cluster becomes unhealthy (`fallsIll`) or healthy (`recovers`).
 
     """
 
@@ -235,8 +235,8 @@ class Session(Model):
 
     Attributes:
         absent: clients whose agents never start.
-        cluster: how the Ceph cluster is at the beginning; `none` if the conductor looks at none.
-        reads: every trial reads what its clients write before it.
+        cluster: the initial state of the Ceph cluster; `none` if the conductor watches none.
+        reads: every trial reads data that its clients write before it.
         events: in this order.
 
     """
@@ -250,10 +250,10 @@ class Session(Model):
 
 
 class Reason(Model):
-    """A finding that must be there.
+    """An expected finding.
 
     Attributes:
-        clients: exactly those it names.
+        clients: exactly the clients that it names.
         says: parts of its message.
 
     """
@@ -265,16 +265,16 @@ class Reason(Model):
 
 
 def worst(reasons: Iterable[Reason]) -> Verdict:
-    """Return the verdict that reasons come to together."""
+    """Return the worst verdict of reasons."""
     order = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
     return max((reason.verdict for reason in reasons), key=order.index, default=Verdict.VALID)
 
 
 class ExpectedAttempt(Model):
-    """One attempt that must be recorded.
+    """An attempt that must be recorded.
 
     Attributes:
-        says: parts of the message with which it was aborted.
+        says: parts of the message of its abort.
 
     """
 
@@ -286,22 +286,22 @@ class ExpectedAttempt(Model):
 
 
 class Expectation(Model):
-    """What must come out.
+    """The expected outcome.
 
     Attributes:
-        verdict: of every trial that is not listed in `passes`; of a session, of its point, which has none before its
+        verdict: of every trial that is not listed in `passes`; for a session, of its point, which has none before its
             last trial.
-        reasons: exactly those of such a trial.
-        passes: number -> the reasons of that trial, if they are others.
-        point: the findings of the point beside those of its trials; if only one is planned, NoTrialCounts goes without
-            saying if it is Invalid, and Unreplicated if it is not.
-        headline: operations per second in the point's summary, to 1 %; without any the summary must be absent.
-        others_print: what adding up the clients' own rates gives, to 1 %: the number that must not be the headline.
+        reasons: exactly the reasons of such a trial.
+        passes: number -> the reasons of that trial, if they differ.
+        point: the findings of the point in addition to those of its trials; for a single trial, NoTrialCounts is
+            implied if it is Invalid, and Unreplicated otherwise.
+        headline: operations per second in the point's summary, to 1 %; if empty, there must be no summary.
+        others_print: the sum of the clients' own rates, to 1 %: the number that must not be the headline.
         slowest_seconds: the greatest latency in the point's summary, to 1 %.
-        warnings: parts of the warnings that the trials must keep; there may be no others.
+        warnings: parts of all warnings of the trials.
         phase: in which a session ends.
-        failure: parts of the message with which it fails.
-        attempts: exactly those of a session.
+        failure: parts of the message of a failed session.
+        attempts: exactly the attempts of a session.
 
     """
 
@@ -322,9 +322,9 @@ class Case(Model):
     """One case file.
 
     Attributes:
-        case: its name; the file's name is made of it.
+        case: its name; the file's name derives from it.
         what: what happened in the field.
-        why: who gets it wrong, or why it matters.
+        why: which tool gets it wrong, or why it matters.
 
     """
 
@@ -339,11 +339,11 @@ class Case(Model):
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Self:
         if (self.trial is None) == (self.session is None):
-            raise ValueError("has exactly one of trial and session")
+            raise ValueError("needs exactly one of trial and session")
         if self.trial and self.expect.verdict is not worst(self.expect.reasons):
-            raise ValueError("expects a verdict that does not follow from the reasons that it expects")
+            raise ValueError("the expected verdict does not follow from the expected reasons")
         if self.session and self.expect.phase is None:
-            raise ValueError("says nothing of how the session ends")
+            raise ValueError("needs the phase in which the session ends")
         return self
 
     @property
@@ -358,5 +358,5 @@ def paths() -> list[Path]:
 
 
 def load(path: Path) -> Case:
-    """Read a case file; a key that has no meaning is an error."""
+    """Read a case file; an unknown key is an error."""
     return Case.model_validate(yaml.safe_load(path.read_text()), by_alias=True, by_name=False)

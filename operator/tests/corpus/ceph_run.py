@@ -1,4 +1,4 @@
-"""What Ceph's own tools leave: a recorded output, its times moved to those of a trial."""
+"""Recorded output of Ceph's own tools, with its times moved to those of a trial."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,7 @@ def recorded_run(stem: str, started_at: int) -> Output:
 
 
 def parsed(setting: Setting, output: Output) -> tuple[Measurement | None, str | None]:
-    """Return what `Worker` makes of an output: a measurement, or why there is none."""
+    """Return the result of `Worker` for an output: a measurement, or why there is none."""
     tool = TOOLS[setting.tool]
     context = StepContext(
         step=StepKind.MEASURE,
@@ -72,7 +72,7 @@ def _moment(nanoseconds: int) -> datetime:
 
 
 def _recorded_start(stdout: str, stderr: str) -> datetime:
-    """Return when a recorded run began; any time if it does not say so."""
+    """Return when a recorded run began; any time if the output does not contain it."""
     if found := _STAMP.search(stdout):
         return datetime.fromisoformat(found[0])
     ended, totals = _STAMP.search(stderr), _TOTALS.search(stdout)

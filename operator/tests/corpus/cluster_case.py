@@ -1,4 +1,4 @@
-"""A case's Ceph cluster, as the conductor's looks at it show it."""
+"""A case's Ceph cluster, as the conductor's polls show it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ _HEALTHY = ClusterStatus(
 
 
 def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch:
-    """Return the looks at the cluster around the trial."""
+    """Return the polls of the cluster around the trial."""
     watch = setting.ceph or Watch()
     troubles = [trouble for fault in faults for trouble in fault.cluster]
     start = t0 + setting.ramp_seconds * SECOND
@@ -39,7 +39,7 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
 
 
 def _look(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float, start: int) -> ClusterSample:
-    """Look at the cluster a little after that second of the measured part."""
+    """Poll the cluster a little after that second of the measured part."""
     current = [trouble for trouble in troubles if trouble.seconds[0] <= second < trouble.seconds[1]]
     at = start + round((second + 0.2) * SECOND)
     for trouble in current:
@@ -52,7 +52,7 @@ def _look(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: f
 
 
 def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float) -> Mapping[str, PoolCounters]:
-    """Return what was counted until a second of the measured part; the clients begin with their ramp."""
+    """Return the counters at a second of the measured part; the clients begin with their ramp."""
     factor = next((trouble.counted for trouble in troubles if trouble.counted != 1), 1.0)
     done = min(max(0.0, second + setting.ramp_seconds), setting.ramp_seconds + setting.runtime_seconds)
     ios = round(done * setting.iops * setting.clients)

@@ -75,12 +75,12 @@ class FioRun:
 
     @property
     def operation(self) -> str:
-        """What it does, by fio's name of the direction."""
+        """Its direction, by fio's name."""
         (operation,) = self.parameters.pattern.operations
         return operation.value
 
     def files(self) -> dict[str, str]:
-        """Return the document and the logs, by the names that Plimsoll asks for."""
+        """Return the document and the logs, by file name."""
         cells = self.cells()
         kibibytes = {second: ios * self.parameters.block_size // 2**10 for second, ios in cells.items()}
         return {
@@ -92,11 +92,11 @@ class FioRun:
         }
 
     def cells(self) -> dict[int, int]:
-        """Return the operations that completed in each second, which is not there if none did."""
+        """Return the operations that completed in each second, without empty seconds."""
         return {second: sum(counts.values()) for second, counts in self.slices().items() if counts}
 
     def slices(self) -> dict[int, Counter[int]]:
-        """Return the latencies of what completed in each second: nanoseconds -> operations."""
+        """Return the latencies of the operations of each second: nanoseconds -> operations."""
         seconds: dict[int, Counter[int]] = {}
         for stretch in self.stretches:
             for second, counts in self._slices_of(stretch):
@@ -105,7 +105,7 @@ class FioRun:
 
     @property
     def completions(self) -> dict[int, Counter[int]]:
-        """The same without submission, which takes equally long each time."""
+        """The same without submission, whose time is constant."""
         submission = round(self.submission * _NANOSECONDS)
         found: dict[int, Counter[int]] = {}
         for second, counts in self.slices().items():
@@ -128,7 +128,7 @@ class FioRun:
             yield math.floor(start), latencies("lat_ns", done, round(latency * _NANOSECONDS))
 
     def _submissions(self, ios: int) -> Mapping[int, int]:
-        """Return how long submitting took; fio does not time it with synchronous engines."""
+        """Return the submission latency; fio does not time it with synchronous engines."""
         if self.parameters.is_synchronous:
             return {}
         return latencies("slat_ns", ios, round(self.submission * _NANOSECONDS))
@@ -221,7 +221,7 @@ def recorded(version: str) -> dict[str, Any]:
 
 @cache
 def _spread(kind: str) -> tuple[tuple[float, int], ...]:
-    """Return how latencies were spread in the recorded run: (part of the mean, operations), ascending."""
+    """Return the latencies of the recorded run: (multiple of the mean, operations), ascending."""
     bins = recorded("3.39")["jobs"][0]["read"][kind]["bins"]
     values = sorted((int(value), count) for value, count in bins.items())
     mean = sum(value * count for value, count in values) / sum(count for _, count in values)
@@ -242,7 +242,7 @@ def latencies(kind: str, count: int, mean: int) -> Mapping[int, int]:
     seen = placed = 0
     for part, weight in spread:
         seen += weight
-        # Half an operation more keeps the rounding from favouring either end.
+        # Half an operation more makes the rounding unbiased.
         upto = min(count, (2 * count * seen + total) // (2 * total))
         if upto > placed:
             found[round(part * mean)] = upto - placed

@@ -1,15 +1,15 @@
-"""A case's session: the real conductor among simulated agents, to which the case's events happen."""
+"""Runs a case's session: the real conductor with simulated agents and the case's events."""
 
 from corpus.case import Event, Session
 from plimsoll.api.result import ResultStatus, Trial
-from plimsoll.conductor.gating import View
+from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.phases import Ended, Running
 from plimsoll.protocol.messages import AgentState
 from support.simulation import SimulatedAgent, Simulation, make_plan
 
 STEP = 0.1
-WELL = View(prepared=True)
-ILL = View(prepared=True, problems=("1 of 3 OSDs are down",))
+WELL = ClusterView(prepared=True)
+ILL = ClusterView(prepared=True, problems=("1 of 3 OSDs are down",))
 _CLUSTERS = {"none": None, "well": WELL, "ill": ILL}
 MAX_STEPS = 50_000
 
@@ -32,7 +32,7 @@ def conduct(session: Session) -> "Course":
 
 
 class Course:
-    """What becomes of a session."""
+    """The course of a session."""
 
     def __init__(self, session: Session) -> None:
         plan = make_plan(points=1, clients=session.clients, repetitions=session.repetitions, reads=session.reads)
@@ -43,13 +43,13 @@ class Course:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Every recorded attempt, in the order in which they were recorded."""
+        """Every attempt, in the order of recording."""
         return self.simulation.stored.get("w-000", ())
 
     @property
     def status(self) -> ResultStatus:
-        """What the result object would show."""
-        return self.simulation.session.ledger.status("w-000", {})
+        """The status of the result object."""
+        return self.simulation.session.ledger.status("w-000", None)
 
     @property
     def has_ended(self) -> bool:
@@ -68,16 +68,16 @@ class Course:
     def _poll(self, agent: SimulatedAgent) -> None:
         self.simulation.poll(agent)
         if agent.client in self._endless:
-            # It goes on answering while its tool does not come back.
+            # It keeps answering while its tool does not end.
             agent.started = False
 
     def _happen(self) -> None:
-        """Let the next event happen if its time has come."""
+        """Trigger the next event if it is due."""
         if self.coming and len(self.trials) >= self.coming[0].after and self.coming[0].at == self._place():
             self._do(self.coming.pop(0))
 
     def _place(self) -> str:
-        """Return where the conductor is, in the words of an event."""
+        """Return the conductor's phase, by the names of `Event`."""
         phase, agents = self.simulation.session.phase, self.simulation.agents
         if isinstance(phase, Running):
             return "Running" if all(map(self._has_begun, agents)) else "Released"
@@ -93,7 +93,7 @@ class Course:
             self._misbehave(event, event.client)
 
     def _befall(self, event: Event) -> None:
-        """Let something happen to the conductor or the cluster."""
+        """Trigger an event of the conductor or the cluster."""
         match event.does:
             case "restarts":
                 self.simulation.crash()
@@ -107,7 +107,7 @@ class Course:
                 raise AssertionError(event)
 
     def _misbehave(self, event: Event, client: int) -> None:
-        """Let a client do what it should not."""
+        """Trigger a client's misbehaviour."""
         simulation = self.simulation
         match event.does:
             case "restarts":

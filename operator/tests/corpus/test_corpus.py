@@ -1,4 +1,4 @@
-"""Every case file, and what the corpus as a whole must hold. README.md says how to read and add cases."""
+"""Every case file, and the completeness of the corpus. README.md describes how to read and add cases."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def assert_findings(findings: Sequence[Finding], expected: Sequence[Reason]) -> 
 
 
 def assert_warnings(trial: TrialNumbers, case: Case) -> None:
-    """Every expected warning is there, and nothing that nobody expects."""
+    """Every expected warning exists, and no other one."""
     for words in case.expect.warnings:
         assert any(words in warning for warning in trial.warnings), trial.warnings
     for warning in trial.warnings:
@@ -110,7 +110,7 @@ def assert_warnings(trial: TrialNumbers, case: Case) -> None:
 
 
 def assert_point(measured: Measured, case: Case) -> None:
-    """The point says what its trials say that count, or all if none does, and what it alone can say."""
+    """The point has the findings of its trials that count, or of all if none does, and its own."""
     own = {check.reason for check in CHECKS[CHECKS.index(NO_TRIAL_COUNTS) :]}
     trials = [reasons_of(case, number) for number in measured.trials]
     counted = [reasons for reasons in trials if worst(reasons) is not Verdict.INVALID]
@@ -125,7 +125,7 @@ def assert_point(measured: Measured, case: Case) -> None:
 
 
 def assert_numbers(summary: Summary | None, case: Case) -> None:
-    """What is no headline must not look like one: without a trial that counts there is no summary at all."""
+    """Without a trial that counts there is no summary at all."""
     operations = summary.operations if summary else ()
     rates = {operation.operation: operation.iops.mean for operation in operations}
     assert rates == pytest.approx(case.expect.headline, rel=0.01)
@@ -135,7 +135,7 @@ def assert_numbers(summary: Summary | None, case: Case) -> None:
 
 
 def assert_sums(measured: Measured, case: Case) -> None:
-    """What others print stands beside the headline, also where there is none."""
+    """The sum of rates that other tools print is recorded, even without a headline."""
     operations = [operation for trial in measured.trials.values() for operation in trial.operations]
     sums = {operation.operation: operation.sum_of_rates.iops for operation in operations}
     for operation, rate in case.expect.others_print.items():

@@ -1,4 +1,4 @@
-"""A case's trial, taken the way a real one goes: files of the tool -> agent's document -> numbers -> the point's."""
+"""Runs a case's trial like a real one: files of the tool -> agent's document -> numbers -> the point's numbers."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ SECOND = 10**9
 T0 = 1_800_000_000 * SECOND
 DATA_SET_BYTES = 100 * 2**30
 _START = 10
-"""Milliseconds from the end of the ramp to fio's own word of it, as on an idle machine."""
+"""Milliseconds from the end of the ramp to the start that fio reports, as on an idle machine."""
 
 _CLOCK = {"offset": 0.0001, "error": 0.0002}
 _NOISE = f"{'noise':-<99}\n"
@@ -35,14 +35,14 @@ _NOISE = f"{'noise':-<99}\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a case came to; `trials` by pass, without those that gave no numbers."""
+    """The numbers of a case; `trials` by pass, without those without numbers."""
 
     trials: Mapping[int, TrialNumbers]
     point: PointNumbers
 
 
 def measure(case: Case) -> Measured:
-    """Take a trial case through everything that a real trial goes through after the tools have ended."""
+    """Process a trial case like a real trial after its tools have ended."""
     setting = case.trial
     assert setting is not None
     trials: dict[int, TrialNumbers] = {}
@@ -73,6 +73,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         t0_nanoseconds=T0,
         network_bytes_per_second=setting.network_bytes_per_second,
         windowed=TOOLS[setting.tool].windowed,
+        ends_when_done=setting.tool == "fio" and FIO.ends_when_done(setting.fio),
         cluster=watch_of(setting, faults, T0) if setting.ceph else None,
         osd_classes=setting.osd_classes,
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
@@ -111,7 +112,7 @@ def _documents(setting: Setting, faults: Sequence[Fault], number: int) -> Iterat
 
 
 def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientDocument:
-    """Return what the agent sends: what `Worker.measure` makes of the tool's output, then the case's changes."""
+    """Return the agent's document: that of `Worker.measure`, with the case's changes."""
     output, measurement, parse_error = _answer(setting, faults)
     launched = T0 + round(SECOND * sum(fault.launched_late for fault in faults))
     document = ClientDocument(
@@ -135,7 +136,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
 
 
 def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurement | None, str | None]:
-    """Return what the tool left, and what the agent makes of it."""
+    """Return the tool's output, and the agent's reading of it."""
     if setting.tool != "fio":
         output = _output_of_ceph(setting, faults)
         return output, *parsed(setting, output)
@@ -164,7 +165,7 @@ def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:
         version=setting.fio_version,
         parameters=setting.fio,
         started_at=T0 // 10**6 + round((setting.ramp_seconds + late) * MILLISECONDS) + _START,
-        # fio's own runtime is a millisecond longer than what it was asked for.
+        # fio's own runtime is a millisecond longer than requested.
         stretches=tuple(_stretches(setting, [pace for f in faults for pace in f.paces], length + 0.001)),
         slice_seconds=slice_seconds(_timing(setting)),
         gap_milliseconds=gap_milliseconds(setting.fio, _timing(setting)),
@@ -200,7 +201,7 @@ def _output(setting: Setting, run: FioRun, faults: Sequence[Fault]) -> Output:
 
 @cache
 def _files(run: FioRun) -> Mapping[str, str]:
-    """Return what a run left; most clients of most cases do the same."""
+    """Return the output of a run, cached: most clients of most cases do the same."""
     return run.files()
 
 
@@ -208,7 +209,7 @@ def _files(run: FioRun) -> Mapping[str, str]:
 def _parsed(
     parameters: FioParameters, timing: Timing, exit_code: int, stderr: str, files: tuple[tuple[str, str], ...]
 ) -> tuple[Measurement | None, str | None]:
-    """Return what `Worker` makes of an output: a measurement, or why there is none."""
+    """Return the result of `Worker` for an output: a measurement, or why there is none."""
     context = StepContext(
         step=StepKind.MEASURE,
         target=VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=DATA_SET_BYTES),
@@ -228,7 +229,7 @@ def _timing(setting: Setting) -> Timing:
 
 
 def _surroundings(measurement: Measurement | None, client: int) -> dict[str, Any]:
-    """Return what an agent on a node with much to spare sees beside its tool: an RBD image over 10 GbE."""
+    """Return the observation of a mostly idle node with an RBD image over 10 GbE."""
     seconds = measurement.runtime / SECOND if measurement else 0.0
     if measurement is None or not seconds:
         return {"clock": dict(_CLOCK)}
@@ -275,7 +276,7 @@ def _recorded(stem: str, started_at: int) -> tuple[dict[str, str], int]:
     text = re.sub(r'("(?:job_start|timestamp_ms)" : )([1-9]\d*)', lambda m: f"{m[1]}{int(m[2]) + distance}", text)
     files = {path.name.replace(stem, "fio"): path.read_text() for path in GOLDEN.glob(f"{stem}_*.log")}
     code = int((GOLDEN / f"{stem}.exit").read_text())
-    # The recording shell says 128 + n for signal n; the agent's subprocess says -n. fio's own 128 for SIGTERM stays.
+    # For signal n the recording shell has 128 + n, the agent's subprocess -n. fio's own 128 for SIGTERM stays.
     return {**files, "fio.json": text}, code if code <= 128 else 128 - code
 
 
@@ -292,7 +293,7 @@ def _recorded_start(text: str) -> int:
 
 
 def damaged(text: str, damage: Damage) -> str:
-    """Return what is left of a file."""
+    """Return the damaged file."""
     for pattern, replacement in damage.replace.items():
         text, count = re.subn(pattern, replacement, text, count=1)
         assert count == 1, f"nothing in the file matches {pattern}"
@@ -315,7 +316,7 @@ def _edited(text: str, values: Mapping[str, object], removed: Sequence[str] = ()
 
 
 def put(document: Any, path: str, value: object) -> None:
-    """Set what a dotted path leads to; numbers in it count from 0 in a list."""
+    """Set the value at a dotted path; numbers in it are indices of a list."""
     node, key = _place(document, path)
     node[key] = value
 

@@ -1,4 +1,4 @@
-"""An API server that knows Plimsoll's kinds."""
+"""An API server with Plimsoll's CRDs."""
 
 import os
 from collections.abc import Iterator

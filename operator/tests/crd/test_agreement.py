@@ -1,4 +1,4 @@
-"""The models refuse what the API server refuses, and the other way round; exceptions say why."""
+"""The models and the API server reject the same documents; exceptions have a reason."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""No constraint without a test: everything that a schema bounds is seen to be refused."""
+"""No constraint without a test: the API server rejects violations of every bound."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.crd
 
 
 def seen(answers: Iterable[Answer]) -> set[tuple[str, str]]:
-    """Return field, without list indices and keys, and message of everything that was refused."""
+    """Return field, without list indices and keys, and message of every rejection."""
     found = set()
     for answer in answers:
         for cause in answer.body.get("details", {}).get("causes", []):
@@ -28,7 +28,7 @@ def seen(answers: Iterable[Answer]) -> set[tuple[str, str]]:
 
 
 def unseen(schema: Schema, path: str, found: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the constraints that nothing has broken."""
+    """Return the constraints without a violation."""
     return [
         (field, words)
         for field, words in refusable(schema, path)

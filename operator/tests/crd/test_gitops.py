@@ -1,4 +1,4 @@
-"""What GitOps tools do with a real API server: apply the suite, wait for its runs, judge them by Flux's expressions."""
+"""GitOps tools with a real API server: apply the suite, wait for its runs, evaluate Flux's health expressions."""
 
 import json
 import os
@@ -31,7 +31,7 @@ Judge = Callable[[Document], set[str]]
 
 @pytest.fixture
 def kubectl(api: ApiServer, tmp_path: Path) -> Any:
-    """Return what runs kubectl against the server and returns its output."""
+    """Return a function that runs kubectl against the server and returns its output."""
     program = Path(os.environ["PLIMSOLL_KUBE_BINARIES"]) / "kubectl"
     config = tmp_path / "kubeconfig"
     config.write_text(json.dumps(api.kubeconfig()))
@@ -47,7 +47,7 @@ def kubectl(api: ApiServer, tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def benchmarks(api: ApiServer) -> None:
-    """Make the suite's namespace. It stays: there is nobody here who would remove what is in it."""
+    """Create the suite's namespace. It remains, because no controller here would empty it."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "benchmarks"}}
     api.request("POST", "/api/v1/namespaces", namespace).expect(201)
 
@@ -88,7 +88,7 @@ def test_a_run_that_was_just_created_is_in_progress_for_kstatus(api: ApiServer) 
 
 
 def policy() -> Document:
-    """Return a policy that refuses every status of a run, and says what the sample's expressions make of it."""
+    """Return a policy that rejects every status of a run with the values of the sample's expressions."""
     (flux,) = yaml.safe_load_all((GITOPS / "flux" / "suite.yaml").read_text())
     (checks,) = flux["spec"]["healthCheckExprs"]
     assert (checks["apiVersion"], checks["kind"]) == ("plimsoll.dev/v1alpha1", "BenchmarkRun")
@@ -125,7 +125,7 @@ BINDING = {
 
 @pytest.fixture(scope="module")
 def judge(api: ApiServer) -> Iterator[Judge]:
-    """Return what tells which of the expressions hold for a status."""
+    """Return a function that returns the expressions that are true for a status."""
     created = create(api, RUNS, {**SMALL, "metadata": {"name": "judged"}}, keep=True).expect(201)
     path = f"{RUNS}/{created['metadata']['name']}"
     api.request("POST", POLICIES, policy()).expect(201)

@@ -1,4 +1,4 @@
-"""The run that `plimsoll check-installation` makes is one that the API server takes."""
+"""The API server accepts the run of `plimsoll check-installation`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every constraint of the schema: what breaks it is refused with words that name the field."""
+"""The API server rejects violations of every constraint with a message that names the field."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How the API server treats a result."""
+"""A result in the API server."""
 
 from collections.abc import Iterator
 
@@ -56,7 +56,7 @@ def test_specification_is_immutable(api: ApiServer, result: str, field: str) -> 
     value = FULL_RESULT["spec"][field]
     answer = patch(api, result, {"spec": {field: value + 1 if isinstance(value, int) else f"{value}x"}})
     assert answer.code == 422
-    assert answer.causes["spec"] == "Forbidden: cannot be changed, because it says what the numbers are of"
+    assert answer.causes["spec"] == "Forbidden: cannot be changed, because it identifies the numbers"
 
 
 def test_name_is_that_of_run_and_point(api: ApiServer) -> None:

@@ -24,7 +24,7 @@ COLLECTIONS = {
 
 @pytest.fixture(scope="module")
 def rook(api: ApiServer) -> Iterator[ApiServer]:
-    """An API server that knows Rook's kinds for as long as these tests last."""
+    """An API server with Rook's CRDs during these tests."""
     named = os.environ.get("PLIMSOLL_ROOK_CRDS", "")
     if not named:
         pytest.skip("PLIMSOLL_ROOK_CRDS names no directory with Rook's definitions: nothing is compared with them")

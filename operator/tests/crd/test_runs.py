@@ -1,4 +1,4 @@
-"""How the API server treats a run: defaults, what is immutable, what is shown."""
+"""A run in the API server: defaults, immutable fields, columns."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -204,7 +204,7 @@ def test_immutable(api: ApiServer, run: str, field: str, value: Any) -> None:
     answer = patch(api, run, {"spec": {field: value}})
     assert answer.code == 422
     assert (
-        "cannot be changed, because numbers must belong to one specification; create another run"
+        "cannot be changed, because numbers must belong to one specification; create a new run"
         in answer.causes[f"spec.{field}"]
     )
 
@@ -229,6 +229,7 @@ def test_immutable(api: ApiServer, run: str, field: str, value: Any) -> None:
         {"1.fio.fsyncEvery": 33},
         {"1.fio.rateIops": REMOVED},
         {"0.fio.rateIops": 1000},
+        {"0.fio.until": "DataSetDone", "0.rampSeconds": 0},
         {"1.fio.directIo": True},
     ],
     ids=str,

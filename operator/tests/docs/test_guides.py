@@ -1,4 +1,4 @@
-"""What the guides tell people to type: the files, values and commands that they name are there."""
+"""The files, values and commands in the guides exist."""
 
 import re
 from pathlib import Path

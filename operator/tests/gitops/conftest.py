@@ -1,4 +1,4 @@
-"""A pretended cluster for each test, and the program that knows kstatus."""
+"""A simulated cluster for each test, and a program with kstatus."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def world() -> Iterator[PretendWorld]:
 
 @pytest.fixture(scope="session")
 def kstatus_program() -> Path:
-    """Return the path of a program that prints what kstatus makes of an object."""
+    """Return the path of a program that prints the kstatus of an object."""
     named = os.environ.get("PLIMSOLL_KSTATUS", "")
     if not named or not os.access(named, os.X_OK):
         pytest.fail(f"PLIMSOLL_KSTATUS={named} is no program; PLIMSOLL_KSTATUS=$(hack/tool.sh kstatus)", pytrace=False)

@@ -1,4 +1,4 @@
-"""Argo CD's health of Plimsoll's kinds: of what a cluster really held, and of every status that the operator writes."""
+"""Argo CD's health of Plimsoll's kinds: for recorded objects, and for every status that the operator writes."""
 
 from pathlib import Path
 

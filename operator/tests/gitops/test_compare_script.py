@@ -1,4 +1,4 @@
-"""The suite's step for CI: which runs it compares, and what its exit code says. kubectl and plimsoll are played."""
+"""The suite's step for CI: the compared runs and the exit code. kubectl and plimsoll are fakes."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ Compare = Callable[..., tuple[int, list[str], str]]
 
 @pytest.fixture
 def compare(tmp_path: Path) -> Compare:
-    """Return what runs the script, and gives its exit code, what it called, and its last words."""
+    """Return a function that runs the script and returns its exit code, its calls and its last output."""
     for name, text in (("kubectl", KUBECTL), ("plimsoll", PLIMSOLL)):
         program = tmp_path / name
         program.write_text(text)

@@ -1,4 +1,4 @@
-"""What Flux and all else that reads kstatus make of a run: the real rules, on every status that the operator writes."""
+"""The kstatus of a run, as Flux and others compute it, for every status that the operator writes."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ Compute = Callable[[Document], str]
 
 @pytest.fixture
 def compute(kstatus_program: Path) -> Compute:
-    """Return what computes an object's status by kstatus itself, and checks that the tests' own rules say the same."""
+    """Return a function that computes an object's kstatus, and checks that the tests' own rules agree."""
 
     def computed(obj: Document) -> str:
         answer = subprocess.run([kstatus_program], input=json.dumps(obj), capture_output=True, text=True, check=True)

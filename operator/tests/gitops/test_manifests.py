@@ -1,4 +1,4 @@
-"""The samples for Flux and Argo CD: they name what is there, and wait as long as what they wait for may take."""
+"""The samples for Flux and Argo CD: references and timeouts are correct."""
 
 import re
 from pathlib import Path

@@ -65,6 +65,19 @@ def test_budgets_add_up_along_the_longest_path() -> None:
     assert stages.longest_path(defined, cold=True) == 120
 
 
+def test_a_stage_may_come_before_others_on_the_processor(logs: Path) -> None:
+    code, output = run(
+        """
+        [a]
+        command = 'sleep 0.5; cat /proc/self/autogroup; echo 1 passed'
+        nice = 5
+        warm = 60
+        """
+    )
+    assert code == 0, output
+    assert " nice 5" in output
+
+
 def test_a_need_that_is_not_defined_is_named() -> None:
     with pytest.raises(ValueError, match="stage a needs b, not defined before it"):
         stages.read_stages('[a]\ncommand = ":"\nwarm = 1\nafter = ["b"]\n')
@@ -181,6 +194,6 @@ def test_a_stage_that_hangs_is_stopped_and_fails(logs: Path, monkeypatch: pytest
     monkeypatch.setattr(stages, "LEAST_DEADLINE_SECONDS", 0.5)
     code, output = run("[hung]\ncommand = 'sleep 600 & wait'\nwarm = 0.1\n")
     assert code == stages.TIMED_OUT
-    assert "hung: not done within 0:00, stopping it" in output
+    assert "hung: timed out after 0:00, stopping it" in output
     assert "FAILED" in output
     assert [path.name for path in logs.iterdir()] == ["hung.log"]

@@ -7,10 +7,9 @@ import kopf
 import pytest
 
 from plimsoll.handlers import index
-from plimsoll.handlers.context import Context
 from plimsoll.metrics.runs import RunRecord
 from support.pretend_cluster import Document, PretendCluster
-from support.pretend_operator import SETTINGS
+from support.pretend_operator import context_of
 from support.pretend_world import make_run
 
 queue_changed: Any = index.queue_changed
@@ -23,9 +22,9 @@ class Watched:
     def __init__(self) -> None:
         cluster = PretendCluster()
         self.run: Document = cluster.kube.put(make_run("a"))
-        self.context = Context(kube=cluster.kube, settings=SETTINGS, now=lambda: cluster.now)
-        self.own = self.context.wakeups[self.run["metadata"]["uid"]]
-        self.other = self.context.wakeups["another"]
+        self.context = context_of(cluster)
+        self.own = self.context.runs.records[self.run["metadata"]["uid"]].wakeup
+        self.other = self.context.runs.records["another"].wakeup
         # As kopf does it for every object.
         self.memo: Any = copy.copy(kopf.Memo(context=self.context))
 

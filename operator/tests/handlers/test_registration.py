@@ -1,4 +1,4 @@
-"""What kopf is told: which handlers there are, and when they are called."""
+"""The registered kopf handlers, and when they are called."""
 
 import inspect
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Prometheus is told of results: always of those that are there, whatever happens to watches."""
+"""The metrics of results always cover the existing ones, whatever happens to watches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,8 +10,8 @@ import pytest
 
 from plimsoll.handlers import results
 from plimsoll.handlers.results import KnownResults
-from plimsoll.kube.digests import RESULT, RESULTS_PAGE_SIZE
 from plimsoll.kube.errors import TransientError
+from plimsoll.reconcile.digests import RESULT, RESULTS_PAGE_SIZE
 from support.fake_kube import FakeKube, failing
 from support.scrapes import RESULTS
 

@@ -11,16 +11,18 @@ import pytest
 
 from plimsoll.handlers import index
 from plimsoll.handlers import run as handlers
-from plimsoll.handlers.context import Context
 from plimsoll.kube import retry
-from plimsoll.kube.errors import ApiError, ForbiddenError, TakenError, TransientError
+from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError
 from plimsoll.lifecycle.admission import entry_of
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
 from plimsoll.metrics.instruments import STEP_ERRORS, UNEXPECTED
+from plimsoll.reconcile import reconciler
+from plimsoll.reconcile import run as steps
+from plimsoll.reconcile.refusals import TakenError
 from support.fake_kube import failing
 from support.pretend_cluster import Document, PretendCluster
 from support.pretend_conductor import PretendConductors
-from support.pretend_operator import SETTINGS, FakeIndex, no_secret
+from support.pretend_operator import Stopper, context_of
 from support.pretend_world import make_run
 
 # As functions of any arguments: kopf hands over more than these take.
@@ -33,29 +35,14 @@ queue: Any = index.queue
 STEPS = ("observe", "decide", "say", "act")
 
 
-class Stopper:
-    """kopf's `stopped`."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def __bool__(self) -> bool:
-        return self._event.is_set()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def stop(self) -> None:
-        self._event.set()
-
-
 class Daemon:
     """One run, its daemon, and the cluster around it."""
 
     def __init__(self) -> None:
         self.cluster = PretendCluster()
         self.conductors = PretendConductors(self.cluster)
-        self.context = Context(kube=self.cluster.kube, settings=SETTINGS, now=lambda: self.cluster.now)
+        self.context = context_of(self.cluster, retry_seconds=0.01, removal_look_seconds=0.01, removal_seconds=0.1)
+        self.records = self.context.runs.records
         self.memo: Any = kopf.Memo(context=self.context)
         self.stopped = Stopper()
         self.document: Document = self.cluster.kube.put(make_run("a"))
@@ -85,12 +72,12 @@ class Daemon:
         return registry.get_sample_value(f"plimsoll_operator_{name}", labels) or 0.0
 
     def drive(self) -> asyncio.Task[None]:
-        return asyncio.create_task(drive(**self.arguments, stopped=self.stopped, queue=FakeIndex({})))
+        return asyncio.create_task(drive(**self.arguments, stopped=self.stopped))
 
     async def turn(self, times: int) -> None:
         """Let the daemon have its turns, and everybody else."""
         for _ in range(times):
-            self.context.wake(self.uid)
+            self.records.wake(self.uid)
             for _ in range(60):
                 await asyncio.sleep(0)
             self.cluster.step()
@@ -100,13 +87,9 @@ class Daemon:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Make nobody wait, and return the events that are posted."""
+    """Remove all pauses, and return the posted events."""
     posted: list[str] = []
     monkeypatch.setattr(retry, "_FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(handlers, "make_secret", no_secret)
-    monkeypatch.setattr(handlers, "_DELETION_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(handlers, "_DELETION_SECONDS", 0.1)
-    monkeypatch.setattr(handlers, "_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(kopf, "event", lambda _, **event: posted.append(event["reason"]))
     return posted
 
@@ -162,8 +145,8 @@ async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch
         await asyncio.sleep(0.02)
         await daemon.turn(1)
     assert daemon.counted("step_errors_total", reason="Forbidden") == 1
-    monkeypatch.setattr(handlers, "step", lambda *_: 1 / 0)
-    daemon.context.wake(daemon.uid)
+    monkeypatch.setattr(steps, "step", lambda *_: 1 / 0)
+    daemon.records.wake(daemon.uid)
     with pytest.raises(ZeroDivisionError):
         await task
     assert daemon.counted("step_errors_total", reason="Unexpected") == 1
@@ -171,7 +154,7 @@ async def test_looks_that_fail_are_counted_by_reason(daemon: Daemon, monkeypatch
 
 def test_every_error_of_the_api_has_a_series_from_the_start() -> None:
     public = {error for error in _descendants(ApiError) if not error.__name__.startswith("_")}
-    assert {handlers._class_of(error("asked", "why")) for error in public - {TakenError}} == {
+    assert {reconciler._class_of(error("asked", "why")) for error in public - {TakenError}} == {
         reason for reason in STEP_ERRORS if reason not in {UNEXPECTED, "Taken"}
     }
 
@@ -194,14 +177,13 @@ async def test_the_daemon_stays_after_the_end_for_what_may_be_changed_later(daem
 async def test_nothing_is_remembered_of_a_run_that_needs_no_attention(daemon: Daemon) -> None:
     task = daemon.drive()
     await daemon.turn(5)
-    assert daemon.uid in daemon.context.said
+    assert daemon.records[daemon.uid].status
     daemon.stopped.stop()
     await task
     labels = {LABEL_RUN_UID: daemon.uid}
     await child_changed(labels=labels, memo=daemon.memo)
     await child_changed(labels={LABEL_RUN_UID: "of somebody else"}, memo=daemon.memo)
-    context = daemon.context
-    assert [*context.wakeups, *context.locks, *context.said, *context.admitted, *context.refused, *context.known] == []
+    assert not daemon.records
 
 
 async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon) -> None:
@@ -210,7 +192,7 @@ async def test_a_status_that_does_not_change_is_not_written_again(daemon: Daemon
     await daemon.turn(10)
     requests = daemon.cluster.kube.requests
     before = len([request for request in requests if request.startswith("patch status")])
-    daemon.context.wake(daemon.uid)
+    daemon.records.wake(daemon.uid)
     await asyncio.sleep(0.05)
     assert len([request for request in requests if request.startswith("patch status")]) == before
     daemon.stopped.stop()
@@ -243,13 +225,13 @@ async def test_what_the_api_refuses_is_said_and_told_until_it_is_done(daemon: Da
         await asyncio.sleep(0.02)
         await daemon.turn(1)
     assert daemon.reasons["Reconciling"] != "QuotaExceeded"
-    assert not daemon.context.refused
+    assert daemon.records[daemon.uid].refusal is None
     daemon.stopped.stop()
     await task
 
 
 async def test_changes_wake_the_daemon(daemon: Daemon) -> None:
-    wake = daemon.context.wakeups[daemon.uid]
+    wake = daemon.records[daemon.uid].wakeup
     await child_changed(labels={LABEL_RUN_UID: daemon.uid}, memo=daemon.memo)
     assert wake.is_set()
     wake.clear()
@@ -307,14 +289,14 @@ async def test_a_deletion_returns_when_all_is_gone_that_costs_anything(
         obj["kind"] for obj in made.cluster.kube.objects() if made.uid in obj["metadata"].get("labels", {}).values()
     }
     assert left == {"BenchmarkResult", "ConfigMap", "Secret"}
-    assert not made.context.locks
-    assert not made.context.known
+    assert not made.records
 
 
 async def test_a_deletion_that_is_not_done_in_time_says_what_it_waits_for_and_goes_on(made: Daemon) -> None:
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
     assert made.reasons["CleanedUp"] == "InProgress"
+    assert made.records[made.uid].memory.known is None
     statuses = [request for request in made.cluster.kube.requests if request.startswith("patch status")]
     with pytest.raises(kopf.TemporaryError, match="are stopping"):
         await remove(**made.arguments)
@@ -335,7 +317,7 @@ async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> No
         raise TransientError(asked, "status 503")
 
     made.cluster.kube.interfere = interfere
-    with pytest.raises(kopf.TemporaryError, match="the API does not answer"):
+    with pytest.raises(kopf.TemporaryError, match="the API server does not respond"):
         await remove(**made.arguments)
     assert made.counted("step_errors_total", reason="Transient") > 1
 
@@ -343,7 +325,7 @@ async def test_a_deletion_survives_an_api_that_never_answers(made: Daemon) -> No
 async def test_a_deletion_that_fails_for_no_fault_of_the_api_is_counted(
     made: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handlers, "step_deletion", lambda *_: 1 / 0)
+    monkeypatch.setattr(steps, "step_deletion", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         await remove(**made.arguments)
     assert made.counted("step_errors_total", reason=UNEXPECTED) == 1

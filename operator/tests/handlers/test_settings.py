@@ -32,7 +32,9 @@ def test_what_is_allowed_is_allowed() -> None:
     "text", ["[", "rook-ceph/main", "[]", '{"main": ["bench"]}', '{"rook-ceph/main": "bench"}', '{"a/b": [1]}']
 )
 def test_a_list_of_clusters_that_cannot_be_read_is_told_with_an_example(text: str) -> None:
-    with pytest.raises(kopf.PermanentError, match=r'PLIMSOLL_ROOK_CLUSTERS.*write JSON as \{"rook-ceph/rook-ceph"'):
+    with pytest.raises(
+        kopf.PermanentError, match=r'PLIMSOLL_ROOK_CLUSTERS.*write JSON such as \{"rook-ceph/rook-ceph"'
+    ):
         settings_of(IMAGE | {"PLIMSOLL_ROOK_CLUSTERS": text})
 
 

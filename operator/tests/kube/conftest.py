@@ -1,70 +1,20 @@
-"""The two APIs that must behave alike, and a real API server behind a line that tests can cut."""
+"""A real API server behind a line that tests can cut, besides the two APIs that must behave alike."""
 
 import asyncio
-import os
-import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from plimsoll.kube.client import AioKube
-from plimsoll.kube.port import Kube
-from support.apiserver import ApiServer, Binaries, BinariesMissingError, running_apiserver
-from support.fake_kube import FakeKube
+from support.apiserver import ApiServer
+from support.kube_apis import apiserver, kube, kubeconfig, namespace, real
 
-CRDS = Path(__file__).parents[3] / "crds"
-
-
-@pytest.fixture(scope="session")
-def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """Return an API server that knows Plimsoll's kinds."""
-    try:
-        binaries = Binaries.find(os.environ)
-    except BinariesMissingError as error:
-        pytest.fail(str(error))
-    with running_apiserver(binaries, tmp_path_factory.mktemp("apiserver")) as server:
-        for path in sorted(CRDS.glob("*.yaml")):
-            server.define(yaml.safe_load(path.read_text()))
-        yield server
-
-
-@pytest.fixture
-def kubeconfig(apiserver: ApiServer, tmp_path: Path) -> str:
-    """Return the path of an administrator's configuration."""
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(apiserver.kubeconfig()))
-    return str(path)
-
-
-@pytest.fixture
-def namespace() -> str:
-    return f"test-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.crd)])
-async def kube(request: pytest.FixtureRequest, namespace: str) -> AsyncIterator[Kube]:
-    """Return one API after the other, with an empty namespace."""
-    async with AsyncExitStack() as stack:
-        api: Kube = FakeKube()
-        if request.param == "real":
-            api = await stack.enter_async_context(AioKube(kubeconfig=request.getfixturevalue("kubeconfig")))
-        await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        yield api
-
-
-@pytest.fixture
-async def real(kubeconfig: str, namespace: str) -> AsyncIterator[AioKube]:
-    """Return a client of the real API, with an empty namespace."""
-    async with AioKube(kubeconfig=kubeconfig) as api:
-        await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        yield api
+__all__ = ["apiserver", "kube", "kubeconfig", "namespace", "real"]
 
 
 class Line:
-    """A TCP line to a port of this machine. `cut` ends all connections and refuses new ones until `mend`."""
+    """A TCP proxy to a port of this machine. `cut` ends all connections and refuses new ones until `mend`."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -218,7 +218,7 @@ async def test_lookups_of_an_unknown_kind_become_rarer() -> None:
 
     discovery = Discovery(fetch, now=lambda: now)
     while now < 130:
-        with pytest.raises(UnknownKindError, match="install what defines it"):
+        with pytest.raises(UnknownKindError, match="install its CRD"):
             await discovery.resource(Kind(api_version="g/v1", kind="K"))
         now += 0.5
     assert fetched == [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 61.0, 91.0, 121.0]

@@ -1,4 +1,4 @@
-"""What the API server's time is, whatever the clock of this machine says."""
+"""The API server's time, independent of this machine's clock."""
 
 import math
 from datetime import UTC, datetime, timedelta

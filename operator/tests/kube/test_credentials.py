@@ -1,4 +1,4 @@
-"""What is wrong with a kubeconfig is said in one line, without what is secret in it."""
+"""An invalid kubeconfig causes a message of one line without secrets."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,11 +40,11 @@ def cluster(**changes: Any) -> Change:
     [
         (user(**{"client-certificate": "/nowhere"}), "File does not exist"),
         (cluster(**{"certificate-authority-data": "aGVsbG8="}), "no certificate"),
-        (cluster(**{"certificate-authority-data": "A"}), "is not as it should be"),
+        (cluster(**{"certificate-authority-data": "A"}), "the kubeconfig is invalid"),
         (lambda document: document.update(clusters=[]), "Expected object with name c"),
-        (lambda document: document.update(users=[]), "is not as it should be"),
-        (lambda document: document["users"][0].update(user=SECRET), "is not as it should be"),
-        (lambda document: document["contexts"].insert(0, 7), "is not as it should be"),
+        (lambda document: document.update(users=[]), "the kubeconfig is invalid"),
+        (lambda document: document["users"][0].update(user=SECRET), "the kubeconfig is invalid"),
+        (lambda document: document["contexts"].insert(0, 7), "the kubeconfig is invalid"),
     ],
     ids=["certificate", "authority", "base64", "cluster", "user", "credentials", "context"],
 )

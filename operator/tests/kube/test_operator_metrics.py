@@ -132,7 +132,7 @@ def test_a_port_that_is_taken_ends_the_operator_with_the_reason(
         check=False,
     )
     assert ended.returncode != 0
-    assert f"--metrics {address}: cannot listen there" in ended.stdout + ended.stderr
+    assert f"--metrics {address}: cannot listen" in ended.stdout + ended.stderr
 
 
 async def test_whoever_observes_is_told_of_every_request(line: Any, line_config: str, namespace: str) -> None:

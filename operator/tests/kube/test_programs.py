@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.run import load_run
@@ -27,6 +28,7 @@ from plimsoll.lifecycle.render import conductor as render
 from plimsoll.lifecycle.run import run_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
+from plimsoll.protocol.assignment import Assignment, DataFile
 from support.accounts import account_config
 from support.apiserver import ApiServer
 from support.local_run import make_spec
@@ -96,18 +98,20 @@ class Programs:
             KUBECONFIG=self.kubeconfig,
         )
 
-    def agent(self, client: int, fio: str, *volume: str) -> "subprocess.Popen[str]":
-        return self.start(
-            "agent",
-            f"--conductor=https://127.0.0.1:{self.port}",
-            f"--work={self.directory / f'work-{client}'}",
-            f"--termination-log={self.directory / f'client-{client}'}",
-            *volume,
-            PLIMSOLL_CLIENT=str(client),
-            PLIMSOLL_SECRET=str(client_directory(self.secret, client)),
-            PLIMSOLL_NODE=f"node-{client}",
-            PLIMSOLL_FIO=fio,
+    def agent(self, client: int, fio: str, volume: DataFile | None = None) -> "subprocess.Popen[str]":
+        assignment = Assignment(
+            conductor=f"https://127.0.0.1:{self.port}",
+            secret=str(client_directory(self.secret, client)),
+            client=client,
+            work=str(self.directory / f"work-{client}"),
+            tools=("fio",),
+            volume=volume,
+            programs={"fio": fio},
+            termination_log=str(self.directory / f"client-{client}"),
         )
+        path = self.directory / f"assignment-{client}.json"
+        path.write_text(assignment.model_dump_json())
+        return self.start("agent", f"--assignment={path}", PLIMSOLL_NODE=f"node-{client}")
 
     def state(self) -> RunState:
         path = f"/api/v1/namespaces/{self.namespace}/configmaps/{naming.state_config_map(self.plan.run.name)}"
@@ -167,7 +171,7 @@ def test_a_run_outlives_its_conductor(programs: Programs, fio: str, own_disk: Pa
     first = programs.conductor("epoch-1")
     capacity = programs.plan.volume.size if programs.plan.volume else 0
     agents = [
-        programs.agent(client, fio, f"--file={volume / 'data'}", f"--capacity={capacity}")
+        programs.agent(client, fio, DataFile(path=str(volume / "data"), capacity=capacity))
         for client, volume in enumerate(volumes)
     ]
     wait_for(lambda: (current := programs.state().current) is not None and time.time() > current.starts_at + 1)
@@ -194,8 +198,8 @@ async def test_a_conductor_may_do_what_it_must_and_no_more(programs: Programs) -
         sink = KubeSink(kube, plan, namespace)
         await sink.load()
         await sink.publish(RunState(epoch="e"))
-        await sink.record(plan.points[0].name, ResultStatus(environment={"old": 1, "both": 1}))
-        await sink.record(plan.points[0].name, ResultStatus(environment={"both": 2}))
+        for known in ({"old": 1, "both": 1}, {"both": 2}):
+            await sink.record(plan.points[0].name, ResultStatus(environment=Environment.model_validate(known)))
         assert programs.status() == {
             "trials": [],
             "findings": [],
@@ -220,5 +224,5 @@ def test_a_conductor_without_its_objects_says_so(programs: Programs) -> None:
     process = programs.conductor("epoch-1")
     assert process.wait(timeout=30) == 1
     assert programs.last_words("epoch-1") == (
-        f"get ConfigMap {programs.namespace}/{name}: it is not there; the operator makes it before the conductor"
+        f"get ConfigMap {programs.namespace}/{name}: it does not exist; the operator creates it before the conductor"
     )

@@ -71,7 +71,7 @@ def documents(manifest: Path) -> list[dict[str, Any]]:
 
 
 def _is_own(role: dict[str, Any]) -> bool:
-    """Tell whether a role is the operator's; those of users have another name."""
+    """Whether a role is the operator's; those of users have another name."""
     return role["metadata"]["name"] in {"plimsoll", "plimsoll-rook"}
 
 

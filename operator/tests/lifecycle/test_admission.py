@@ -10,7 +10,7 @@ from hypothesis import given
 
 from plimsoll.lifecycle import admission
 from plimsoll.lifecycle.admission import Entry, entry_of
-from plimsoll.lifecycle.attention import needs_attention
+from plimsoll.lifecycle.run import needs_attention
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=UTC)
 HOLD_SECONDS = 600
@@ -71,7 +71,7 @@ def test_a_run_whose_storage_is_still_being_taken_away_is_waited_for_and_it_is_s
     behind = entry(1, targets=frozenset({"rook/rook-ceph/c"}))
     for reason in ("InProgress", "TeardownFailing", "PoolDeletionBlocked"):
         (ahead,) = ahead_of("u1", [entry_of(body(reason)), behind])
-        assert ahead == f"ns/r0, which is being taken away ({reason})"
+        assert ahead == f"ns/r0 (being cleaned up: {reason})"
     for reason in ("StorageKept", "Removed", "NodeGone", "ClaimedByOthers"):
         assert ahead_of("u1", [entry_of(body(reason)), behind]) == ()
 
@@ -159,7 +159,7 @@ def test_a_run_that_cannot_be_removed_holds_up_the_others_for_as_long_as_the_adm
 
 def test_a_run_that_rests_is_told_to_those_behind_it() -> None:
     resting = entry_of(body(suspend=True, conditions=(("Admitted", "True", "Admitted"),)))
-    assert ahead_of("u1", [resting, entry(1)]) == ("ns/r, which is suspended and keeps its place for 600 s at most",)
+    assert ahead_of("u1", [resting, entry(1)]) == ("ns/r (suspended; keeps its place for at most 600 s)",)
 
 
 def on_monitors(*monitors: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The course of runs that measure a Ceph cluster: what is made for them, in which order, and that all of it goes."""
+"""Runs on a Ceph cluster: what is created for them, in which order, and that all of it is removed."""
 
 import json
 from base64 import b64decode, b64encode
@@ -104,7 +104,7 @@ def test_rook_may_be_away_for_a_while(world: PretendWorld) -> None:
     world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "PoolNotReady")
     for _ in range(8):
         world.round()
-    assert "look whether its operator runs" in world.conditions(uid)["StorageReady"]["message"]
+    assert "check that its operator is running" in world.conditions(uid)["StorageReady"]["message"]
     world.rook.knobs.down = False
     world.until_settled(uid)
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
@@ -163,7 +163,7 @@ def test_when_all_secrets_for_keys_are_taken_it_is_said(world: PretendWorld) -> 
     world.rook._see_to_users = lambda: None  # type: ignore[method-assign]
     uid = create(world)
     world.until(lambda: world.conditions(uid).get("StorageReady", {}).get("reason") == "KeySecretsTaken")
-    assert "delete runs whose storage is kept" in world.conditions(uid)["StorageReady"]["message"]
+    assert "delete runs that keep their storage" in world.conditions(uid)["StorageReady"]["message"]
 
 
 def test_a_stranger_with_the_same_label_is_not_touched(world: PretendWorld) -> None:

@@ -109,9 +109,9 @@ def test_a_teardown_job_that_hangs_on_inactive_groups_says_so_and_goes_on_with_t
     world.until(lambda: cleaned_up(world, uid).get("reason") == "PlacementGroupsInactive")
     message = cleaned_up(world, uid)["message"]
     assert message.startswith(
-        f"Job plimsoll-system/{naming.teardown(uid)} removes what the run left in Ceph, and waits"
+        f"Job plimsoll-system/{naming.teardown(uid)} is removing what the run left in Ceph, and waits"
     )
-    assert "it goes on by itself when they are active" in message
+    assert "it continues when they are active" in message
     assert pools(world, uid) == [False]
     world.rook.knobs.inactive = False
     world.until(lambda: world.run(uid) is None)
@@ -127,7 +127,7 @@ def test_a_pool_whose_groups_become_inactive_while_it_is_deleted_says_so(world: 
     for pool in world.cluster.of_run("CephBlockPool", uid):
         world.cluster.set_status(pool, conditions=[])
     world.until(lambda: cleaned_up(world, uid)["reason"] == "PlacementGroupsInactive")
-    assert "Rook is removing CephBlockPool plimsoll-a-" in cleaned_up(world, uid)["message"]
+    assert "Rook is deleting CephBlockPool plimsoll-a-" in cleaned_up(world, uid)["message"]
     world.rook.knobs.inactive = False
     world.until_settled(uid)
     assert outside(world, uid) == set()
@@ -137,7 +137,7 @@ def test_a_rook_that_does_nothing_is_named_after_a_while(world: PretendWorld) ->
     uid = create(world)
     world.until(lambda: "Job" in outside(world, uid))
     world.rook.knobs.down = True
-    world.until(lambda: "look whether Rook's operator runs" in cleaned_up(world, uid)["message"])
+    world.until(lambda: "check that Rook's operator is running" in cleaned_up(world, uid)["message"])
     assert cleaned_up(world, uid)["reason"] == "InProgress"
     world.rook.knobs.down = False
     world.until_settled(uid)

@@ -138,7 +138,7 @@ CASES = [
         reason="RookNotFound",
         name="no such CephCluster",
         before=lambda world: world.cluster.delete(world.cluster.kube.objects("CephCluster")[0]),
-        says=("there is no such CephCluster", "name another"),
+        says=("rook-ceph/rook-ceph not found", "name another"),
     ),
     Case(
         reason="CephClusterNotReady",
@@ -160,15 +160,15 @@ CASES = [
         reason="PoolNotFeasible",
         name="more placement groups than Ceph allows",
         spec=rook(pool={"replicated": {"size": 3}, "placementGroups": 1024}),
-        says=("spec.storage.rook.pool", "mon_max_pg_per_osd", "at most 128 placementGroups"),
+        says=("spec.storage.rook.pool", "mon_max_pg_per_osd", "set placementGroups to at most 128"),
     ),
     Case(reason="PoolNotFeasible", name="OSDs that are down", before=take_osds, says=("needs 3", "there is 1")),
-    Case(reason="PoolNotFound", spec=existing(), says=("spec.storage.rook.existingPool", "given is not there")),
+    Case(reason="PoolNotFound", spec=existing(), says=("spec.storage.rook.existingPool", "given does not exist")),
     Case(
         reason="PoolNotAllowed",
         spec=existing(),
         before=give_pool(),
-        says=("given is not given to benchmarks", "kubectl annotate", naming.ALLOW_BENCHMARKS),
+        says=("given is not annotated as being for benchmarks", "kubectl annotate", naming.ALLOW_BENCHMARKS),
     ),
     Case(
         reason="PoolNotReady",
@@ -192,7 +192,7 @@ CASES = [
     Case(
         reason="KeyringNotFound",
         spec=OF_CEPH,
-        says=("provisionSeconds (60 s)", "Secret bench/keyring", "no such Secret", "make that Secret"),
+        says=("provisionSeconds (60 s)", "Secret bench/keyring", "the Secret does not exist", "create that Secret"),
         made=True,
     ),
     Case(
@@ -200,7 +200,7 @@ CASES = [
         name="a keyring of another user",
         spec=OF_CEPH,
         before=give_keyring,
-        says=("field keyring", "no keyring file with a section [client.bench]"),
+        says=("field keyring", "not a keyring file with a section [client.bench]"),
         made=True,
     ),
     Case(

@@ -1,12 +1,13 @@
-"""How what a run has in a Ceph cluster goes: in order, at any time, and nothing of it by force."""
+"""Removal of what a run has in a Ceph cluster: in order, at any time, and without force."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle import naming
+from plimsoll.reconcile.run import RunSteps
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD, create, outside
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import ROOK
@@ -204,7 +205,7 @@ def test_the_next_run_of_a_cluster_waits_until_the_storage_of_the_former_is_gone
     for _ in range(5):
         world.round()
     message = world.conditions(second)["Admitted"]["message"]
-    assert "behind bench/a, which is being taken away (TeardownFailing)" in message
+    assert "behind bench/a (being cleaned up: TeardownFailing)" in message
     assert outside(world, second) == set()
     world.rook.knobs.unclean = ""
     assert world.until_ended(second)["status"] == "True"
@@ -218,7 +219,8 @@ def test_a_run_that_waits_for_its_turn_ends_if_its_namespace_may_not_use_the_clu
     world.until(lambda: world.conditions(first).get("CleanedUp", {}).get("reason") == "TeardownFailing")
     second = create(world, "b")
     world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
-    world.operator.context.settings = replace(world.operator.context.settings, rook_clusters={})
+    steps = cast("RunSteps", world.operator.runs.steps)
+    steps.settings = replace(steps.settings, rook_clusters={})
     assert world.until_ended(second)["reason"] == "RookClusterNotAllowed"
     world.rook.knobs.unclean = ""
     world.until_settled(first)
@@ -233,7 +235,7 @@ def test_kinds_that_are_gone_are_told_and_what_is_there_is_not_forgotten(world: 
         del world.cluster.kube.kinds[kind]
     world.until(lambda: world.conditions(uid).get("CleanedUp", {}).get("reason") == "RookNotFound")
     assert world.conditions(uid)["Succeeded"]["status"] == "True"
-    assert "install Rook's CRDs again" in world.conditions(uid)["CleanedUp"]["message"]
+    assert "reinstall Rook's CRDs" in world.conditions(uid)["CleanedUp"]["message"]
     world.cluster.kube.kinds |= gone
     world.until_settled(uid)
     assert outside(world, uid) == set()
@@ -243,7 +245,7 @@ def test_kinds_that_are_gone_are_told_and_what_is_there_is_not_forgotten(world: 
 def test_when_the_operator_may_not_see_rooks_namespace_any_more_the_load_ends_and_the_right_is_named(
     world: PretendWorld, *, deleted: bool
 ) -> None:
-    """As when that namespace goes with all Roles in it."""
+    """As if that namespace were deleted with all its Roles."""
 
     def interfere(asked: str) -> None:
         if asked.startswith("list CephBlockPool"):

@@ -35,7 +35,7 @@ def test_a_csi_driver_that_is_not_there_is_named(world: PretendWorld, mode: str,
     world.until(lambda: world.conditions(uid).get("ClientsReady", {}).get("reason") == clients, rounds=8)
     ended = world.until_ended(uid)
     assert ended["reason"] == "ClaimsNotBound"
-    for words in ("claim a-client-0 is Pending", "external provisioner 'absent'", "check the StorageClass"):
+    for words in ("PVC a-client-0 is Pending", "external provisioner 'absent'", "check the StorageClass"):
         assert words in ended["message"]
     assert "add nodes" not in ended["message"]
 

@@ -84,7 +84,7 @@ def test_a_run_that_is_suspended_before_its_turn_lets_others_go_first(world: Pre
     world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
     world.change(second, suspend=True)
     world.until_settled(second)
-    assert "back into the queue" in world.conditions(second)["Suspended"]["message"]
+    assert "resuming returns it to the queue" in world.conditions(second)["Suspended"]["message"]
     third = world.create("c")
     assert world.until_ended(first)["status"] == "True"
     assert world.until_ended(third)["status"] == "True"
@@ -99,7 +99,7 @@ def test_a_run_that_is_suspended_for_too_long_lets_others_go_first_and_keeps_its
     world.until_settled(first)
     second = world.create("b")
     world.until(lambda: world.conditions(second).get("Admitted", {}).get("reason") == "WaitingForTurn")
-    assert "bench/a, which is suspended" in world.conditions(second)["Admitted"]["message"]
+    assert "bench/a (suspended; keeps its place" in world.conditions(second)["Admitted"]["message"]
     world.round(SETTINGS.hold_seconds + 1.0)
     world.until(lambda: world.conditions(second)["Admitted"]["status"] == "True")
     lost = world.conditions(first)["Admitted"]

@@ -1,4 +1,4 @@
-"""A run goes whenever it is deleted, in whatever way, and takes everything with it."""
+"""A run can be deleted at any time and in any way, and leaves nothing behind."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_who_keeps_a_claim_is_named_and_the_next_run_does_not_wait_for_ever(worl
     world.cluster.edit(claim, lambda new: new["metadata"].setdefault("finalizers", []).append(mark))
     world.until_ended(uid)
     world.until(lambda: mark in world.conditions(uid)["CleanedUp"]["message"])
-    kept = f"1 claim is being removed; {claim['metadata']['name']} waits for "
+    kept = f"deleting 1 PVC; {claim['metadata']['name']} waits for finalizers: "
     assert kept in world.conditions(uid)["CleanedUp"]["message"]
     waiting = world.create("b")
     world.round()

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from plimsoll.api.names import ConditionStatus, ConditionType
+from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.status import Condition
 from plimsoll.lifecycle.actions import Event
-from plimsoll.lifecycle.events import _STORY, events_of
+from plimsoll.lifecycle.events import _ORDER, events_of
 from plimsoll.lifecycle.run import run_of
 from support.on_rook import CLAIMS, ERASURE_CODED, LIBRBD
 from support.pretend_rook import ROOK
@@ -86,8 +87,8 @@ def test_an_event_has_the_words_of_its_condition_or_at_least_the_reason() -> Non
     run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": NOON}})
     said = {"conditions": [entry("Admitted", "True", "Admitted", ""), entry("Measured", "True", "AllFinal", "2 of 2")]}
     assert events_of(run, said) == (
-        Event(kind="Normal", reason="Admitted", message="Admitted"),
-        Event(kind="Normal", reason="Measured", message="2 of 2"),
+        Event(kind=Severity.NORMAL, reason="Admitted", message="Admitted"),
+        Event(kind=Severity.NORMAL, reason="Measured", message="2 of 2"),
     )
 
 
@@ -123,7 +124,7 @@ def test_a_run_that_goes_well_warns_of_nothing(world: PretendWorld, storage: Any
 
 
 def told_by(world: PretendWorld) -> list[str]:
-    """Return the reasons of the events that an operator has posted since somebody asked."""
+    """Return the reasons of the events that an operator has posted since the last call."""
     reasons = []
     while not world.operator.events.empty():
         reasons.append(world.operator.events.get_nowait().reason)
@@ -172,4 +173,4 @@ def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
 
 
 def test_every_condition_has_its_place_in_the_story() -> None:
-    assert sorted(_STORY) == sorted(ConditionType)
+    assert sorted(_ORDER) == sorted(ConditionType)

@@ -235,6 +235,24 @@ def test_a_run_that_lost_its_place_queues_from_its_resumption(world: PretendWorl
     assert entry_of(run_of(world, uid)).queued > entry_of(run_of(world, second)).queued
 
 
+def test_a_run_that_has_just_lost_its_place_does_not_find_it_in_an_older_view(world: PretendWorld, uid: str) -> None:
+    other = world.create("b", timeouts=PATIENT)
+    world.round(0.0)
+    set_suspended(world, uid, suspend=True)
+    world.cluster.pass_time(2 * LIMIT)
+    for _ in range(2):
+        world.look(uid)
+    assert place(world, uid) == ("False", "SuspendedTooLong")
+    world.change(uid, suspend=False)
+    view = world.operator.bodies[uid]
+    view["spec"]["suspend"] = False
+    world.look(uid)
+    assert place(world, uid)[0] == "False", "the turn is the other's"
+    world.round(0.0)
+    world.round(0.0)
+    assert place(world, other) == ("True", "Admitted")
+
+
 def test_a_pod_on_a_dead_node_stops_no_clock_of_a_run_that_measures_elsewhere(world: PretendWorld, uid: str) -> None:
     pods = world.cluster.of_run("Pod", uid)
     (conductor,) = [pod for pod in pods if "conductor" in pod["metadata"]["name"]]

@@ -1,4 +1,4 @@
-"""How a status counts, and that it does not say what is over."""
+"""How a status counts, and that it does not report what is over."""
 
 import re
 
@@ -6,16 +6,17 @@ from support.on_rook import create
 from support.pretend_world import PretendWorld
 
 
-def test_a_run_of_one_point_is_told_in_the_singular(world: PretendWorld) -> None:
+def test_messages_about_one_point_use_the_singular(world: PretendWorld) -> None:
     workload = {"name": "w", "fio": {"ioDepth": [1]}, "runtimeSeconds": 4, "rampSeconds": 1}
     uid = world.create("a", clients={"count": 1}, workloads=[workload], repetitions=1)
-    told = set()
+    messages = set()
     while world.conditions(uid).get("Succeeded", {}).get("status") not in {"True", "False"}:
         world.round(1.0)
-        told |= {entry["message"] for entry in world.conditions(uid).values()}
+        messages |= {entry["message"] for entry in world.conditions(uid).values()}
     message = world.conditions(uid)["Succeeded"]["message"]
     assert message.startswith("the only point is measured and Suspect: Unreplicated")
-    assert not [text for text in told if re.search(r"\b1 \w+s (are|have)\b|\b(0|1) (claims|points|clients)\b", text)]
+    wrong = re.compile(r"\b1 \w+s (are|have)\b|\b(0|1) (PVCs|claims|points|clients)\b")
+    assert not [text for text in messages if wrong.search(text)]
 
 
 def test_a_run_that_is_deleted_while_it_measures_does_not_say_that_it_measures(world: PretendWorld) -> None:
@@ -32,12 +33,12 @@ def test_a_run_that_is_deleted_while_it_measures_does_not_say_that_it_measures(w
     assert world.conditions(uid)["Succeeded"]["message"] == "the run was deleted before it ended"
 
 
-def test_a_run_on_images_does_not_speak_of_claims(world: PretendWorld) -> None:
+def test_a_run_on_images_mentions_no_pvcs(world: PretendWorld) -> None:
     uid = create(world)
     world.until_ended(uid)
-    told = set()
+    messages = set()
     while world.conditions(uid).get("CleanedUp", {}).get("reason") != "Removed":
         world.look(uid)
-        told.add(world.conditions(uid)["CleanedUp"]["message"])
+        messages.add(world.conditions(uid)["CleanedUp"]["message"])
         world.round(1.0)
-    assert not [text for text in told if "claim" in text]
+    assert not [text for text in messages if "claim" in text or "PVC" in text]

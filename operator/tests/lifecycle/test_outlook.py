@@ -1,4 +1,4 @@
-"""When a run should be over: said as soon as it can be told, and never moved by what holds a run up."""
+"""The estimated end of a run: published as soon as it is known, and not moved by delays."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -59,7 +59,7 @@ def conductor() -> PodFact:
         changed=NOON,
         gone_by=None,
         problem="",
-        last_words="",
+        exit_message="",
     )
 
 
@@ -164,7 +164,7 @@ def test_prefill_precondition_and_settling_come_on_top() -> None:
 
 @dataclass
 class Prefilling:
-    """A prefill at some rate, looked at again and again, and what was said at each look."""
+    """A prefill at some rate, and the estimate at each look."""
 
     said: datetime | None = None
     seen: list[datetime] = field(default_factory=list)
@@ -235,24 +235,24 @@ def test_a_run_is_never_silently_late(world: PretendWorld) -> None:
     world.round()
     while (succeeded := world.conditions(uid)["Succeeded"])["status"] == "Unknown":
         end, looked = end_said(world, uid), world.cluster.now - timedelta(seconds=5)
-        assert ("later than estimated" in succeeded["message"]) == is_late(end, looked)
+        assert ("behind schedule" in succeeded["message"]) == is_late(end, looked)
         ends.append(end)
         world.round()
     assert len({end for end in ends if end}) >= 2
     assert end_said(world, uid) is None
-    assert "later than estimated" not in succeeded["message"]
+    assert "behind schedule" not in succeeded["message"]
 
 
 def test_a_run_that_hangs_says_since_when_it_is_late_and_writes_that_once(world: PretendWorld) -> None:
     uid = world.create("a")
     world.until(lambda: world.conductors.loads)
     world.conductors.knobs.stuck = True
-    world.until(lambda: "later than estimated" in world.conditions(uid)["Succeeded"]["message"])
+    world.until(lambda: "behind schedule" in world.conditions(uid)["Succeeded"]["message"])
     world.round()
     end, run = end_said(world, uid), world.run(uid)
     assert end is not None
     assert run is not None
-    assert f"it should have been measured by {format_time(end)}" in run["status"]["display"]["message"]
+    assert f"expected to be measured by {format_time(end)}" in run["status"]["display"]["message"]
     for _ in range(5):
         world.round()
     assert world.run(uid) == run

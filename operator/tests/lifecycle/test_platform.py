@@ -1,8 +1,6 @@
 """What a plan keeps of the cluster, and what a status shows of it."""
 
-import json
-
-from plimsoll.lifecycle.platform import environment_of, names_in, platform_of
+from plimsoll.lifecycle.platform import environment_of, listed_storage_classes, platform_of
 from support.pretend_cluster import STORAGE_CLASS
 from support.pretend_world import PretendWorld
 
@@ -10,7 +8,7 @@ PLATFORM = platform_of("v1.34.0", [STORAGE_CLASS])
 
 
 def test_of_a_storage_class_what_may_explain_a_number_is_kept() -> None:
-    assert environment_of(PLATFORM, "fast") == {
+    assert environment_of(PLATFORM, "fast").document() == {
         "kubernetes": "v1.34.0",
         "storageClass": {
             "name": "fast",
@@ -24,18 +22,20 @@ def test_of_a_storage_class_what_may_explain_a_number_is_kept() -> None:
 
 
 def test_without_a_volume_no_storage_class_is_looked_for() -> None:
-    assert environment_of(PLATFORM, None) == {"kubernetes": "v1.34.0"}
+    assert environment_of(PLATFORM, None).document() == {"kubernetes": "v1.34.0"}
 
 
 def test_a_storage_class_cannot_fill_a_plan() -> None:
     large = STORAGE_CLASS | {"parameters": {f"p{number:03}": "x" * 10_000 for number in range(300)}}
-    assert len(json.dumps(environment_of(platform_of("v1", [large]), "fast"))) < 16 * 1024
+    assert len(environment_of(platform_of("v1", [large]), "fast").model_dump_json()) < 16 * 1024
 
 
 def test_names_are_listed_as_far_as_a_message_bears_them() -> None:
     many = [{"metadata": {"name": f"c{number:02}"}} for number in range(12)]
-    assert names_in(platform_of("v1", many)) == "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"
-    assert names_in(platform_of("v1", [])) == "none"
+    assert (
+        listed_storage_classes(platform_of("v1", many)) == "c00, c01, c02, c03, c04, c05, c06, c07, c08, c09 and 2 more"
+    )
+    assert listed_storage_classes(platform_of("v1", [])) == "none"
 
 
 def test_where_a_run_is_measured_stands_in_its_plan_and_its_status(world: PretendWorld) -> None:

@@ -167,7 +167,7 @@ CASES = [
     Case(
         reason="ClaimsNotBound",
         before=set_faults(no_volumes=True),
-        says=("claim a-client-0", "claim a-client-1", "absent", "check the StorageClass"),
+        says=("PVC a-client-0", "PVC a-client-1", "absent", "check the StorageClass"),
     ),
     Case(
         reason="ContainerFailed",
@@ -183,7 +183,7 @@ CASES = [
     Case(
         reason="ClientsFailed",
         meanwhile=kill_client,
-        says=("client 1", "the volume is read-only", "4 times", "last words"),
+        says=("client 1", "the volume is read-only", "4 times", "termination message"),
     ),
     Case(
         reason="ClientsNotReady",
@@ -221,7 +221,7 @@ CASES = [
         reason="ConductorNotReady",
         name="the conductor says nothing",
         before=silence_conductors,
-        says=("Running and has not taken over yet", "log"),
+        says=("Running and not active yet", "log"),
     ),
     Case(
         reason="QuotaExceeded",
@@ -259,12 +259,12 @@ CASES = [
     Case(
         reason="StorageClassNotFound",
         spec={"storage": {"storageClass": {"name": "absent"}, "volume": {"size": "1Gi"}}},
-        says=("spec.storage.storageClass.name: absent", "which has fast", "name one of these"),
+        says=("spec.storage.storageClass.name: StorageClass absent", "name an existing one: fast"),
     ),
     Case(
         reason="ResultsIncomplete",
         meanwhile=delete_a_result_at_the_end,
-        says=("1 of 2 results", "deleted", "run it again"),
+        says=("1 of 2 results", "deleted", "create the run again"),
     ),
     Case(reason="ResultsExist", before=leave_results, says=("a-w-000", "delete them", "rename")),
     Case(reason="NameTaken", before=take_the_plans_name, says=("ConfigMap a-plan", "rename the run")),
@@ -280,8 +280,8 @@ CASES = [
         meanwhile=fail_as(FailureReason.CLUSTER_NOT_READY),
         says=("as it was told",),
     ),
-    Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it anew")),
-    Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan is gone", "create it anew")),
+    Case(reason="PlanDamaged", meanwhile=damage_the_plan, says=("plan", "create it again")),
+    Case(reason="PlanMissing", meanwhile=delete_the_plan, says=("plan was deleted", "create it again")),
     Case(reason="InvalidResults", before=give(Verdict.INVALID), says=("2 of 2 points", "kubectl get bres")),
 ]
 

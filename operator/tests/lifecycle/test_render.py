@@ -59,7 +59,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
     run = run_of(document)
     assert run.document is not None
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
-    plan = plan.model_copy(update={"client_tokens": True})
+    plan = plan.model_copy(update={"client_tokens": True, "agent_assignments": True, "early_conductor": True})
     # No tool works without a volume yet; what is rendered for one is decided by the plan alone.
     return run, plan.model_copy(update={"volume": None}) if name == "no-volume" else plan
 
@@ -204,7 +204,8 @@ def test_the_conductor_may_run_where_clients_may_but_not_only_there() -> None:
 
 def test_no_autoscaler_empties_the_node_of_a_pod() -> None:
     jobs = [obj for obj in rendered("filesystem") if obj["kind"] == "Job"]
-    annotations = [job["spec"]["template"]["metadata"]["annotations"] for job in jobs]
+    annotations = [dict(job["spec"]["template"]["metadata"]["annotations"]) for job in jobs]
+    assert [one.pop(naming.ANNOTATION_ASSIGNMENT, None) is None for one in annotations] == [False, True]
     assert annotations == [{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}] * 2
 
 

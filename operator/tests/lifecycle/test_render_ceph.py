@@ -14,8 +14,9 @@ import yaml
 from plimsoll.api.errors import SpecError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph, client, network, teardown
-from plimsoll.lifecycle.rook.storage import storage_class
-from plimsoll.tools.base import ACTOR_CLIENT
+from plimsoll.lifecycle.rook.render import storage_class
+from plimsoll.protocol.assignment import Assignment, RbdImage
+from plimsoll.tools.cast import ACTOR_CLIENT
 from support.ceph_runs import MONITORS, SETTINGS, STORAGE, UID, CephRun, ceph_run, made_for_ceph
 from support.pod_security import baseline, restricted
 
@@ -44,9 +45,17 @@ def pods_labels(made: CephRun) -> dict[str, Mapping[str, str]]:
     return {labels[naming.LABEL_COMPONENT]: labels for labels in templates}
 
 
-def arguments(made: CephRun, component: str = naming.CLIENT) -> list[str]:
+def arguments(made: CephRun, component: str) -> list[str]:
     (container,) = pods(made)[component]["containers"]
     return list(container["args"])
+
+
+def assignment(made: CephRun) -> Assignment:
+    """What the first client's agent reads."""
+    jobs = [obj for obj in made_for_ceph(made) if obj["kind"] == "Job"]
+    (job,) = [job for job in jobs if job["metadata"]["labels"][naming.LABEL_COMPONENT] == naming.CLIENT]
+    annotations = job["spec"]["template"]["metadata"]["annotations"]
+    return Assignment.model_validate_json(annotations[naming.ANNOTATION_ASSIGNMENT])
 
 
 @pytest.mark.parametrize("name", STORAGE)
@@ -103,25 +112,27 @@ def test_ports_of_monitors_that_are_not_cephs_own_are_open_too() -> None:
 
 
 def test_a_client_has_an_image_of_its_own() -> None:
-    found = arguments(ceph_run("rook-images"))
+    found = assignment(ceph_run("rook-images"))
     pool = "plimsoll-rook-images-f94acc63"
-    assert f"--image={pool}/plimsoll-{UID}-0" in found
-    assert {"--size=1073741824", "--rbd-cache", f"--ceph-user={pool}-agent", "--tool=fio"} <= set(found)
-    assert not any(argument.startswith(("--device", "--directory", "--rados")) for argument in found)
+    assert found.volume == RbdImage(
+        pool=pool, image=f"plimsoll-{UID}-0", user=f"{pool}-agent", size=1073741824, cache=True
+    )
+    assert found.tools == ("fio",)
+    assert found.rados is None
 
 
 def test_objects_go_to_the_pool_that_has_the_data_and_into_a_namespace_of_the_clients_own() -> None:
     made = ceph_run("rook-images", RADOS)
-    found = arguments(made)
-    assert f"--rados-pool={made.target.data_pool}" in found
-    assert f"--rados-namespace=plimsoll-{UID}-0" in found
-    assert "--tool=radosBench" in found
+    found = assignment(made)
+    assert found.rados is not None
+    assert (found.rados.pool, found.rados.namespace) == (made.target.data_pool, f"plimsoll-{UID}-0")
+    assert "radosBench" in found.tools
 
 
 def test_the_administrators_key_is_there_only_for_who_loads_the_osds() -> None:
     without, with_osds = ceph_run("ceph", RADOS), ceph_run("ceph", RADOS, OSDS)
-    assert not any("osd" in argument for argument in arguments(without))
-    assert "--osd-keyring=/etc/plimsoll/osd-bench/keyring" in arguments(with_osds)
+    assert assignment(without).osd_keyring is None
+    assert assignment(with_osds).osd_keyring == "/etc/plimsoll/osd-bench/keyring"
     (secret,) = [volume["secret"] for volume in pods(with_osds)["client"]["volumes"] if volume["name"] == "osd-bench"]
     assert secret["secretName"] == "administrators"
     assert secret["items"] == [{"key": "admin.keyring", "path": "keyring"}]

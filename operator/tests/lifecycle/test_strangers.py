@@ -1,4 +1,4 @@
-"""Objects of others that stand where a run's have to, or look like a run's: nothing of them is used, or taken away."""
+"""Objects of others that occupy a run's names, or look like a run's: they are neither used nor deleted."""
 
 from copy import deepcopy
 from typing import Any
@@ -42,7 +42,7 @@ def put(world: PretendWorld, api_version: str, kind: str, name: str, **metadata:
 
 
 def is_as_it_was(world: PretendWorld, obj: Document) -> bool:
-    """Tell whether nobody but the volume controller has done anything to an object."""
+    """Whether only the volume controller has changed an object."""
     found = deepcopy(world.cluster.find(obj["kind"], obj["metadata"]["name"]))
     assert found is not None
     for one in (found, obj):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from plimsoll.kube.errors import TerminatingError, refusal_of
+from plimsoll.kube.errors import TerminatingError
 from plimsoll.lifecycle.refusal import reason_of_words
+from plimsoll.reconcile.refusals import refusal_of
 from support.pretend_cluster import NAMESPACE
 from support.pretend_world import PretendWorld
 
@@ -46,8 +47,8 @@ def test_the_operator_asks_once_says_what_happens_and_waits(world: PretendWorld,
 def test_another_namespace_that_is_being_deleted_may_come_back() -> None:
     refusal = refusal_of(TerminatingError("create CephBlockPool rook-ceph/pool", "it is being terminated"))
     assert refusal.reason == "NamespaceTerminating"
-    assert refusal.is_for_good("rook-ceph")
-    assert not refusal.is_for_good("bench")
+    assert refusal.is_permanent("rook-ceph")
+    assert not refusal.is_permanent("bench")
 
 
 def test_a_job_that_may_make_no_pod_there_is_told_in_the_same_way() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.lifecycle import planning
+from plimsoll.lifecycle import naming, planning
 from plimsoll.lifecycle.planning import freeze
 from plimsoll.plan.document import Plan
 from support.pretend_cluster import Document
@@ -85,6 +85,64 @@ def test_a_run_that_was_planned_when_there_was_one_token_for_all_clients_gets_an
         world.create("a")
         world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
     assert mounted_tokens(world) == {"token"}
+
+
+def test_agents_of_a_run_that_was_planned_before_the_assignment_document_get_options(
+    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def earlier(*arguments: Any) -> Any:
+        plan = freeze(*arguments)
+        return plan.model_copy(update={"agent_assignments": False}) if isinstance(plan, Plan) else plan
+
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "freeze", earlier)
+        world.create("a")
+        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
+    for number, arguments in enumerate(agents_arguments(world)):
+        assert f"--client={number}" in arguments
+        assert not any("assignment" in argument for argument in arguments)
+
+
+def test_the_conductor_of_a_run_that_an_earlier_version_planned_starts_after_its_clients(
+    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def earlier(*arguments: Any) -> Any:
+        plan = freeze(*arguments)
+        return plan.model_copy(update={"early_conductor": False}) if isinstance(plan, Plan) else plan
+
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "freeze", earlier)
+        uid = world.create("a")
+        world.until(lambda: world.cluster.find("ConfigMap", "a-plan"))
+    world.cluster.faults.silent = {1}
+    for _ in range(5):
+        world.round()
+    assert world.cluster.find("Job", "a-conductor") is None
+    world.cluster.faults.silent = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_an_earlier_conductor_can_read_the_state_that_the_operator_creates(world: PretendWorld) -> None:
+    world.create("a")
+    world.until(lambda: world.cluster.find("ConfigMap", "a-state"))
+    state = world.cluster.find("ConfigMap", "a-state")
+    assert state is not None
+    assert "gathered" not in state["data"]["state.json"]
+
+
+def test_agents_get_an_assignment_document(world: PretendWorld) -> None:
+    world.create("a")
+    found = agents_arguments(world)
+    assert found == [["agent", "--assignment=/etc/plimsoll/assignment/assignment.json"]] * len(found)
+
+
+def agents_arguments(world: PretendWorld) -> list[list[str]]:
+    """Return the arguments of each client's agent, of which there is more than one."""
+    world.until(lambda: world.conductors.loads)
+    jobs = [job for job in world.cluster.kube.objects("Job") if "-client-" in job["metadata"]["name"]]
+    jobs.sort(key=lambda job: int(job["metadata"]["labels"][naming.LABEL_CLIENT]))
+    assert len(jobs) > 1
+    return [job["spec"]["template"]["spec"]["containers"][0]["args"] for job in jobs]
 
 
 def test_each_client_gets_and_mounts_a_token_of_its_own(world: PretendWorld) -> None:

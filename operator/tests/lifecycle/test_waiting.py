@@ -10,7 +10,7 @@ from plimsoll.conductor.timings import Timings
 from plimsoll.kube import client
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.lifecycle.teardown import LOAD_GONE_SECONDS
-from support.pretend_cluster import Document, is_going
+from support.pretend_cluster import KUBELET, Document, is_going, role_of
 from support.pretend_world import PretendWorld
 
 
@@ -50,6 +50,18 @@ def lose_client_node(world: PretendWorld, uid: str) -> str:
 # -- conductors
 
 
+def assert_waits_and_ends(world: PretendWorld, uid: str) -> None:
+    """Check that a run that has just lost its conductor waits for 50 s, and ends before two minutes."""
+    lost = world.cluster.now
+    for _ in range(5):
+        world.look(uid)
+        assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+        world.cluster.pass_time(10.0)
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
+    assert world.cluster.now - lost < timedelta(minutes=2)
+
+
 def test_a_conductor_that_cannot_come_back_is_named_at_once_and_not_called_measuring(world: PretendWorld) -> None:
     uid = world.create("a")
     until_trial(world)
@@ -78,6 +90,28 @@ def test_conductors_that_come_back_in_time_do_not_add_up_to_a_deadline(world: Pr
     assert world.until_ended(uid)["status"] == "True"
 
 
+def test_a_conductor_whose_pod_is_deleted_late_in_a_run_has_ready_seconds_to_come_back(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.look(uid)
+    world.cluster.pass_time(30 * 60.0)
+    world.cluster.faults.over_quota = {None}
+    for pod in world.conductors.pods():
+        world.cluster.delete(pod)
+        world.cluster.let_go(pod, KUBELET)
+    assert_waits_and_ends(world, uid)
+
+
+def test_a_conductor_whose_job_is_deleted_late_in_a_run_is_replaced(world: PretendWorld) -> None:
+    uid = world.create("a")
+    until_trial(world)
+    world.look(uid)
+    world.cluster.pass_time(30 * 60.0)
+    (job,) = [job for job in world.cluster.of_run("Job", uid) if role_of(job) is None]
+    world.cluster.delete(job)
+    assert world.until_ended(uid)["status"] == "True"
+
+
 def test_a_conductor_on_a_dead_node_ends_the_run_in_time(world: PretendWorld) -> None:
     uid = world.create("a")
     until_trial(world)
@@ -100,14 +134,7 @@ def test_the_clock_of_a_node_neither_shortens_nor_extends_the_wait_for_a_conduct
     world.cluster.faults.over_quota = {None}
     for pod in world.conductors.pods():
         world.conductors.kill(pod)
-    died = world.cluster.now
-    for _ in range(5):
-        world.look(uid)
-        world.cluster.pass_time(10.0)
-    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
-    ended = world.until_ended(uid)
-    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
-    assert world.cluster.now - died < timedelta(minutes=2)
+    assert_waits_and_ends(world, uid)
 
 
 def test_a_conductor_that_the_operator_cannot_understand_is_left_alone(world: PretendWorld) -> None:
@@ -173,6 +200,20 @@ def test_a_client_that_quota_keeps_from_coming_back_is_explained(world: PretendW
     world.until(lambda: world.conditions(uid)["ClientsReady"]["reason"] == "QuotaExceeded", rounds=6)
     assert "client 0 (Job a-client-0-1) has no pod" in world.conditions(uid)["ClientsReady"]["message"]
     assert "exceeded quota: few" in world.until_ended(uid)["message"]
+
+
+def test_a_client_that_is_lost_before_a_conductor_starts_and_cannot_come_back_ends_the_run_in_time(
+    world: PretendWorld,
+) -> None:
+    world.cluster.faults.unschedulable = {None}
+    uid = world.create("a")
+    world.until(lambda: any(role_of(job) is None for job in world.cluster.of_run("Job", uid)))
+    world.cluster.faults.over_quota = {0}
+    lost = world.cluster.now
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    ended = world.until_ended(uid)
+    assert "exceeded quota: few" in ended["message"]
+    assert world.cluster.now - lost < timedelta(minutes=3)
 
 
 def test_what_the_api_refuses_is_part_of_the_conductors_last_word(world: PretendWorld) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
-from plimsoll.measure.cluster import LAG, around, cluster_summary, counted, counted_within, unwatched
+from plimsoll.measure.cluster import LAG, cluster_summary, polls_around, pool_io, pool_io_within, unwatched_nanoseconds
 from plimsoll.measure.window import Interval
 
 SECOND = 10**9
@@ -44,13 +44,15 @@ REGULAR = watched(*(look(second) for second in range(90, 175, 5)))
 
 
 def test_looks_that_count_are_those_within_and_one_on_either_side() -> None:
-    assert [sample.at // SECOND for sample in around(watched(*map(look, (80, 95, 101, 159, 161, 170))), SPAN)] == [
+    assert [
+        sample.at // SECOND for sample in polls_around(watched(*map(look, (80, 95, 101, 159, 161, 170))), SPAN)
+    ] == [
         95,
         101,
         159,
         161,
     ]
-    assert len(around(REGULAR, None)) == len(REGULAR.samples)
+    assert len(polls_around(REGULAR, None)) == len(REGULAR.samples)
 
 
 @pytest.mark.parametrize(
@@ -66,16 +68,16 @@ def test_looks_that_count_are_those_within_and_one_on_either_side() -> None:
     ],
 )
 def test_pauses_of_more_than_three_looks_were_not_watched(seconds: Any, missed: int) -> None:
-    assert unwatched(watched(*map(look, seconds)), SPAN) == missed * SECOND
+    assert unwatched_nanoseconds(watched(*map(look, seconds)), SPAN) == missed * SECOND
 
 
 def test_look_without_an_answer_does_not_count() -> None:
     watch = watched(look(95), look(110, silent="x"), look(125), look(140), look(155), look(165))
-    assert unwatched(watch, SPAN) == 25 * SECOND
+    assert unwatched_nanoseconds(watch, SPAN) == 25 * SECOND
 
 
 def test_counters_are_those_of_the_run_and_of_others_without_the_managers() -> None:
-    found = counted(REGULAR, around(REGULAR, SPAN))
+    found = pool_io(REGULAR, polls_around(REGULAR, SPAN))
     assert found is not None
     assert found.between == Interval(start=100 * SECOND, end=160 * SECOND)
     assert (found.operations, found.foreign) == (12_000, 1200)
@@ -83,24 +85,24 @@ def test_counters_are_those_of_the_run_and_of_others_without_the_managers() -> N
 
 
 def test_looks_inside_are_those_whose_counters_tell_of_inside_only() -> None:
-    found = counted_within(REGULAR, SPAN)
+    found = pool_io_within(REGULAR, SPAN)
     assert found is not None
     assert found.between == Interval(start=SPAN.start + LAG, end=SPAN.end)
-    assert counted_within(REGULAR, Interval(start=SPAN.start, end=SPAN.start + 3 * LAG)) is None
-    assert counted_within(dataclasses.replace(REGULAR, pools=()), SPAN) is None
+    assert pool_io_within(REGULAR, Interval(start=SPAN.start, end=SPAN.start + 3 * LAG)) is None
+    assert pool_io_within(dataclasses.replace(REGULAR, pools=()), SPAN) is None
 
 
-def test_pool_that_was_made_anew_begins_at_nothing() -> None:
+def test_a_recreated_pool_begins_at_zero() -> None:
     first, last = look(100), look(150)
     anew = dataclasses.replace(last, pools={**last.pools, "other": counters(1), "new": counters(10**6)})
-    found = counted(watched(first, anew), (first, anew))
+    found = pool_io(watched(first, anew), (first, anew))
     assert found is not None
     assert (found.foreign, found.operations) == (0, 10_000)
 
 
-def test_pool_that_is_not_told_is_not_counted() -> None:
+def test_a_pool_without_counters_is_not_counted() -> None:
     watch = ClusterWatch(samples=REGULAR.samples, pools=("ours", "data"))
-    assert counted(watch, watch.samples) is None
+    assert pool_io(watch, watch.samples) is None
 
 
 def test_summary() -> None:

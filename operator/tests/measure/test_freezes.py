@@ -1,4 +1,4 @@
-"""Freezes are told from latency that is merely heavy-tailed, and from storage that is merely slow."""
+"""Freezes are distinguished from heavy-tailed latency and from slow storage."""
 
 import heapq
 import random

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.names import Operation
-from plimsoll.measure.limits import Layer, LayerRow, amplification, layers, limits
+from plimsoll.api.environment import Environment
+from plimsoll.api.names import Layer, Operation, Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count
+from plimsoll.tools.registry import LAYERS
 from support.layers import READ, RUN, WRITE, result
 
 MEGABYTE = 10**6
@@ -42,14 +45,14 @@ def test_replicas_and_chunks_take_their_part_of_the_writes() -> None:
 
 @pytest.mark.parametrize("given_", [{}, {"replicas": 3, "data_chunks": 2}, {"replicas": -1}, {"coding_chunks": 2}])
 def test_amplification_of_no_layout_or_of_two_is_refused(given_: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="needs replicas or data chunks"):
+    with pytest.raises(ValueError, match=r"either replicas \(-?\d+\) or data chunks \("):
         amplification(**given_)
 
 
 @pytest.mark.parametrize("change", [{"clients": 0}, {"osds": 0}, {"disk_rate": -1}, {"write_amplification": 0.5}])
 def test_parts_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
     parts: dict[str, Any] = {"clients": 1, "osds": 1, "disk_rate": 1, "write_rate": 1, "write_amplification": 1}
-    with pytest.raises(ValueError, match="needs at least one client"):
+    with pytest.raises(ValueError, match="at least one client and one OSD"):
         limits(**(parts | change))
 
 
@@ -83,8 +86,8 @@ def row(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> Laye
     return only
 
 
-def test_each_layer_is_held_against_the_one_below() -> None:
-    found = layers(RUN, write_amplification=3)
+def test_each_layer_is_compared_with_the_one_below() -> None:
+    found = layers(RUN, LAYERS, write_amplification=3)
     assert [(one.layer, one.operation) for one in found] == [
         (Layer.OSD, WRITE),
         (Layer.RADOS, READ),
@@ -104,16 +107,16 @@ def test_each_layer_is_held_against_the_one_below() -> None:
 
 
 def test_what_was_not_measured_is_no_limit() -> None:
-    rados = row(layers(RUN, write_amplification=3), Layer.RADOS, READ).bytes_per_second
+    rados = row(layers(RUN, LAYERS, write_amplification=3), Layer.RADOS, READ).bytes_per_second
     assert rados is not None
     assert (rados.limit, rados.efficiency) == (None, None)
-    alone = row(layers(RUN[5:], write_amplification=3), Layer.RBD, WRITE).bytes_per_second
+    alone = row(layers(RUN[5:], LAYERS, write_amplification=3), Layer.RBD, WRITE).bytes_per_second
     assert alone is not None
     assert alone.limit is None
 
 
-def test_nothing_goes_faster_than_the_network_of_the_clients() -> None:
-    found = layers(RUN, write_amplification=3, network_rate=200)
+def test_nothing_exceeds_the_network_of_the_clients() -> None:
+    found = layers(RUN, LAYERS, write_amplification=3, network_rate=200)
     limits_ = {
         (one.layer, one.operation): one.bytes_per_second.limit for one in found if one.bytes_per_second is not None
     }
@@ -126,11 +129,93 @@ def test_nothing_goes_faster_than_the_network_of_the_clients() -> None:
 
 
 def test_without_an_amplification_osds_limit_nothing() -> None:
-    rados = row(layers(RUN, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
+    rados = row(layers(RUN, LAYERS, write_amplification=None), Layer.RADOS, WRITE).bytes_per_second
     assert rados is not None
     assert rados.limit is None
 
 
 def test_no_results_no_layers() -> None:
-    assert layers([], write_amplification=3) == ()
-    assert layers([result("d-0", "dd", {READ: (1, 1)})], write_amplification=3) == ()
+    assert layers([], LAYERS, write_amplification=3) == ()
+    assert layers([result("d-0", "dd", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
+
+
+DEVICES = [result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}), result("d-1", "fio", {READ: (60, 900)})]
+
+
+def limited(found: tuple[LayerRow, ...], layer: Layer, operation: Operation) -> tuple[float | None, Layer | None]:
+    best = row(found, layer, operation).bytes_per_second
+    assert best is not None
+    return best.limit, best.limited_by
+
+
+def test_devices_limit_the_osds_and_what_clients_read() -> None:
+    found = layers(RUN, LAYERS, write_amplification=3, devices=DEVICES)
+    device = row(found, Layer.DEVICE, READ)
+    assert device.bytes_per_second is not None
+    assert device.iops is not None
+    # Three OSDs, so three times the best of one device.
+    assert (device.bytes_per_second.value, device.iops.value) == (360, 2700)
+    assert limited(found, Layer.OSD, WRITE) == (330, Layer.DEVICE)
+    assert limited(found, Layer.RADOS, READ) == (360, Layer.DEVICE)
+    assert limited(found, Layer.RADOS, WRITE) == (300, Layer.OSD)
+    assert limited(found, Layer.RBD, READ) == (500, Layer.RADOS)
+
+
+def test_devices_limit_writes_where_osds_were_not_measured() -> None:
+    found = layers([of_ceph(one, osds=4) for one in RUN[2:]], LAYERS, write_amplification=2, devices=DEVICES)
+    assert limited(found, Layer.RADOS, WRITE) == (4 * 110 / 2, Layer.DEVICE)
+
+
+def test_devices_of_an_unknown_number_of_osds_limit_nothing() -> None:
+    found = layers(RUN[2:], LAYERS, write_amplification=2, devices=DEVICES)
+    assert limited(found, Layer.RADOS, WRITE) == (None, None)
+
+
+def test_the_rate_of_several_devices_is_that_of_as_many_as_there_are_osds() -> None:
+    shared = result("d-0", "fio", {WRITE: (600, 60)})
+    six = shared.model_copy(update={"spec": shared.spec.model_copy(update={"clients": 6})})
+    device = row(layers(RUN, LAYERS, write_amplification=3, devices=[six]), Layer.DEVICE, WRITE)
+    assert device.bytes_per_second is not None
+    assert device.bytes_per_second.value == pytest.approx(300)
+
+
+def test_an_invalid_measurement_of_devices_counts_as_none() -> None:
+    bad = [result("d-0", "fio", {WRITE: (1, 1)}, verdict=Verdict.INVALID)]
+    assert layers(RUN, LAYERS, write_amplification=3, devices=bad) == layers(RUN, LAYERS, write_amplification=3)
+
+
+def test_files_are_a_layer_above_images_and_above_rados() -> None:
+    files = result("s-0", "fio", {READ: (90, 9)})
+    environment = Environment.model_validate({"volumeFileSystem": "ext4"})
+    files = files.model_copy(update={"status": files.status.model_copy(update={"environment": environment})})
+    assert limited(layers([*RUN, files], LAYERS, write_amplification=3), Layer.FILE_SYSTEM, READ) == (250, Layer.RBD)
+    without_images = [one for one in RUN if one.spec.tool != "fio"]
+    found = layers([*without_images, files], LAYERS, write_amplification=3)
+    assert limited(found, Layer.FILE_SYSTEM, READ) == (500, Layer.RADOS)
+
+
+def test_the_network_is_named_where_it_is_the_limit() -> None:
+    found = layers(RUN, LAYERS, write_amplification=3, network_rate=200)
+    assert limited(found, Layer.RADOS, WRITE) == (200, Layer.NETWORK)
+    assert limited(layers(RUN, LAYERS, write_amplification=3, network_rate=10**9), Layer.RADOS, WRITE) == (
+        300,
+        Layer.OSD,
+    )
+
+
+def test_only_osds_of_the_class_of_the_pool_count() -> None:
+    environment = Environment.model_validate(
+        {
+            "ceph": {"osds": {"count": 12, "up": 11, "deviceClasses": {"hdd": 9, "ssd": 3}}},
+            "pool": {"deviceClass": "ssd"},
+        }
+    )
+    one = RUN[2].model_copy(update={"status": RUN[2].status.model_copy(update={"environment": environment})})
+    assert osd_count([one]) == 3
+    assert osd_count([of_ceph(RUN[2], osds=4)]) == 4
+    assert (osd_count(RUN), osd_count(RUN[2:])) == (3, None)
+
+
+def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
+    environment = Environment.model_validate({"ceph": {"osds": {"count": osds}}})
+    return found.model_copy(update={"status": found.status.model_copy(update={"environment": environment})})

@@ -9,7 +9,7 @@ def rate(osd: int, volume: int = 1000, seconds: float = 1.0) -> OsdRate:
     return OsdRate(osd=osd, ios=10, bytes=volume, seconds=seconds)
 
 
-def test_nothing_is_said_of_osds_that_were_not_measured() -> None:
+def test_osds_that_were_not_measured_are_absent() -> None:
     assert osds_summary([measurement()]) is None
     assert measure(document(0)).osds is None
 
@@ -30,14 +30,14 @@ def test_osd_that_was_measured_twice_has_one_rate() -> None:
 def test_all_are_compared_if_no_class_is_known_and_classes_apart_if_they_are() -> None:
     slow = document(0, measurement(osds=(rate(0), rate(1), rate(2, 600))))
     finding = only(measure(slow), "OsdOutlier")
-    assert "osd.2 with 60 % of the median of all" in finding.message
+    assert "osd.2 at 60 % of the median of all" in finding.message
     assert measure(slow, osd_classes={0: "ssd", 1: "ssd", 2: "hdd"}).verdict is Verdict.VALID
 
 
 def test_many_outliers_are_named_within_bounds() -> None:
     rates = tuple(rate(osd, 1000 if osd < 60 else 100) for osd in range(100))
     finding = only(measure(document(0, measurement(osds=rates))), "OsdOutlier")
-    assert "osd.60 with 10 %" in finding.message
+    assert "osd.60 at 10 %" in finding.message
     assert "and 34 more" in finding.message
     assert len(finding.message) < 1000
 

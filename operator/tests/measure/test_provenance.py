@@ -21,7 +21,7 @@ def test_version_command_and_digest_stand_in_the_numbers() -> None:
     assert tool(numbers) == ToolUse(versions=("fio 3.39",), argv=("fio", "--rw=read"), argv_client=0, raw_sha256=digest)
 
 
-def test_sha256sum_says_the_same(tmp_path: Path) -> None:
+def test_sha256sum_prints_the_same(tmp_path: Path) -> None:
     listed = tmp_path / "clients"
     listed.write_text(f"{A}  client-0\n{B}  client-1\n")
     said = subprocess.run(["sha256sum", str(listed)], capture_output=True, text=True, check=True).stdout

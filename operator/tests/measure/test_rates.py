@@ -68,7 +68,7 @@ def test_steady_clients_give_the_exact_headline_whatever_their_skew(clients: lis
 
 
 def saturated(starts: list[int], runtime: int, capacity: float) -> list[Share]:
-    """Make clients that share a capacity, in operations per nanosecond, with whoever else is running."""
+    """Make clients that share a capacity, in operations per nanosecond, with the others that run."""
     edges = sorted({*starts, *(start + runtime for start in starts)})
 
     def done(start: int, until: int) -> float:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.measure.intake import Measured, receive
+from plimsoll.measure.intake import ClientMeasurement, receive
 from plimsoll.measure.sample import Cells, ClientDocument, OperationSample
 from plimsoll.measure.stalls import LEAST_PACE, Standstill, least_pace, standstill_of
 from plimsoll.measure.window import Interval, common_interval
@@ -36,7 +36,7 @@ def client(number: int, *operations: OperationSample, late: float = 0.0) -> Clie
     return document(number, measurement(*operations, late=late))
 
 
-def test_all_stand_still_where_each_does() -> None:
+def test_all_clients_are_idle_where_each_is() -> None:
     result = found(client(0, still(3, 4, 9)), client(1, still(4, 5, 12)))
     assert (result.clients, result.together) == ({0: 3, 1: 3}, 1)
     assert result.published().worst_client == 0
@@ -50,7 +50,7 @@ def test_cells_shifted_by_fractions_are_compared_on_the_wall_clock() -> None:
     assert result.clients == {0: 2, 1: 2}
 
 
-def test_a_client_stands_still_only_if_no_operation_of_its_goes_on() -> None:
+def test_a_client_is_idle_only_if_none_of_its_operations_completes() -> None:
     reading = with_cells([0.0 if second in {4, 5} else 10.0 for second in range(RUNTIME)], Operation.READ)
     sync = operation(50, operation=Operation.SYNC, bytes=0, cells=None)
     assert found(client(0, still(3, 4), reading, sync)).clients == {0: 1}
@@ -81,7 +81,7 @@ def test_without_a_stall_no_client_is_the_worst() -> None:
 def test_a_stall_of_all_is_suspect_and_a_long_one_invalid() -> None:
     finding = only(measure(client(0, still(7))), "Stalled")
     assert finding.verdict is Verdict.SUSPECT
-    assert finding.message.startswith("no client completed anything in 1 s of a window of 20 s: 5 %; look for")
+    assert finding.message.startswith("no client completed anything for 1 s of a window of 20 s: 5 %; look for")
     finding = only(measure(client(0, still(7, 8, 9))), "Stalled")
     assert finding.verdict is Verdict.INVALID
     assert "3 s of a window of 20 s: 15 % (limit 10 %)" in finding.message
@@ -92,22 +92,22 @@ def test_a_stall_of_one_client_names_it() -> None:
     finding = only(numbers, "ClientStalled")
     assert (finding.clients, finding.verdict) == ((0, 2), Verdict.SUSPECT)
     assert finding.message.startswith(
-        "client 2: completed nothing while others did in 2 s of a window of 20 s: 10 %; also client 0; look"
+        "client 2: completed nothing while others did for 2 s of a window of 20 s: 10 %; also client 0; check"
     )
     assert numbers.stalls is not None
     assert (numbers.stalls.seconds, numbers.stalls.worst_client_seconds, numbers.stalls.worst_client) == (0, 2, 2)
     assert {item.client: item.stall_seconds for item in numbers.slowest} == {0: 1, 1: 0, 2: 2}
 
 
-def test_a_stall_of_all_is_not_held_against_single_clients() -> None:
+def test_a_stall_of_all_is_not_charged_to_single_clients() -> None:
     only(measure(client(0, still(3, 4)), client(1, still(3, 4), late=0.25)), "Stalled")
 
 
-def test_of_a_stall_that_lasts_longer_on_one_client_only_the_rest_is_held_against_it() -> None:
+def test_only_the_rest_of_a_stall_that_lasts_longer_on_one_client_is_charged_to_it() -> None:
     findings = measure(client(0, still(3)), client(1, still(3, 4, 5, 6, 7))).findings
     assert [finding.reason for finding in findings] == ["Stalled", "ClientStalled"]
     assert findings[1].clients == (1,)
-    assert "completed nothing while others did in 3 s of a window of 20 s: 15 %" in findings[1].message
+    assert "completed nothing while others did for 3 s of a window of 20 s: 15 %" in findings[1].message
 
 
 def test_a_client_that_completed_nothing_at_all_stalled_all_the_time() -> None:
@@ -148,7 +148,7 @@ def test_time_inside_a_sync_is_no_stall_and_more_than_the_longest_sync_is() -> N
     only(measure(synced(1.5)), "Stalled")
 
 
-def test_many_slow_clients_together_can_be_told_from_a_stall() -> None:
+def test_many_slow_clients_together_are_distinguished_from_a_stall() -> None:
     slow = still(7, 8, rate=2)
     reasons = [finding.reason for finding in measure(*(client(n, slow) for n in range(10))).findings]
     assert reasons == ["Stalled", "TooFewSamples"]
@@ -176,7 +176,7 @@ def test_every_stall_of_more_than_two_seconds_is_found_on_all_whatever_their_pha
     assert result.together <= length + 1e-6
     assert result.together <= min(result.clients.values()) + 1e-9
     if result.together:
-        assert set(result.alone.values()) == {0}, "a stall of all is held against nobody alone"
+        assert set(result.alone.values()) == {0}, "a stall of all is charged to no single client"
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=RUNTIME, max_size=RUNTIME), min_size=1, max_size=4))
@@ -194,6 +194,6 @@ def test_seconds_together_are_those_that_are_empty_everywhere(empty: list[list[b
 
 
 def test_there_is_no_standstill_without_a_window() -> None:
-    measured: tuple[Measured, ...] = receive(facts(1), {0: document(0)}).measured
+    measured: tuple[ClientMeasurement, ...] = receive(facts(1), {0: document(0)}).measured
     assert standstill_of(measured, Interval(start=5, end=5)) is None
     assert standstill_of([], Interval(start=5, end=6)) is None

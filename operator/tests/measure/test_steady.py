@@ -122,7 +122,7 @@ def test_percentile_may_lack_the_last_partial_slice() -> None:
     ],
     ids=["absent", "too few operations", "the last two missing", "damaged", "no width"],
 )
-def test_percentile_that_cannot_be_told_is_absent(slices: LatencySlices | None) -> None:
+def test_an_unknown_percentile_is_absent(slices: LatencySlices | None) -> None:
     good = share(changing([200], sliced([1] * 20, count=1000)))
     state = steady_state_of([good, share(changing([200], slices))], WINDOW)
     assert state is not None
@@ -164,7 +164,7 @@ def test_few_operations_and_seconds_are_not_even_judged_roughly() -> None:
     assert rough_steadiness_of([many, lacking], short) is None
 
 
-def test_drift_makes_a_trial_suspect_and_says_how_far_it_went() -> None:
+def test_drift_makes_a_trial_suspect_with_its_size() -> None:
     falling = changing([140, 120, 100, 80, 60])
     rising = changing([160, 180, 200, 220, 240]).model_copy(update={"operation": Operation.READ})
     minute = {"runtime_seconds": MINUTE}

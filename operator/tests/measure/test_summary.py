@@ -131,7 +131,10 @@ def test_attempts_that_were_replaced_are_named_with_their_reasons() -> None:
     numbers = summarise(trials, 2)
     (finding,) = numbers.findings
     assert (finding.reason, finding.verdict) == ("AttemptsReplaced", Verdict.SUSPECT)
-    assert "3 in all: pass 0 Invalid (ToolFailed); pass 1 Aborted (ToolOverran); remove the causes" in finding.message
+    assert (
+        "3 attempts were replaced: pass 0 Invalid (ToolFailed); pass 1 Aborted (ToolOverran); fix the causes"
+        in finding.message
+    )
 
 
 @pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
@@ -183,7 +186,7 @@ def test_single_planned_trial_is_suspect_for_being_alone_and_has_no_interval() -
     assert numbers.summary.operations[0].iops.low is None
 
 
-def test_point_without_a_counting_trial_is_invalid_and_says_why() -> None:
+def test_point_without_a_counting_trial_is_invalid_with_the_reasons() -> None:
     numbers = summarise([trial(0, reasons=(FAILED,)), trial(1, abort=AbortReason.LATE_CLIENT)], 2)
     assert (numbers.summary, numbers.verdict) == (None, Verdict.INVALID)
     assert [finding.reason for finding in numbers.findings] == ["NoTrialCounts", "ToolFailed"]

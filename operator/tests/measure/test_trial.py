@@ -63,18 +63,18 @@ def test_errors_of_a_tool_that_ended_well_count_as_failure() -> None:
 
 def test_signal_is_named() -> None:
     numbers = measure(document(0, exit_code=-signal.SIGKILL, measurement=None))
-    assert "ended by signal 9 (SIGKILL): it said nothing" in only(numbers, "ToolFailed").message
+    assert "ended by signal 9 (SIGKILL): no error message" in only(numbers, "ToolFailed").message
     assert "ended by signal 9999:" in measure(document(0, exit_code=-9999)).findings[0].message
 
 
 def test_unreadable_output_is_invalid_and_the_others_are_shown() -> None:
     numbers = measure(document(0), document(1, measurement=None, parse_error="jobs[0].write.io_bytes is missing"))
-    assert "client 1: the tool's output cannot be read: jobs[0].write" in only(numbers, "OutputUnreadable").message
+    assert "client 1: the tool's output cannot be parsed: jobs[0].write" in only(numbers, "OutputUnreadable").message
     assert numbers.operations[0].rates.iops == 100
 
 
 def test_no_measurement_without_a_reason_is_unreadable() -> None:
-    assert "yet there is no measurement" in only(measure(document(0, measurement=None)), "OutputUnreadable").message
+    assert "but there is no measurement" in only(measure(document(0, measurement=None)), "OutputUnreadable").message
     nothing = measure(document(0, measurement(runtime=0)))
     assert "measured part has no length" in only(nothing, "OutputUnreadable").message
 
@@ -86,7 +86,7 @@ def test_missing_client_is_named_and_the_others_are_shown() -> None:
     assert numbers.operations[0].rates.iops == 200
 
 
-def test_nobody_answered() -> None:
+def test_no_client_answered() -> None:
     numbers = measure(planned=2)
     assert only(numbers, "ClientMissing").clients == (0, 1)
     assert (numbers.window, numbers.operations, numbers.slowest) == (None, (), ())
@@ -158,11 +158,32 @@ def test_runtime_other_than_requested(seconds: float, verdict: Verdict) -> None:
     assert only(numbers, "ShortRun").verdict is verdict
 
 
+def test_work_that_ends_before_its_limit_is_no_short_run() -> None:
+    work = sum(sample.bytes for sample in measurement().operations)
+    documents = {0: document(0, measurement(work_bytes=work))}
+    assert measure_trial(facts(1, runtime_seconds=3600, ends_when_done=True), documents).verdict is Verdict.VALID
+
+
+def test_work_that_its_limit_ended_is_invalid() -> None:
+    work = sum(sample.bytes for sample in measurement().operations)
+    one, other = document(0, measurement(work_bytes=work)), document(1, measurement(work_bytes=work + BLOCK))
+    numbers = measure(one, other, ends_when_done=True)
+    finding = only(numbers, "DataSetUnfinished")
+    assert (finding.verdict, finding.clients) == (Verdict.INVALID, (1,))
+    assert f"{work} of {work + BLOCK} bytes" in finding.message
+
+
+def test_a_client_cannot_declare_that_its_load_ends_early() -> None:
+    short = document(0, measurement(work_bytes=1))
+    assert measure_trial(facts(1, runtime_seconds=3600), {0: short}).verdict is Verdict.INVALID
+    assert only(measure(document(0), ends_when_done=True), "DataSetUnfinished").verdict is Verdict.INVALID
+
+
 def test_old_tool_is_suspect() -> None:
     numbers = measure(document(0, measurement(start_is_estimated=True, tool_version="3.33")))
     finding = only(numbers, "ToolTooOld")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
-    assert "fio 3.33 does not tell" in finding.message
+    assert "fio 3.33 does not report" in finding.message
 
 
 def test_reads_of_what_was_never_written_are_suspect() -> None:
@@ -174,7 +195,7 @@ def test_reads_of_what_was_never_written_are_suspect() -> None:
 def test_writes_to_what_was_never_written_are_suspect_and_trims_are_not() -> None:
     finding = only(measure(document(0, prefilled=False)), "NotPrefilled")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
-    assert "wrote to a data set that was not written before" in finding.message
+    assert "wrote to a data set that was never written" in finding.message
     trimming = measurement(operation(operation=Operation.TRIM))
     assert measure(document(0, trimming, prefilled=False)).verdict is Verdict.VALID
 
@@ -183,7 +204,7 @@ def test_short_and_dropped_operations() -> None:
     short = only(measure(document(0, measurement(operation(short_ios=3)))), "ShortIo")
     assert (short.verdict, "3 write operations" in short.message) == (Verdict.SUSPECT, True)
     dropped = only(measure(document(0, measurement(operation(dropped_ios=4)))), "DroppedIo")
-    assert (dropped.verdict, "gave up 4 write operations" in dropped.message) == (Verdict.INVALID, True)
+    assert (dropped.verdict, "dropped 4 write operations" in dropped.message) == (Verdict.INVALID, True)
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(1, Verdict.SUSPECT), (2, Verdict.SUSPECT), (3, Verdict.INVALID)])
@@ -192,14 +213,14 @@ def test_lost_operations_are_judged_by_their_part(lost: int, verdict: Verdict) -
     losing = measurement(operation(1000, lost_ios=lost))
     finding = only(measure(document(0, measurement(operation(1000))), document(1, losing)), "LostIo")
     assert (finding.verdict, finding.clients) == (verdict, (1,))
-    assert f"client 1: {lost} write operations were begun and never completed" in finding.message
+    assert f"client 1: {lost} write operations never completed" in finding.message
 
 
 def test_operation_without_io_is_invalid() -> None:
     idle = operation(0, operation=Operation.READ)
     finding = only(measure(document(0, measurement(operation(), idle))), "NoIo")
     assert finding.verdict is Verdict.INVALID
-    assert "0 completed read operations inside the window (limit 1)" in finding.message
+    assert "0 read operations completed in the window (limit 1)" in finding.message
     nothing = measure(document(0, measurement(operations=())))
     assert "no operation was measured" in only(nothing, "NoIo").message
 
@@ -227,7 +248,7 @@ def test_clocks() -> None:
     assert only(measure(document(0, clock=Clock(offset=float("nan"), error=0))), "ClockUnknown").clients == (0,)
     assert measure(document(0, clock=Clock(offset=0.019, error=0.010))).verdict is Verdict.VALID
     finding = only(measure(document(0, clock=Clock(offset=0.030, error=0.025))), "ClockUnknown")
-    assert (finding.verdict, "to within 25 ms only" in finding.message) == (Verdict.SUSPECT, True)
+    assert (finding.verdict, "only to within 25 ms" in finding.message) == (Verdict.SUSPECT, True)
     finding = only(measure(document(0, clock=Clock(offset=-0.030, error=0.005))), "ClockOffset")
     assert (finding.verdict, "25 ms (limit 10 ms)" in finding.message) == (Verdict.SUSPECT, True)
     assert measure(document(0, clock=Clock(offset=1.0, error=0.1))).verdict is Verdict.INVALID
@@ -236,9 +257,9 @@ def test_clocks() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"count": 1999}, "1999 operations were timed, 2000 were done"),
-        ({"histogram": None}, "holds 0 of 2000"),
-        ({"histogram": Histogram(counts={9: 1999}).encode()}, "holds 1999 of 2000"),
+        ({"count": 1999}, "1999 operations were timed, but 2000 completed"),
+        ({"histogram": None}, "contains 0 of 2000"),
+        ({"histogram": Histogram(counts={9: 1999}).encode()}, "contains 1999 of 2000"),
         ({"histogram": "fio-plat-7-29:AA"}, "layout"),
     ],
 )
@@ -263,7 +284,7 @@ def test_hosts_of_all_clients_are_summarised_and_not_of_the_slowest_alone() -> N
     assert hosts.clients == 12 > MAX_SLOWEST
 
 
-def test_warnings_are_said_once_and_bounded() -> None:
+def test_warnings_appear_once_and_are_bounded() -> None:
     same = [document(client, measurement(warnings=("unknown field x",))) for client in range(3)]
     assert measure(*same).warnings == ("clients 0, 1 and 2: unknown field x",)
     many = measure(document(0, measurement(warnings=tuple(f"field {n}" + "y" * 1000 for n in range(100)))))
@@ -275,7 +296,7 @@ def test_warnings_are_said_once_and_bounded() -> None:
 def test_document_of_a_client_that_takes_no_part_is_ignored_aloud() -> None:
     numbers = measure(document(0), document(5), planned=1)
     assert numbers.operations[0].rates.iops == 100
-    assert numbers.warnings == ("client 5: takes no part in this trial; its document is ignored",)
+    assert numbers.warnings == ("client 5: takes no part in this trial; its document was ignored",)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +307,7 @@ def test_document_of_a_client_that_takes_no_part_is_ignored_aloud() -> None:
         (measurement(operation(ios=-5)), "write.ios is -5"),
         (measurement(operation(lost_ios=-5)), "write.lostIos is -5"),
         (measurement(operation(latency=latency(1).model_copy(update={"mean_nanoseconds": float("nan")}))), "is nan"),
-        (measurement(operation(), operation()), "write stands there 2 times"),
+        (measurement(operation(), operation()), "write appears 2 times"),
         (measurement(submitters=0), "submitters is 0"),
         (measurement(in_flight=0), "inFlight is 0"),
         (measurement(operation(submission_nanoseconds=float("inf"))), "write.submissionNanoseconds is inf"),

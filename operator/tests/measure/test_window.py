@@ -38,7 +38,7 @@ def test_clients_that_never_ran_together_show_the_gap() -> None:
     assert window.end_nanoseconds < window.start_nanoseconds
 
 
-def test_nobody_has_no_window() -> None:
+def test_no_clients_have_no_window() -> None:
     assert (window_of([]), common_interval([]), union_interval([])) == (None, None, None)
 
 

@@ -47,7 +47,7 @@ def test_latencies_are_those_percentiles_that_the_last_trial_has() -> None:
     }
 
 
-def test_a_prefill_is_told_of_once_its_size_is_known() -> None:
+def test_a_prefill_is_exposed_once_its_size_is_known() -> None:
     assert not values(samples_of(IDLE), catalogue.LIVE_PREFILL)
     state = RunState(prefill=Prefill(done_bytes=5, total_bytes=20))
     assert values(samples_of(replace(IDLE, state=state)), catalogue.LIVE_PREFILL) == {

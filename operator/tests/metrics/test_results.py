@@ -1,4 +1,4 @@
-"""From a result as the API server stores it to what Prometheus is told of it."""
+"""From a result as the API server stores it to its metrics."""
 
 import copy
 from typing import Any
@@ -25,14 +25,14 @@ def real(point: str = "rbd-000") -> Document:
     return copy.deepcopy(next(result for result in RESULTS if result["spec"]["point"] == point))
 
 
-def told(*documents: Document) -> list[Sample]:
+def exposed(*documents: Document) -> list[Sample]:
     return list(samples_of([record_of(document) for document in documents]))
 
 
 def test_the_numbers_are_those_of_the_summary_in_base_units() -> None:
     document = real()
     (operation,) = document["status"]["summary"]["operations"]
-    samples = told(document)
+    samples = exposed(document)
     assert values(samples, catalogue.RESULT_IOPS) == {WRITE: operation["iops"]["mean"]}
     assert values(samples, catalogue.RESULT_BYTES) == {WRITE: operation["bytesPerSecond"]["mean"]}
     bounds = {(*WRITE, bound): operation["iops"][bound] for bound in ("low", "high")}
@@ -48,21 +48,21 @@ def test_the_numbers_are_those_of_the_summary_in_base_units() -> None:
     assert values(samples, catalogue.RESULT_LATENCY_MEAN) == {WRITE: pytest.approx(mean)}
 
 
-def test_what_was_measured_stands_in_the_info_alone() -> None:
-    samples = told(real())
+def test_only_the_info_describes_the_measurement() -> None:
+    samples = exposed(real())
     assert values(samples, catalogue.RESULT_INFO) == {(*POINT, "fio", "randwrite 4Ki qd16", "2"): 1}
     assert [sample.metric for sample in samples if "parameters" in sample.metric.labels] == [catalogue.RESULT_INFO]
 
 
 def test_a_result_with_one_operation_has_18_series() -> None:
     """As the docs say."""
-    assert len([sample for sample in told(real()) if sample.labels]) == 18
+    assert len([sample for sample in exposed(real()) if sample.labels]) == 18
 
 
-def test_the_worst_of_the_trials_that_count_is_told() -> None:
+def test_the_worst_of_the_trials_that_count_is_exposed() -> None:
     document = real()
     trials = document["status"]["trials"]
-    samples = told(document)
+    samples = exposed(document)
     assert values(samples, catalogue.RESULT_TRIALS) == {POINT: 2}
     assert values(samples, catalogue.RESULT_OVERLAP) == {POINT: min(trial["window"]["overlap"] for trial in trials)}
     spread = max(trial["window"]["spreadSeconds"] for trial in trials)
@@ -71,7 +71,7 @@ def test_the_worst_of_the_trials_that_count_is_told() -> None:
     assert values(samples, catalogue.RESULT_STALL) == {POINT: stall}
 
 
-def test_a_trial_that_does_not_count_is_not_told_of() -> None:
+def test_a_trial_that_does_not_count_is_not_exposed() -> None:
     """Neither an attempt that another one replaced, nor a pass without numbers that are believed."""
     document = real()
     trials = document["status"]["trials"]
@@ -82,7 +82,7 @@ def test_a_trial_that_does_not_count_is_not_told_of() -> None:
     trials += [last | {"attempt": 1}, bad, bad | {"passNumber": 7, "verdict": "Invalid"}]
     trials += [bad | {"passNumber": 8, "outcome": "Aborted"}]
     for metric in (catalogue.RESULT_OVERLAP, catalogue.RESULT_SPREAD, catalogue.RESULT_STALL, catalogue.RESULT_TIME):
-        assert values(told(document), metric) == values(told(real()), metric)
+        assert values(exposed(document), metric) == values(exposed(real()), metric)
 
 
 def test_the_trials_that_count_are_those_of_the_summary() -> None:
@@ -100,7 +100,7 @@ def test_the_trials_that_count_are_those_of_the_summary() -> None:
 def test_of_an_invalid_result_there_is_a_verdict_and_no_number() -> None:
     document = real()
     document["status"]["verdict"] = "Invalid"
-    samples = told(document)
+    samples = exposed(document)
     assert {sample.metric for sample in samples if sample.labels} == {catalogue.RESULT_INFO, catalogue.RESULT_VERDICT}
     assert {labels[-1]: value for labels, value in values(samples, catalogue.RESULT_VERDICT).items()} == {
         "Valid": 0,
@@ -123,7 +123,7 @@ def test_what_a_tool_does_not_know_is_absent() -> None:
     operation["iops"] = {"trials": 1, "mean": 5.0}
     for trial in status["trials"]:
         del trial["window"], trial["stalls"]
-    samples = told(document)
+    samples = exposed(document)
     absent = (
         catalogue.RESULT_LATENCY,
         catalogue.RESULT_LATENCY_MEAN,
@@ -180,20 +180,20 @@ def numbered(number: int) -> ResultRecord:
     return record
 
 
-def test_of_too_many_results_the_newest_are_told() -> None:
+def test_of_too_many_results_the_newest_are_exposed() -> None:
     records = [numbered(number) for number in (3, 1, 4, 0, 2)]
     samples = list(samples_of(records, limit=2))
     assert {labels[1] for labels in values(samples, catalogue.RESULT_INFO)} == {"run-4", "run-3"}
     assert values(samples, catalogue.RESULTS_OMITTED) == {(): 3}
 
 
-def test_of_two_results_with_the_same_labels_the_newer_is_told() -> None:
-    """As when one was just made anew: the index may still know the other one."""
+def test_of_two_results_with_the_same_labels_the_newer_is_exposed() -> None:
+    """As when one was just recreated: the index may still have the other one."""
     newer = real()
     newer["status"]["trials"][0]["finishedAt"] = "2099-01-01T00:00:00Z"
     newer["status"]["summary"]["operations"][0]["iops"]["mean"] = 1.0
     for pair in ((real(), newer), (newer, real())):
-        samples = told(*pair)
+        samples = exposed(*pair)
         assert values(samples, catalogue.RESULT_IOPS) == {WRITE: 1.0}
         assert values(samples, catalogue.RESULTS_OMITTED) == {(): 1}
 

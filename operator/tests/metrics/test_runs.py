@@ -1,4 +1,4 @@
-"""From a run as the API server stores it to what Prometheus is told of it."""
+"""From a run as the API server stores it to its metrics."""
 
 import copy
 from datetime import datetime
@@ -20,12 +20,12 @@ def real(**status: Any) -> dict[str, Any]:
     return document
 
 
-def told(*documents: dict[str, Any]) -> list[Sample]:
+def exposed(*documents: dict[str, Any]) -> list[Sample]:
     return list(samples_of([record_of(document) for document in documents]))
 
 
-def test_a_finished_run_is_told_as_kubectl_shows_it() -> None:
-    status, samples = RUN["status"], told(RUN)
+def test_a_finished_run_is_exposed_as_kubectl_shows_it() -> None:
+    status, samples = RUN["status"], exposed(RUN)
     display = status["display"]
     assert values(samples, catalogue.RUN_INFO) == {(*NAMES, display["status"], display["verdict"]): 1}
     points = status["points"]
@@ -46,7 +46,7 @@ def test_conditions_are_true_false_or_unknown() -> None:
         {"type": "Admitted", "status": "True", "reason": "Admitted"},
         {"type": "OfALaterVersion", "status": "False", "reason": "Later"},
     ]
-    assert values(told(real(conditions=conditions)), catalogue.RUN_CONDITION) == {
+    assert values(exposed(real(conditions=conditions)), catalogue.RUN_CONDITION) == {
         (*NAMES, "Succeeded", "Measuring"): -1,
         (*NAMES, "Admitted", "Admitted"): 1,
         (*NAMES, "OfALaterVersion", "Later"): 0,
@@ -54,33 +54,33 @@ def test_conditions_are_true_false_or_unknown() -> None:
 
 
 def test_every_field_may_have_a_value() -> None:
-    samples = told(RUN | {"status": FULL_STATUS})
+    samples = exposed(RUN | {"status": FULL_STATUS})
     assert values(samples, catalogue.RUN_ESTIMATE)
 
 
-def test_a_run_that_nobody_has_looked_at_is_there() -> None:
+def test_a_run_that_the_operator_has_not_seen_is_exposed() -> None:
     document = copy.deepcopy(RUN)
     del document["status"]
-    samples = told(document)
+    samples = exposed(document)
     assert {sample.metric for sample in samples if sample.labels[:2] == NAMES} == {catalogue.RUN_INFO}
     assert values(samples, catalogue.RUN_INFO) == {(*NAMES, "", ""): 1}
 
 
-def test_a_run_that_cannot_be_read_says_so_and_spoils_nothing() -> None:
-    samples = told(real(startTime="yesterday"))
+def test_an_unreadable_run_is_exposed_as_such_and_spoils_nothing() -> None:
+    samples = exposed(real(startTime="yesterday"))
     assert values(samples, catalogue.RUN_INFO) == {(*NAMES, "Unreadable", ""): 1}
     assert values(samples, catalogue.OPERATOR_RUNS) == {("Unreadable",): 1}
 
 
-def test_of_two_runs_of_one_name_the_later_is_told() -> None:
+def test_of_two_runs_with_one_name_the_later_is_exposed() -> None:
     later = copy.deepcopy(RUN)
     later["metadata"]["creationTimestamp"] = "2099-01-01T00:00:00Z"
     del later["status"]
     for pair in ((RUN, later), (later, RUN)):
-        assert values(told(*pair), catalogue.RUN_INFO) == {(*NAMES, "", ""): 1}
+        assert values(exposed(*pair), catalogue.RUN_INFO) == {(*NAMES, "", ""): 1}
 
 
-def test_of_too_many_runs_those_that_go_on_are_told_first_and_all_are_counted() -> None:
+def test_of_too_many_runs_unfinished_ones_come_first_and_all_are_counted() -> None:
     ended = [RunRecord(namespace="n", name=f"ended-{i}", status="Valid", completion=float(i)) for i in range(3)]
     going = [RunRecord(namespace="n", name="going", status="Measuring", start=1.0)]
     samples = list(samples_of([*ended, *going], limit=2))

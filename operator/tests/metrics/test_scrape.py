@@ -13,7 +13,7 @@ from prometheus_client.exposition import generate_latest
 
 from plimsoll.metrics import results, runs
 from plimsoll.metrics.document import UnreadableError
-from plimsoll.metrics.exposition import Snapshot
+from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
 from support.scrapes import RESULTS, RUN, check_against_catalogue, scraped
 
@@ -38,11 +38,11 @@ def used() -> Instruments:
     return instruments
 
 
-def snapshot() -> Snapshot:
-    return Snapshot(map(results.record_of, RESULTS), [runs.record_of(RUN)], used())
+def snapshot() -> OperatorScrape:
+    return OperatorScrape(map(results.record_of, RESULTS), [runs.record_of(RUN)], used())
 
 
-def test_a_scrape_of_a_real_run_stands_in_the_catalogue() -> None:
+def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
     families = scraped(snapshot())
     check_against_catalogue(families)
     assert {family.name for family in families} >= {
@@ -94,7 +94,7 @@ def test_whatever_results_and_runs_say_a_scrape_can_be_read(documents: list[Json
             records.append(results.record_of(identified(document)))
         except UnreadableError:
             records.append(None)
-    families = scraped(Snapshot(records, [runs.record_of(identified(run))], used()))
+    families = scraped(OperatorScrape(records, [runs.record_of(identified(run))], used()))
     check_against_catalogue(families)
     unreadable = next(family for family in families if family.name == "plimsoll_results_unreadable")
     # A result without a verdict is no record of an index either; here it is None as well.

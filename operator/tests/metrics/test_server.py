@@ -37,7 +37,7 @@ def value_in(text: str) -> float:
     return float(family.samples[0].value)
 
 
-async def test_every_scrape_tells_what_is_there_then() -> None:
+async def test_every_scrape_shows_the_current_state() -> None:
     numbers = iter((1.0, 2.0))
     async with serving(ANYWHERE, lambda: Counted(next(numbers))) as port, aiohttp.ClientSession() as session:
         for expected in (1.0, 2.0):
@@ -61,7 +61,7 @@ async def test_openmetrics_is_spoken_to_who_asks_for_it() -> None:
             assert answer.status == 405
 
 
-async def test_the_loop_goes_on_while_a_scrape_is_written() -> None:
+async def test_the_loop_keeps_running_while_a_scrape_is_written() -> None:
     """The scrape waits here for something that only the loop can do."""
     begun, go_on = threading.Event(), threading.Event()
 
@@ -85,7 +85,7 @@ async def test_the_loop_goes_on_while_a_scrape_is_written() -> None:
         assert await task == 1
 
 
-async def test_a_connection_serves_one_scrape_and_whoever_only_holds_one_is_disconnected(
+async def test_a_connection_serves_one_scrape_and_an_idle_one_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server, "_IDLE_SECONDS", 0.3)
@@ -125,12 +125,12 @@ async def test_without_a_host_all_addresses_of_both_protocols_are_served() -> No
                 assert value_in(await answer.text()) == 1
 
 
-async def test_a_port_that_is_taken_is_told() -> None:
+async def test_a_port_in_use_is_an_error() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/metrics"
-        with pytest.raises(AddressError, match=r"/metrics: cannot listen there .*; choose another"):
+        with pytest.raises(AddressError, match=r"/metrics: cannot listen .*; choose another address"):
             async with serving(address, lambda: Counted(1)):
                 pass
 
@@ -147,7 +147,7 @@ async def test_a_port_that_is_taken_is_told() -> None:
         "http:///metrics",
     ],
 )
-async def test_an_address_that_is_none_is_told_with_an_example(address: str) -> None:
+async def test_an_invalid_address_is_an_error_with_an_example(address: str) -> None:
     with pytest.raises(AddressError, match=r"write it as http://0\.0\.0\.0:8081/metrics"):
         async with serving(address, lambda: Counted(1)):
             pass

@@ -1,4 +1,4 @@
-"""Who makes room when there are too many strangers."""
+"""Which stranger is dismissed when there are too many."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ def crowd(*strangers: Stranger, most: int) -> Crowd:
     return found
 
 
-def test_nobody_leaves_while_there_is_room() -> None:
+def test_no_stranger_leaves_while_there_is_room() -> None:
     found = crowd(most=2)
     assert [found.admit(stranger("a")), found.admit(stranger("a"))] == [None, None]
 
@@ -48,7 +48,7 @@ def test_among_equals_the_oldest_has_some_time() -> None:
     assert found.admit(stranger("c", since=PATIENCE)) is first
 
 
-def test_who_has_left_takes_no_room_and_may_leave_again() -> None:
+def test_a_stranger_that_left_takes_no_room_and_may_leave_again() -> None:
     first = stranger("a")
     found = crowd(first, most=1)
     found.remove(first)
@@ -57,7 +57,7 @@ def test_who_has_left_takes_no_room_and_may_leave_again() -> None:
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.floats(0, 3)), max_size=60))
-def test_there_are_never_too_many_and_an_address_with_less_is_never_the_one_to_give_way(
+def test_the_limit_holds_and_an_address_with_fewer_strangers_never_gives_way(
     most: int, events: list[tuple[str, bool, float]]
 ) -> None:
     found, now = Crowd(most=most, patience_seconds=PATIENCE), 0.0

@@ -1,4 +1,4 @@
-"""Strangers at the door of a server, over real sockets: silent, slow, many."""
+"""Strangers of a server over real sockets: silent ones, slow ones, many of them."""
 
 import asyncio
 import socket
@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 
 from plimsoll.conductor.secret import server_context, write_session
-from plimsoll.net.listener import Limits, Listener
+from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 
 LONG = 600.0
 WAIT_SECONDS = 60.0
-"""For what has to happen: a deadline, not a measurement."""
+"""Deadline of an event that must happen."""
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def secret(tmp_path: Path) -> Path:
 
 
 class Door:
-    """A server that knows whoever says `Client: N`, and holds requests for /held until told otherwise."""
+    """A server that trusts a header `Client: N`, and holds requests for /held until released."""
 
-    def __init__(self, limits: Limits, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, limits: ListenerLimits, tls: ssl.SSLContext | None) -> None:
         self.listener = Listener(limits, tls=tls)
         self._scheme = "http" if tls is None else "https"
         self.release = asyncio.Event()
@@ -55,7 +55,7 @@ class Door:
         return await self._answer(request)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a plain connection; nothing is sent."""
+        """Open a plain connection without sending anything."""
         return await asyncio.open_connection("127.0.0.1", self.port)
 
     def url(self, path: str = "/") -> str:
@@ -66,13 +66,13 @@ class Door:
 async def door(
     *, strangers: int = 64, seconds: float = LONG, idle: float = LONG, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Door]:
-    limits = Limits(strangers=strangers, stranger_seconds=seconds, patience_seconds=0.0, connections=3)
+    limits = ListenerLimits(strangers=strangers, stranger_seconds=seconds, patience_seconds=0.0, connections=3)
     async with Door(limits, tls).open(idle) as opened:
         yield opened
 
 
 async def closed(reader: asyncio.StreamReader) -> bytes:
-    """Return what comes until the other side closes, which it has to."""
+    """Return the data that arrives until the other side closes."""
     async with asyncio.timeout(WAIT_SECONDS):
         try:
             return await reader.read()
@@ -87,7 +87,7 @@ async def served(opened: Door, session: aiohttp.ClientSession, **headers: str) -
 
 @pytest.mark.parametrize("sent", [b"", b"\x16", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: h\r\nSlow: "])
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_whoever_does_not_say_who_they_are_is_disconnected(secret: Path, sent: bytes, scheme: str) -> None:
+async def test_a_connection_that_does_not_authenticate_is_closed(secret: Path, sent: bytes, scheme: str) -> None:
     async with door(seconds=0.3, tls=server_context(secret) if scheme == "https" else None) as opened:
         reader, writer = await opened.connect()
         writer.write(sent)
@@ -95,7 +95,7 @@ async def test_whoever_does_not_say_who_they_are_is_disconnected(secret: Path, s
         writer.close()
 
 
-async def test_many_half_open_connections_are_closed_and_a_good_client_is_served_meanwhile(secret: Path) -> None:
+async def test_half_open_connections_are_closed_and_a_client_is_served_meanwhile(secret: Path) -> None:
     async with door(strangers=16, tls=server_context(secret)) as opened:
         strangers = [await opened.connect() for _ in range(100)]
         for _, writer in strangers:
@@ -104,13 +104,13 @@ async def test_many_half_open_connections_are_closed_and_a_good_client_is_served
         async with aiohttp.ClientSession(connector=connector) as session:
             for _ in range(5):
                 assert await served(opened, session, Client="0")
-        # Without the limit of their number none would end: each has ten minutes.
+        # Only the limit of their number closes them: each has ten minutes.
         await asyncio.gather(*(closed(reader) for reader, _ in strangers[:84]))
         for _, writer in strangers:
             writer.close()
 
 
-async def test_whoever_is_known_stays_however_many_strangers_come() -> None:
+async def test_authenticated_connections_stay_however_many_strangers_connect() -> None:
     async with door(strangers=2) as opened, aiohttp.ClientSession() as session:
         assert await served(opened, session, Client="0")
         held = asyncio.create_task(_held(opened, session))
@@ -132,7 +132,7 @@ async def _held(opened: Door, session: aiohttp.ClientSession) -> str:
         return await answer.text()
 
 
-async def test_of_one_client_only_the_newest_connections_stay() -> None:
+async def test_only_the_newest_connections_of_one_client_stay() -> None:
     head = b"GET / HTTP/1.1\r\nHost: h\r\nClient: %d\r\n\r\n"
     async with door() as opened:
         connections = []
@@ -159,7 +159,7 @@ async def test_an_idle_connection_of_a_known_client_is_closed() -> None:
         writer.close()
 
 
-async def test_whoever_leaves_by_themselves_does_no_harm(secret: Path) -> None:
+async def test_connections_that_close_themselves_do_no_harm(secret: Path) -> None:
     async with door(strangers=4, tls=server_context(secret)) as opened, aiohttp.ClientSession() as session:
         for _ in range(20):
             _, writer = await opened.connect()
@@ -168,7 +168,7 @@ async def test_whoever_leaves_by_themselves_does_no_harm(secret: Path) -> None:
         assert await served(opened, session, Client="0")
 
 
-async def test_all_ends_with_the_server_whoever_is_connected(secret: Path) -> None:
+async def test_all_connections_end_with_the_server(secret: Path) -> None:
     async with door(tls=server_context(secret)) as opened:
         strangers = [await opened.connect() for _ in range(3)]
         strangers[0][1].write(b"\x16\x03")
@@ -181,7 +181,7 @@ async def test_all_ends_with_the_server_whoever_is_connected(secret: Path) -> No
 
 async def test_a_port_that_is_taken_is_an_error() -> None:
     async with door() as opened:
-        other = Door(Limits(strangers=1, stranger_seconds=LONG), None)
+        other = Door(ListenerLimits(strangers=1, stranger_seconds=LONG), None)
         with pytest.raises(OSError, match="in use"):
             async with serving_requests(web.Application(), other.listener, "127.0.0.1", opened.port, idle_seconds=LONG):
                 pass

@@ -12,7 +12,7 @@ MakeRun = Callable[..., BenchmarkRun]
 
 @pytest.fixture
 def make_run() -> MakeRun:
-    """Return what makes a run of these workloads; other keywords replace parts of its specification."""
+    """Return a factory of runs with these workloads; other keywords replace parts of the specification."""
     return _run
 
 

@@ -1,4 +1,4 @@
-"""What a run uses of a Ceph cluster, and how that is called."""
+"""The Ceph cluster of a run, and the names of the run's objects in it."""
 
 import re
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def run_of(name: str, uid: str, rook: dict[str, Any]) -> BenchmarkRun:
 
 
 @given(NAME, UID)
-def test_names_are_those_of_kubernetes_objects(name: str, uid: str) -> None:
+def test_names_are_valid_for_kubernetes(name: str, uid: str) -> None:
     target = ceph_target(run_of(name, uid, CODED))
     assert target is not None
     for called in (*target.pools, target.conductor_user, target.agent_user, base_name(name, uid)):
@@ -74,7 +74,7 @@ def test_names_are_those_of_kubernetes_objects(name: str, uid: str) -> None:
 
 
 @given(NAME, st.lists(UID, min_size=2, max_size=2, unique=True))
-def test_no_two_runs_of_one_name_share_anything(name: str, uids: list[str]) -> None:
+def test_runs_of_the_same_name_share_nothing(name: str, uids: list[str]) -> None:
     one, other = (ceph_target(run_of(name, uid, CODED)) for uid in uids)
     assert one is not None
     assert other is not None
@@ -84,14 +84,14 @@ def test_no_two_runs_of_one_name_share_anything(name: str, uids: list[str]) -> N
 
 
 @given(UID, st.integers(0, 999), st.integers(0, 999))
-def test_clients_have_images_and_namespaces_of_their_own(uid: str, one: int, other: int) -> None:
+def test_each_client_has_its_own_image_and_namespace(uid: str, one: int, other: int) -> None:
     assert image_name(uid, one).startswith(image_prefix(uid))
     assert (image_name(uid, one) == image_name(uid, other)) is (one == other)
     assert (rados_namespace(uid, one) == rados_namespace(uid, other)) is (one == other)
     assert flags_object(uid) not in {image_name(uid, one), rados_namespace(uid, one)}
 
 
-def test_names_can_be_read() -> None:
+def test_names_contain_the_run() -> None:
     target = ceph_target(run_of("rbd-size3", "u", CODED))
     assert target is not None
     assert target.pool == "plimsoll-rbd-size3-0bfe935e"
@@ -101,10 +101,10 @@ def test_names_can_be_read() -> None:
     assert image_name("u", 3) == "plimsoll-u-3"
 
 
-# What a run uses
+# The target
 
 
-def test_pool_is_made_for_a_run_on_rook(make_run: MakeRun) -> None:
+def test_a_run_on_rook_gets_a_pool(make_run: MakeRun) -> None:
     target = target_of(make_run(FIO, storage={"rook": REPLICATED, "volume": {"size": "1Gi"}}))
     assert target.rook == NamespacedName(namespace="rook-ceph", name="ceph")
     assert target.pools == (target.pool,)
@@ -114,13 +114,13 @@ def test_pool_is_made_for_a_run_on_rook(make_run: MakeRun) -> None:
     assert (target.monitors, target.keyring) == ((), None)
 
 
-def test_coded_pool_has_one_for_the_metadata_beside_it(make_run: MakeRun) -> None:
+def test_an_erasure_coded_pool_comes_with_a_metadata_pool(make_run: MakeRun) -> None:
     target = target_of(make_run(FIO, storage={"rook": CODED, "volume": IMAGE}))
     assert target.pools == (target.pool, f"{target.pool}-data")
 
 
 @pytest.mark.parametrize("data_pool", [None, "rbd.data"])
-def test_pool_that_is_there_is_only_used(make_run: MakeRun, data_pool: str | None) -> None:
+def test_an_existing_pool_is_used_unchanged(make_run: MakeRun, data_pool: str | None) -> None:
     existing = {"name": "rbd", "dataPool": data_pool} if data_pool else {"name": "rbd"}
     rook = {"cluster": CLUSTER, "existingPool": existing}
     for storage in ({"rook": rook, "volume": IMAGE}, {"ceph": CEPH | {"pool": existing}, "volume": IMAGE}):
@@ -128,7 +128,7 @@ def test_pool_that_is_there_is_only_used(make_run: MakeRun, data_pool: str | Non
         assert (target.pool, target.data_pool, target.made) == ("rbd", data_pool, None)
 
 
-def test_cluster_without_rook_is_reached_as_the_user_says(make_run: MakeRun) -> None:
+def test_a_cluster_without_rook_uses_the_specified_monitors_and_user(make_run: MakeRun) -> None:
     target = target_of(make_run(RADOS, storage={"ceph": CEPH}))
     assert target == CephTarget(
         monitors=("192.0.2.1", "192.0.2.2"),
@@ -149,11 +149,11 @@ def test_storage_class_is_not_known_to_be_ceph(make_run: MakeRun) -> None:
     assert make_plan(make_run(FIO), seed=1).ceph is None
 
 
-# What the clients need
+# Volumes
 
 
 @pytest.mark.parametrize("source", [{"rook": REPLICATED}, {"ceph": CEPH}], ids=["rook", "ceph"])
-def test_volume_is_planned_only_if_a_workload_runs_on_one(make_run: MakeRun, source: dict[str, Any]) -> None:
+def test_a_volume_is_planned_only_if_a_workload_uses_one(make_run: MakeRun, source: dict[str, Any]) -> None:
     storage = source | {"volume": IMAGE}
     osd_bench = {"osdBench": {"keyringSecret": {"name": "admin"}}}
     for workloads, wanted in (([RADOS], False), ([RADOS, osd_bench], False), ([RADOS, FIO], True), ([FIO], True)):

@@ -9,8 +9,8 @@ from plimsoll.plan.estimate import (
     ASSUMED_PREFILL_BYTES_PER_SECOND,
     TRIAL_OVERHEAD_SECONDS,
     Estimate,
+    check_fits_deadline,
     estimate,
-    refuse_if_hopeless,
 )
 from plimsoll.plan.expand import make_plan
 
@@ -30,7 +30,7 @@ def storage(size: str, mode: str = "Block", **pool: Any) -> dict[str, Any]:
     return (source or {"storageClass": {"name": "fast"}}) | {"volume": {"size": size, "mode": mode}}
 
 
-def test_time_is_that_of_all_trials(make_run: MakeRun) -> None:
+def test_measuring_time_covers_all_trials(make_run: MakeRun) -> None:
     run = make_run(
         {"fio": {"ioDepth": [1, 2, 4]}, "runtimeSeconds": 30, "rampSeconds": 5},
         {"fio": WRITE, "runtimeSeconds": 60, "rampSeconds": 0, "clients": [1, 8]},
@@ -49,7 +49,7 @@ def test_every_client_prefills_its_own_volume_at_the_same_time(make_run: MakeRun
     assert cost.data_bytes == 8 * 10 * 2**30
 
 
-def test_overwriting_takes_the_time_it_is_given(make_run: MakeRun) -> None:
+def test_a_precondition_takes_its_specified_time(make_run: MakeRun) -> None:
     run = make_run({"fio": {}}, prepare={"precondition": {"seconds": 900}, "settleSeconds": 7})
     cost = cost_of(run)
     assert cost.precondition_seconds == 900
@@ -62,7 +62,7 @@ def test_part_of_a_second_counts_as_one(make_run: MakeRun) -> None:
     assert cost_of(make_run({"fio": {}}, storage=storage("1Mi"))).prefill_seconds == 1
 
 
-def test_without_prefill_no_time_is_spent_on_it_but_room_is_needed(make_run: MakeRun) -> None:
+def test_without_prefill_the_capacity_is_still_needed(make_run: MakeRun) -> None:
     cost = cost_of(make_run({"fio": WRITE}, prepare={"prefill": False}))
     assert cost.prefill_seconds == 0
     assert cost.data_bytes == 8 * 2**30
@@ -82,7 +82,7 @@ def test_file_system_is_filled_to_a_share(make_run: MakeRun) -> None:
         ({"erasureCoded": {"dataChunks": 3, "codingChunks": 2}}, 14316557654),
     ],
 )
-def test_room_is_that_of_replicas_or_chunks(make_run: MakeRun, pool: dict[str, Any], stored: int) -> None:
+def test_stored_bytes_include_replicas_or_chunks(make_run: MakeRun, pool: dict[str, Any], stored: int) -> None:
     cost = cost_of(make_run({"fio": {}}, storage=storage("1Gi", **pool)))
     assert cost.data_bytes == 8 * 2**30
     assert cost.stored_bytes == stored
@@ -96,7 +96,7 @@ def test_room_is_that_of_replicas_or_chunks(make_run: MakeRun, pool: dict[str, A
         {"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}},
     ],
 )
-def test_copies_are_unknown_of_storage_that_is_there(make_run: MakeRun, source: dict[str, Any]) -> None:
+def test_stored_bytes_of_existing_storage_are_unknown(make_run: MakeRun, source: dict[str, Any]) -> None:
     cost = cost_of(make_run({"fio": {}}, storage=source))
     assert (cost.data_bytes, cost.stored_bytes) == (8 * 2**30, None)
 
@@ -108,7 +108,7 @@ def test_without_a_volume_there_is_nothing_to_prepare(make_run: MakeRun, volume:
     assert (cost.data_bytes, cost.stored_bytes, cost.prefill_seconds, cost.precondition_seconds) == (0, 0, 0, 0)
 
 
-def test_what_trials_write_for_themselves_takes_time(make_run: MakeRun) -> None:
+def test_the_prepare_steps_of_trials_take_time(make_run: MakeRun) -> None:
     """A sequential read ends when all objects were read once, so more are written than are read."""
     timing = {"runtimeSeconds": 30, "rampSeconds": 5}
     for parameters, staging in (
@@ -121,24 +121,24 @@ def test_what_trials_write_for_themselves_takes_time(make_run: MakeRun) -> None:
         assert cost.measuring_seconds == 2 * (staging + 35 + TRIAL_OVERHEAD_SECONDS)
 
 
-def test_run_that_cannot_end_in_time_is_refused(make_run: MakeRun) -> None:
+def test_a_run_longer_than_its_deadline_is_refused(make_run: MakeRun) -> None:
     workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
     needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 10
-    refuse_if_hopeless(make_plan(make_run(workload, timeouts={"totalSeconds": needed}), seed=1))
+    check_fits_deadline(make_plan(make_run(workload, timeouts={"totalSeconds": needed}), seed=1))
     with pytest.raises(SpecError) as caught:
-        refuse_if_hopeless(make_plan(make_run(workload, timeouts={"totalSeconds": needed - 1}), seed=1))
+        check_fits_deadline(make_plan(make_run(workload, timeouts={"totalSeconds": needed - 1}), seed=1))
     assert str(caught.value) == (
-        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials take without any prefill; "
+        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials take without prefill; "
         "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
     )
 
 
-def test_overwriting_counts_for_the_deadline(make_run: MakeRun) -> None:
+def test_a_precondition_counts_towards_the_deadline(make_run: MakeRun) -> None:
     workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
     prepare = {"precondition": {"seconds": 600}, "settleSeconds": 0}
     needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS) + 600
-    refuse_if_hopeless(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
-    with pytest.raises(SpecError, match=rf"{needed} s that 2 trials and 600 s of overwriting take without any prefill"):
-        refuse_if_hopeless(
+    check_fits_deadline(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
+    with pytest.raises(SpecError, match=rf"{needed} s that 2 trials and 600 s of preconditioning take without prefill"):
+        check_fits_deadline(
             make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
         )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.run import Gates, Precondition, Prepare
 from plimsoll.api.storage import Pool, Replicated, Volume
@@ -36,7 +37,7 @@ def taken(
 ) -> Fingerprint:
     """Return the fingerprint of the first point of a plan, with changes of the plan and of that point."""
     plan = make_plan().model_copy(update=changes)
-    return fingerprint(plan, plan.points[0].model_copy(update=dict(point or {})), facts)
+    return fingerprint(plan, plan.points[0].model_copy(update=dict(point or {})), Environment.model_validate(facts))
 
 
 def changed(fact: str, value: JsonValue) -> dict[str, JsonValue]:
@@ -63,10 +64,10 @@ BASE = taken()
         ("prepare.fillPercent", taken(prepare=Prepare(settle_seconds=2, fill_percent=50))),
         ("dataSetBytes.max", taken(changed("dataSetBytes", {"min": 2**30, "max": 2**31}))),
         ("storageClass.name", taken(changed("storageClass", STORAGE_CLASS | {"name": "slow"}))),
-        ("pool", taken(changed("pool", "p"))),
+        ("pool.size", taken(changed("pool", {"size": 3}))),
     ],
 )
-def test_what_is_asked_for_is_identity(key: str, other: Fingerprint) -> None:
+def test_the_specification_is_identity(key: str, other: Fingerprint) -> None:
     assert key in [found.key for found in differences(BASE, other) if found.part == "identity"]
     assert other.identity_sha256 != BASE.identity_sha256
 
@@ -103,7 +104,7 @@ def test_preconditioning_is_identity() -> None:
 
 
 def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fingerprint:
-    """Return the fingerprint of a run that has its pool and its StorageClass made for it."""
+    """Return the fingerprint of a run whose pool and StorageClass were created for it."""
     run = RunIdentity(name="run", namespace="default", uid=uid)
     base = base_name("run", uid)
     made = Pool(**({"replicated": Replicated(size=3)} | pool))
@@ -112,7 +113,7 @@ def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fin
     return taken({**facts, "storageClass": storage_class}, run=run, ceph=target)
 
 
-def test_what_is_named_after_the_run_is_not_identity() -> None:
+def test_names_derived_from_the_run_are_not_identity() -> None:
     layout: dict[str, JsonValue] = {**ENVIRONMENT, "pool": {"type": "replicated", "size": 3}}
     one, other = of_a_made_pool("one", layout), of_a_made_pool("other", layout)
     assert one.identity_sha256 == other.identity_sha256
@@ -123,7 +124,7 @@ def test_what_is_named_after_the_run_is_not_identity() -> None:
     assert one.identity["pool"] == layout["pool"]
 
 
-def test_pool_that_could_not_be_read_is_that_which_was_asked_for() -> None:
+def test_an_unread_pool_is_the_requested_one() -> None:
     one, other = of_a_made_pool("u", ENVIRONMENT), of_a_made_pool("u", ENVIRONMENT, failure_domain="osd")
     assert [found.key for found in differences(one, other)] == ["pool.failureDomain"]
 
@@ -131,29 +132,29 @@ def test_pool_that_could_not_be_read_is_that_which_was_asked_for() -> None:
 def test_number_and_names_of_points_do_not_matter() -> None:
     assert taken(point={"name": "w-007", "workload": "v", "label": "l"}) == BASE
     plan = make_plan(points=5)
-    assert fingerprint(plan, plan.points[4], ENVIRONMENT) == BASE
+    assert fingerprint(plan, plan.points[4], Environment.model_validate(ENVIRONMENT)) == BASE
 
 
 def test_repetitions_are_context() -> None:
     plan = make_plan(repetitions=5)
-    found = differences(BASE, fingerprint(plan, plan.points[0], ENVIRONMENT))
+    found = differences(BASE, fingerprint(plan, plan.points[0], Environment.model_validate(ENVIRONMENT)))
     assert found == [Difference(part="context", key="repetitions", baseline=2, candidate=5)]
 
 
-def test_what_the_plan_knows_of_the_platform_is_added() -> None:
+def test_the_plans_facts_about_the_platform_are_added() -> None:
     own: dict[str, JsonValue] = {name: ENVIRONMENT[name] for name in ("nodes", "dataSetBytes", "tools")}
     known = {name: value for name, value in ENVIRONMENT.items() if name not in own}
-    assert taken(own, environment=known) == BASE
+    assert taken(own, environment=PlatformEnvironment.model_validate(known)) == BASE
 
 
 def test_bare_name_of_a_storage_class_is_identity() -> None:
     assert taken(changed("storageClass", "fast")).identity["storageClass"] == "fast"
 
 
-def test_what_is_not_known_is_left_out_at_every_depth() -> None:
+def test_unknown_values_are_absent_at_every_depth() -> None:
     plan = make_plan()
     point = plan.points[0].model_copy(update={"parameters": {"readPercent": None, "blockSize": 4096}})
-    found = fingerprint(plan, point, {"kernel": None})
+    found = fingerprint(plan, point, Environment.model_validate({"kernel": None}))
     assert found.identity["parameters"] == {"blockSize": 4096}
     assert not {"toolVersions", "storageClass", "pool", "dataSetBytes"} & found.identity.keys()
     assert "kernel" not in found.context
@@ -168,7 +169,7 @@ def test_digest_is_that_of_canonical_json() -> None:
     )
 
 
-def test_absent_values_differ_as_nothing() -> None:
+def test_absent_values_differ_as_none() -> None:
     one = Fingerprint(identity={"a": {"b": 1}}, context={}, identity_sha256="", context_sha256="")
     other = Fingerprint(identity={"a": {}}, context={"c": "x"}, identity_sha256="", context_sha256="")
     assert differences(one, other) == [
@@ -195,7 +196,7 @@ def test_parts_have_no_difference_exactly_if_their_digests_are_equal(
     assert (differences(*prints) == []) == (prints[0].identity_sha256 == prints[1].identity_sha256)
 
 
-def test_by_whose_key_osds_are_measured_is_no_part_of_what_is_measured() -> None:
+def test_credentials_are_not_part_of_the_fingerprint() -> None:
     def of(user: str) -> Fingerprint:
         parameters = {"blockSize": 4096, "user": user, "keyringSecret": {"name": user, "key": "keyring"}}
         return taken(point={"tool": "osdBench", "parameters": parameters})

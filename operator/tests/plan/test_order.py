@@ -12,7 +12,7 @@ def test_every_pass_is_a_permutation(seed: int, pass_number: int, points: int) -
 
 
 @given(SEEDS, st.integers(24, 64))
-def test_passes_and_seeds_have_orders_of_their_own(seed: int, points: int) -> None:
+def test_passes_and_seeds_have_different_orders(seed: int, points: int) -> None:
     """With 24 points or more, two equal orders are less likely than 1 in 10**23."""
     orders = [shuffled(seed, pass_number=number, points=points) for number in range(10)]
     assert len(set(orders)) == len(orders)
@@ -37,7 +37,7 @@ def test_client_seed_is_a_positive_31_bit_number(seed: int, point: str, pass_num
     assert value == client_seed(seed, point=point, pass_number=pass_number, client=client)
 
 
-def test_clients_passes_points_and_runs_have_seeds_of_their_own() -> None:
+def test_clients_passes_points_and_runs_have_different_seeds() -> None:
     seeds = [
         client_seed(run, point=point, pass_number=pass_number, client=client)
         for run in (1, 2)

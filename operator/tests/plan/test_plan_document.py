@@ -1,4 +1,4 @@
-"""The frozen plan as a document: what an older or a newer Plimsoll finds in it must not change unnoticed."""
+"""The frozen plan as a document, whose format must not change unnoticed."""
 
 import json
 from collections.abc import Callable
@@ -9,21 +9,22 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import MAX_REPETITIONS, BenchmarkRun, load_run
-from plimsoll.plan.document import MAX_POINTS, Plan, load_plan
+from plimsoll.plan.document import MAX_POINTS, Plan, Point, load_plan
 from plimsoll.plan.expand import make_plan
+from plimsoll.tools.fio import FioParameters
 
 MakeRun = Callable[..., BenchmarkRun]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.json"
-QUICKSTART = Path(__file__).parents[3] / "manifests" / "samples" / "quickstart.yaml"
+QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 
 
 def quickstart() -> Plan:
     return make_plan(load_run(QUICKSTART.read_text()), seed=1)
 
 
-def test_plan_of_the_quickstart_is_the_frozen_one() -> None:
-    """If this fails: a plan made by an earlier Plimsoll is no longer measured as it was meant.
+def test_plan_of_the_quickstart_is_unchanged() -> None:
+    """If this fails: a plan of an earlier Plimsoll would be measured differently.
 
     Where that is intended, raise the schema version and freeze the new form beside this one. A field that is merely
     added, with a default that measures as before, needs no new version.
@@ -36,10 +37,20 @@ def test_frozen_plan_is_read() -> None:
 
 
 def test_plan_from_before_a_field_was_added_is_read() -> None:
-    assert load_plan(changed(networkBytesPerSecond=..., environment=..., ceph=...)) == quickstart()
+    later = ("networkBytesPerSecond", "environment", "ceph", "clientTokens", "agentAssignments", "earlyConductor")
+    older = changed(**dict.fromkeys(later, ...))
+    assert load_plan(older) == quickstart()
     document = json.loads(GOLDEN.read_text())
     del document["volume"]["rbdCache"], document["gates"]["acceptedHealthChecks"]
     assert load_plan(json.dumps(document)) == quickstart()
+    for point in document["points"]:
+        del point["parameters"]["until"]
+    older_points = load_plan(json.dumps(document)).points
+    assert [read(point) for point in older_points] == [read(point) for point in quickstart().points]
+
+
+def read(point: Point) -> FioParameters:
+    return FioParameters.model_validate(point.parameters)
 
 
 def test_largest_plan_round_trips_and_fits_into_a_config_map(make_run: MakeRun) -> None:
@@ -90,10 +101,7 @@ def changed(**fields: Any) -> str:
 @pytest.mark.parametrize("version", [0, 2, 17])
 def test_plan_of_another_version_is_refused(version: int) -> None:
     assert problems(changed(schemaVersion=version, points="in another form", more=[])) == [
-        (
-            f"schemaVersion: {version} is a version that this Plimsoll cannot read (1); "
-            "use the Plimsoll that made the plan"
-        )
+        (f"schemaVersion: {version} is not supported by this Plimsoll, only 1; use the Plimsoll that created the plan")
     ]
 
 
@@ -102,7 +110,7 @@ def test_plan_without_a_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -3])
-def test_half_a_plan_is_refused(cut: int) -> None:
+def test_truncated_plan_is_refused(cut: int) -> None:
     (found,) = problems(GOLDEN.read_text()[:cut])
     assert found.startswith("document: is not JSON: EOF while parsing")
 
@@ -112,11 +120,11 @@ def test_half_a_plan_is_refused(cut: int) -> None:
     [
         (
             {"order": [[0, 1, 2, 3]]},
-            "order: must hold each of the 4 points once in each of 3 passes; the plan is damaged",
+            "order: must contain each of the 4 points once in each of 3 passes; the plan is damaged",
         ),
-        ({"order": [[0, 1, 2, 4]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
-        ({"order": [[0, 1, 2, 2]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
-        ({"order": [[0, 1, 2]] * 3}, "order: must hold each of the 4 points once in each of 3 passes; the plan"),
+        ({"order": [[0, 1, 2, 4]] * 3}, "order: must contain each of the 4 points once in each of 3 passes; the plan"),
+        ({"order": [[0, 1, 2, 2]] * 3}, "order: must contain each of the 4 points once in each of 3 passes; the plan"),
+        ({"order": [[0, 1, 2]] * 3}, "order: must contain each of the 4 points once in each of 3 passes; the plan"),
         ({"points": []}, "points: must have at least 1 entry"),
         ({"seed": "x"}, 'seed: "x" must be a whole number'),
         ({"seed": ...}, "seed: is required; add it"),
@@ -128,6 +136,6 @@ def test_damaged_plan_is_refused(fields: dict[str, Any], expected: str) -> None:
     assert found.startswith(expected)
 
 
-def test_points_of_one_name_are_refused() -> None:
+def test_repeated_names_of_points_are_refused() -> None:
     first = json.loads(GOLDEN.read_text())["points"][0]
-    assert problems(changed(points=[first] * 4)) == ["points: must have names that differ; the plan is damaged"]
+    assert problems(changed(points=[first] * 4)) == ["points: must have unique names; the plan is damaged"]

@@ -1,4 +1,4 @@
-"""What does not fit together in a run on Ceph: the field and the remedy."""
+"""Contradictions in a run on Ceph: the field and the remedy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,14 +32,14 @@ def test_tools_of_ceph_need_a_cluster(
     (tool,) = workload
     assert problems(make_run(workload, storage=storage)) == [
         (
-            f"spec.storage: must have rook or ceph, because workload w0 runs {tool}, which talks to Ceph itself; "
+            f"spec.storage: must have rook or ceph, because workload w0 runs {tool}, which connects to Ceph directly; "
             "name the cluster"
         )
     ]
 
 
 @pytest.mark.parametrize("tool", ["fio", "rbdBench"])
-def test_tools_on_volumes_need_one(make_run: MakeRun, tool: str) -> None:
+def test_tools_on_volumes_need_a_volume(make_run: MakeRun, tool: str) -> None:
     assert problems(make_run({tool: {}}, {"radosBench": {}}, storage={"ceph": CEPH})) == [
         f"spec.storage.volume: is required, because workload w0 runs {tool} on a volume; add storage with a volume"
     ]
@@ -73,7 +73,7 @@ def test_blocks_must_fit_into_the_image(make_run: MakeRun, tool: str, axis: str)
         ("io_uring", CLAIMS, True),
     ],
 )
-def test_engine_is_that_of_the_access(
+def test_engine_must_match_the_access(
     make_run: MakeRun,
     engine: str,
     storage: dict[str, Any],
@@ -95,21 +95,21 @@ def test_reads_of_images_need_a_prefill_and_those_of_objects_do_not(make_run: Ma
         {"rbdBench": {}},
     )
     (found,) = problems(make_run(*workloads, storage=IMAGES, prepare={"prefill": False}))
-    assert found.startswith("spec.prepare.prefill: false must be true, because w0 would read extents")
+    assert found.startswith("spec.prepare.prefill: false must be true, because w0 would read unwritten extents")
     assert expand(make_run(*workloads[1:], storage=IMAGES, prepare={"prefill": False}))
 
 
-def test_one_client_acts_for_all(make_run: MakeRun) -> None:
+def test_a_tool_of_one_actor_takes_no_number_of_clients(make_run: MakeRun) -> None:
     for clients in ({}, {"clients": [1]}):
         (point,) = expand(make_run({**OSD_BENCH, **clients}, storage={"ceph": CEPH}))
         assert point.clients == 1
     for wrong in ([2], [1, 2]):
         assert problems(make_run({**OSD_BENCH, "clients": wrong}, storage={"ceph": CEPH})) == [
-            "spec.workloads[0].clients: has no meaning for osdBench, which one client runs for all; leave it out"
+            "spec.workloads[0].clients: does not apply to osdBench, which one client runs for all; leave it out"
         ]
 
 
-def test_clients_are_given_one_key_of_an_administrator(make_run: MakeRun) -> None:
+def test_all_workloads_use_the_same_administrator_key(make_run: MakeRun) -> None:
     spelt_out = {"osdBench": {"keyringSecret": {"name": "admin", "key": "keyring"}}}
     assert expand(make_run(OSD_BENCH, spelt_out, storage={"ceph": CEPH}))
     other = {"osdBench": {"keyringSecret": {"name": "admin", "key": "other"}}}
@@ -121,6 +121,6 @@ def test_clients_are_given_one_key_of_an_administrator(make_run: MakeRun) -> Non
     ]
 
 
-def test_all_that_does_not_fit_is_said_at_once(make_run: MakeRun) -> None:
+def test_all_problems_are_reported_together(make_run: MakeRun) -> None:
     run = make_run({"fio": {"blockSize": ["8Mi"]}}, storage=IMAGES, prepare={"prefill": False})
     assert [line.partition(": ")[0] for line in problems(run)] == ["spec.prepare.prefill", "spec.workloads[0].fio"]

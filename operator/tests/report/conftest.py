@@ -1,4 +1,4 @@
-"""A real Chromium. One that is missing is a failure, never a reason to skip."""
+"""A real Chromium. Tests fail without it; they never skip."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
-"""Reports of real results in a real browser: drawn, quiet, and readable at every width and in both themes."""
+"""Reports of real results in a real browser: complete, without errors, readable at all widths and in both themes."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ REPORTS = {"two-runs": (SWEEP, LATER), "ceph": (CEPH,)}
 
 @dataclass
 class Opened:
-    """A page, and everything that it asked for or complained of."""
+    """A page with its requests and console messages."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -46,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def opened(chromium: Browser) -> Iterator[Open]:
-    """Open a file without any network, and wait until all is drawn."""
+    """Open a file offline, and wait until all figures are drawn."""
     contexts = []
 
     def open_page(file: Path, width: int = 1600, scheme: Scheme = "light") -> Opened:
@@ -99,7 +100,7 @@ def test_a_report_opens_offline_with_every_figure_drawn_and_nothing_beyond_the_p
 
 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""A change of the theme is told to the page before a frame is drawn."""
+"""The page is notified of a change of the theme before the next frame."""
 
 COLOURS = """() => {
   const line = document.querySelector("#curves .plot .scatterlayer path.js-line");
@@ -125,12 +126,39 @@ def test_paper_is_light_and_figures_fit_on_it(files: dict[str, Path], opened: Op
     found = opened(files["ceph"], scheme="dark")
     found.ask("() => window.dispatchEvent(new Event('beforeprint'))")
     assert found.ask("() => document.documentElement.dataset.theme") == "light"
-    assert {round(one["width"]) for one in found.ask(FIGURES)} == {680}
+    assert {round(one["width"]) for one in found.ask(FIGURES)} == {490}
     found.ask("() => window.dispatchEvent(new Event('afterprint'))")
     assert found.ask("() => document.documentElement.dataset.theme ?? null") is None
     printed = tmp_path / "report.pdf"
     found.page.pdf(path=printed, prefer_css_page_size=True)
     assert printed.read_bytes().startswith(b"%PDF")
+
+
+PAPER_WIDTH, PAPER_HEIGHT = 1032, 703
+"""CSS pixels of an A4 page in landscape within the margins of the style sheet."""
+
+PRINTED = """() => [...document.querySelectorAll(".blocks > .chart")].map((chart) => {
+  const box = chart.getBoundingClientRect();
+  const plot = chart.querySelector("svg.main-svg").getBoundingClientRect();
+  return {section: chart.closest("section").id, top: Math.round(box.top), height: box.height,
+          inside: box.left <= plot.left && plot.right <= box.right && plot.bottom <= box.bottom};
+})"""
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_figures_are_printed_side_by_side_and_several_on_a_page(
+    name: str, files: dict[str, Path], opened: Open
+) -> None:
+    found = opened(files[name], PAPER_WIDTH)
+    found.page.emulate_media(media="print")
+    found.ask("() => window.dispatchEvent(new Event('beforeprint'))")
+    found.ask(NEXT_FRAME)
+    charts = found.ask(PRINTED)
+    assert all(one["inside"] for one in charts)
+    rows = Counter((one["section"], one["top"]) for one in charts)
+    assert max(rows.values()) == 2
+    assert len(rows) <= len(charts) / 2 + len({one["section"] for one in charts})
+    assert sorted(one["height"] for one in charts)[len(charts) // 2] < PAPER_HEIGHT / 2
 
 
 def test_a_click_on_a_heading_sorts_by_the_number_behind_the_text(files: dict[str, Path], opened: Open) -> None:

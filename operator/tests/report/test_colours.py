@@ -1,4 +1,4 @@
-"""Colours that everybody can tell from their background, in light and in dark."""
+"""The contrast of colours to their background, in light and dark."""
 
 import re
 from importlib.resources import files

@@ -1,26 +1,29 @@
-"""Two runs side by side, and the layers of one."""
+"""The comparison of two runs, and the layers of a run."""
 
 import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Rule
+from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.comparing import comparison_section
-from plimsoll.report.figure import MEBIBYTE
 from plimsoll.report.layering import layers_section
-from plimsoll.report.runs import Compared, Run
+from plimsoll.report.likeness import Likeness
+from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.report.text import MEBIBYTE
+from plimsoll.tools.registry import LAYERS
 from support.repeated import result, steady, trials_of
 from support.reports import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
 
 
-def compared(baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], **more: object) -> Compared:
+def compared(baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], *differences: Difference) -> Compared:
     matching = match_points(baseline, candidate)
-    comparison = compare(matching, Rule()) if matching.pairs else None
-    return Compared(baseline="before", candidate="after", comparison=comparison, **more)  # type: ignore[arg-type]
+    comparison = compare(matching, RegressionRule()) if matching.pairs else None
+    likeness = Likeness(differences=[(difference, ["w-000"]) for difference in differences], unknown=[])
+    return Compared(baseline="before", candidate="after", comparison=comparison, likeness=likeness)
 
 
 def test_a_regression_is_drawn_with_its_interval_and_the_threshold() -> None:
@@ -43,15 +46,15 @@ def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:
     assert marks == {"iops": "NoRegression", "bytesPerSecond": "", "mean": "", "p50": "", "p99": "NoRegression"}
 
 
-def test_runs_of_different_things_are_compared_with_a_warning() -> None:
+def test_runs_with_different_specifications_are_compared_with_a_warning() -> None:
     difference = Difference(part="identity", key="pool.size", baseline=3, candidate=2)
     one = compared(
         [result(trials_of(steady(10)))],
         [result(trials_of(steady(10)), run="candidate")],
-        differences=[(difference, ["w-000"])],
+        difference,
     )
     section = comparison_section([one])
-    assert "not known to be of the same thing" in words_of(section)
+    assert "differ or are unknown" in words_of(section)
     assert ["identity", "pool.size", "3", "2", "1"] in texts(tables_of(section)[-1])
 
 
@@ -62,7 +65,7 @@ def test_runs_without_a_common_point_say_so() -> None:
     assert charts_of(section) == []
 
 
-def test_a_metric_that_cannot_be_compared_is_in_no_figure_but_its_reason_is_told() -> None:
+def test_incomparable_metric_is_in_no_figure_and_has_a_reason() -> None:
     one = compared([result(trials_of([1]))], [result(trials_of([1]), run="candidate")])
     section = comparison_section([one])
     assert charts_of(section) == []
@@ -73,12 +76,13 @@ def test_one_run_has_no_comparison() -> None:
     assert comparison_section([]) is None
 
 
-def ceph() -> Run:
+def ceph() -> ReportedRun:
     results = golden(CEPH)
-    return Run(label="ceph", results=results, layers=layers(results, write_amplification=3), write_amplification=3)
+    found = layers(results, LAYERS, write_amplification=3)
+    return ReportedRun(label="ceph", results=results, layers=found, write_amplification=3)
 
 
-def test_layers_stand_against_their_limits_and_carry_their_marks() -> None:
+def test_layers_are_shown_with_their_limits_and_marks() -> None:
     run = ceph()
     section = layers_section([run])
     volume, _ = charts_of(section)
@@ -90,15 +94,15 @@ def test_layers_stand_against_their_limits_and_carry_their_marks() -> None:
     assert rados.bytes_per_second is not None
     assert limit["y"][0] == osd.bytes_per_second.value / 3 / MEBIBYTE
     assert measured["text"][1] == f"{rate_text(rados.bytes_per_second.value / MEBIBYTE)} *"
-    assert "the pool writes 3" in words_of(section)
+    assert "The pool writes 3" in words_of(section)
     (table,) = tables_of(section)
     assert [row[6].mark for row in table.rows] == ["Suspect"] * 3
 
 
 def test_a_single_layer_is_no_layering() -> None:
     run = ceph()
-    assert layers_section([Run(label="ceph", results=run.results, layers=run.layers[:1])]) is None
-    assert layers_section([Run(label="local", results=run.results)]) is None
+    assert layers_section([ReportedRun(label="ceph", results=run.results, layers=run.layers[:1])]) is None
+    assert layers_section([ReportedRun(label="local", results=run.results)]) is None
 
 
 def test_nothing_of_a_comparison_is_lost_in_folded_blocks() -> None:
@@ -106,7 +110,7 @@ def test_nothing_of_a_comparison_is_lost_in_folded_blocks() -> None:
     one = compared(
         [result(trials_of(steady(10)))],
         [result(trials_of(steady(10)), run="candidate")],
-        differences=[(difference, ["w-000"])],
+        difference,
     )
     kinds = [block.kind for block in blocks_of(comparison_section([one]))]
     assert kinds[-2:] == ["details", "table"]

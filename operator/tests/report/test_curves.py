@@ -7,9 +7,10 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.report.curves import curves_section
-from plimsoll.report.figure import MEBIBYTE, MOST_FIGURES, MOST_SERIES
+from plimsoll.report.figure import MOST_FIGURES, MOST_SERIES
 from plimsoll.report.heat import heat_section
 from plimsoll.report.points import sweeps_of
+from plimsoll.report.text import MEBIBYTE
 from plimsoll.report.view import Chart
 from support.repeated import BLOCK, result, steady, trials_of
 from support.reports import charts_of, run_of, words_of
@@ -85,13 +86,13 @@ def test_throughput_is_drawn_against_clients() -> None:
     assert trace["y"] == pytest.approx([100 * BLOCK / MEBIBYTE, 200 * BLOCK / MEBIBYTE], rel=0.01)
 
 
-def test_more_series_than_colours_go_into_further_figures_and_the_rest_is_named() -> None:
+def test_more_series_than_colours_use_further_figures_and_the_rest_is_counted() -> None:
     some = [point(number, depth=1 + number % 2, fsyncEvery=number // 2) for number in range(2 * (MOST_SERIES + 1))]
     assert [chart.title[-8:] for chart in curves(*some)] == ["(1 of 2)", "(1 of 2)", "(2 of 2)", "(2 of 2)"]
     many = [point(number, depth=1 + number % 2, fsyncEvery=number // 2) for number in range(512)]
     section = curves_section(sweeps_of([run_of(many)]))
     assert len(charts_of(section)) == 2 * MOST_FIGURES
-    assert "40 more figures are left out" in words_of(section)
+    assert "40 more figures omitted" in words_of(section)
 
 
 def test_a_heat_map_has_sizes_across_and_depths_upwards() -> None:

@@ -1,4 +1,4 @@
-"""The page as a whole: what it always has, what it never exceeds, and that nothing in it can act."""
+"""The whole page: its sections, its limits, and its safety."""
 
 import base64
 import json
@@ -10,30 +10,31 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.figure import plain
 from plimsoll.report.page import make_page
 from plimsoll.report.render import embedded, render
-from plimsoll.report.runs import Run, runs_of
-from plimsoll.report.view import Page
+from plimsoll.report.runs import ReportedRun, runs_of
+from plimsoll.report.view import ReportPage
 from support.repeated import measured, result, steady, trial, trials_of
 from support.reports import CEPH, LATER, SWEEP, all_charts, golden, run_of
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 
 
-def page_of(*results: BenchmarkResult) -> Page:
+def page_of(*results: BenchmarkResult) -> ReportPage:
     return make_page(runs_of(results))
 
 
 @pytest.fixture(scope="module")
-def page() -> Page:
+def page() -> ReportPage:
     return page_of(*golden(SWEEP), *golden(LATER), *golden(CEPH))
 
 
 class Elements(HTMLParser):
-    """Collects what could act or fetch."""
+    """Collects elements that could run code or fetch data."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -48,27 +49,28 @@ class Elements(HTMLParser):
 
 
 def evil() -> BenchmarkResult:
-    """Return a result in which everything that may be text is an attempt to get out of its place."""
+    """Return a result in which every text is an injection attempt."""
     point = result(trials_of(steady(100)), run=EVIL, point=f"{EVIL}-000", parameters={"note": EVIL})
     finding = Finding(reason=EVIL, verdict=Verdict.SUSPECT, message=EVIL)
+    environment = Environment.model_validate({EVIL: EVIL})
     return point.model_copy(
         update={
             "spec": point.spec.model_copy(update={"workload": EVIL, "label": EVIL}),
             "status": point.status.model_copy(
-                update={"verdict": Verdict.SUSPECT, "findings": (finding,), "environment": {EVIL: EVIL}}
+                update={"verdict": Verdict.SUSPECT, "findings": (finding,), "environment": environment}
             ),
         }
     )
 
 
-def test_verdicts_stand_before_every_number(page: Page) -> None:
+def test_verdicts_come_before_all_numbers(page: ReportPage) -> None:
     keys = [section.key for section in page.sections]
     assert keys == [
-        *("what", "verdicts", "results", "curves", "sizes", "latency", "time", "trials", "provenance"),
+        *("what", "verdicts", "results", "curves", "sizes", "latency", "time", "trials", "hosts", "provenance"),
     ]
 
 
-def test_every_figure_says_what_it_shows_and_in_which_unit(page: Page) -> None:
+def test_every_figure_says_what_it_shows_and_in_which_unit(page: ReportPage) -> None:
     for chart in all_charts(page):
         assert chart.title
         assert len(chart.description) > 40
@@ -78,12 +80,12 @@ def test_every_figure_says_what_it_shows_and_in_which_unit(page: Page) -> None:
         assert {*titled, *categories} == {"xaxis", "yaxis"}, chart.title
 
 
-def test_every_figure_has_a_place_of_its_own(page: Page) -> None:
+def test_every_figure_has_a_place_of_its_own(page: ReportPage) -> None:
     keys = [chart.key for chart in all_charts(page)]
     assert len(keys) == len(set(keys))
 
 
-def test_the_same_results_give_the_same_file(page: Page) -> None:
+def test_the_same_results_give_the_same_file(page: ReportPage) -> None:
     assert render(page) == render(page_of(*golden(SWEEP), *golden(LATER), *golden(CEPH)))
 
 
@@ -109,7 +111,7 @@ def test_512_points_stay_readable() -> None:
     assert len(embedded(made)) < 3_000_000
 
 
-def test_nothing_that_was_named_becomes_markup() -> None:
+def test_names_never_become_markup() -> None:
     text = render(page_of(evil()))
     elements = Elements(text)
     assert [one.get("type") for one in elements.of("script")] == ["application/json", None, None]
@@ -118,7 +120,7 @@ def test_nothing_that_was_named_becomes_markup() -> None:
     assert escape(EVIL) in text
 
 
-def test_no_element_has_a_handler_or_names_another_file(page: Page) -> None:
+def test_no_element_has_a_handler_or_names_another_file(page: ReportPage) -> None:
     for tag, attributes in Elements(render(page)).found:
         assert not [name for name in attributes if name.startswith("on")]
         assert not {"src", "srcset", "action", "data"} & attributes.keys()
@@ -126,7 +128,7 @@ def test_no_element_has_a_handler_or_names_another_file(page: Page) -> None:
             assert (attributes["href"] or "").startswith("#") or (tag, attributes["href"]) == ("link", "data:,")
 
 
-def test_figures_survive_being_embedded(page: Page) -> None:
+def test_figures_survive_being_embedded(page: ReportPage) -> None:
     read: dict[str, Any] = json.loads(embedded(page))
     assert {*read} == {chart.key for chart in all_charts(page)}
     hostile = json.loads(embedded(page_of(evil())))
@@ -134,7 +136,7 @@ def test_figures_survive_being_embedded(page: Page) -> None:
     assert "<" not in embedded(page_of(evil()))
 
 
-def test_only_the_two_scripts_of_the_file_may_run(page: Page) -> None:
+def test_only_the_two_scripts_of_the_file_may_run(page: ReportPage) -> None:
     text = render(page)
     (policy,) = [
         one["content"] or "" for one in Elements(text).of("meta") if one.get("http-equiv") == "Content-Security-Policy"
@@ -161,7 +163,7 @@ def test_what_a_figure_may_hold(value: object, expected: object) -> None:
 def test_a_result_without_anything_has_a_page() -> None:
     nothing = result([], final=False, repetitions=3)
     bare = nothing.model_copy(update={"status": nothing.status.model_copy(update={"fingerprint": None})})
-    assert render(make_page([Run(label="empty", results=[bare])]))
+    assert render(make_page([ReportedRun(label="empty", results=[bare])]))
 
 
 def test_a_result_of_which_no_trial_counts_has_a_page() -> None:

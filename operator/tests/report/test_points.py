@@ -1,11 +1,11 @@
-"""What was swept over, and what may be drawn of it."""
+"""Sweeps, and the points shown in figures."""
 
 import pytest
 from pydantic import JsonValue
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.report.points import axis_number, axis_text, sweeps_of
-from plimsoll.report.runs import Run, runs_of
+from plimsoll.report.runs import ReportedRun, runs_of
 from support.repeated import measured, result, steady, trial, trials_of
 from support.reports import SWEEP, golden, run_of
 
@@ -56,7 +56,7 @@ def test_values_of_axes(axis: str, value: JsonValue, number: float | None, text:
     assert axis_text(axis, value) == text
 
 
-def test_runs_of_one_name_are_told_apart() -> None:
+def test_runs_with_the_same_name_are_distinguished() -> None:
     here, there = result(trials_of([1]), run="a"), result(trials_of([1]), run="a")
     there = there.model_copy(
         update={
@@ -70,5 +70,5 @@ def test_runs_of_one_name_are_told_apart() -> None:
     assert labels(runs_of([here, there, twin])) == ["default/a", "other/a another ", "other/a third"]
 
 
-def labels(runs: list[Run]) -> list[str]:
+def labels(runs: list[ReportedRun]) -> list[str]:
     return [run.label for run in runs]

@@ -1,4 +1,4 @@
-"""Attempts, over time and side by side: none is dropped, and none that does not count is in a curve."""
+"""Attempts: all are shown, and only those that count are in curves."""
 
 from typing import Any
 
@@ -61,17 +61,17 @@ def test_only_trials_that_count_are_drawn_over_time() -> None:
     assert [trace["name"] for trace in chart.data] == ["read, pass 0", "read, pass 1 (Suspect)"]
 
 
-def test_of_many_points_those_that_stood_still_are_shown() -> None:
+def test_of_many_points_those_with_stalls_are_shown() -> None:
     calm = [result([over_time(0, [1, 1])], point=f"w-{number:03d}") for number in range(20)]
     still = result([over_time(0, [1, 0], stalled=1)], point="w-020")
     section = timeline_section([run_of([*calm, still])])
     charts = charts_of(section)
     assert len(charts) == MOST_PANELS
     assert charts[-1].title.startswith("w-020")
-    assert "9 more points are left out" in words_of(section)
+    assert "9 more points are omitted" in words_of(section)
 
 
-def test_a_trial_without_a_series_is_named_and_stands_in_the_table() -> None:
+def test_trial_without_a_series_is_named_and_in_the_table() -> None:
     (chart,) = charts_of(timeline_section([run_of([result([over_time(0, [10, 20]), trial(1, measured(15))])])]))
     assert [trace["name"] for trace in chart.data] == ["read, pass 0"]
     assert chart.title.endswith("(pass 1 has no series)")
@@ -104,7 +104,7 @@ def test_every_attempt_is_a_mark_and_an_invalid_one_is_hollow() -> None:
     }
 
 
-def test_what_does_not_count_is_named_with_its_reason() -> None:
+def test_uncounted_attempts_are_listed_with_their_reasons() -> None:
     bad = trial(1, measured(1), verdict=Verdict.INVALID)
     reason = Finding(reason="LowOverlap", verdict=Verdict.INVALID, message="0.5 (limit 0.9)")
     attempts = [
@@ -125,7 +125,7 @@ def test_a_point_without_numbers_that_count_still_shows_its_attempts() -> None:
     assert [trace["name"] for trace in chart.data] == ["Invalid"]
 
 
-def test_that_every_attempt_counts_is_said() -> None:
+def test_statement_that_every_attempt_counts() -> None:
     section = trials_section([run_of([result(trials_of(steady(100)))])])
     assert "Every attempt counts" in words_of(section)
     assert tables_of(section) == []
@@ -146,4 +146,4 @@ def test_many_points_are_bounded() -> None:
     many: list[BenchmarkResult] = [result(trials_of([1]), point=f"w-{number:03d}") for number in range(512)]
     section = trials_section([run_of(many)])
     assert len(charts_of(section)) == MOST_FIGURES
-    assert "20 more figures are left out" in words_of(section)
+    assert "20 more figures omitted" in words_of(section)

@@ -1,4 +1,4 @@
-"""What is said before any number, and the table of all points."""
+"""The verdicts and the summary, and the table of all points."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def judged(point: BenchmarkResult, verdict: Verdict, *findings: Finding) -> Benc
     )
 
 
-def test_every_reason_stands_once_worst_first_with_its_points_and_its_worst_words() -> None:
+def test_every_reason_is_listed_once_worst_first_with_its_points() -> None:
     good = result(trials_of(steady(100)))
     results = [
         judged(good, Verdict.SUSPECT, finding("LowOverlap", message="a little"), finding("Stalled")),
@@ -58,7 +58,7 @@ def deeper(depth: int, rate: float, p99: int, **parameters: object) -> Benchmark
     return result(trials, point=f"w-{depth:03d}", parameters={"ioDepth": depth, **parameters})
 
 
-def test_more_depth_that_only_makes_operations_wait_is_told() -> None:
+def test_saturation_is_reported() -> None:
     results = [deeper(1, 100, MILLISECOND), deeper(4, 390, MILLISECOND), deeper(16, 400, 5 * MILLISECOND)]
     runs = [run_of(results)]
     words = words_of(verdicts_section(runs, sweeps_of(runs), []))
@@ -86,7 +86,7 @@ def test_the_best_of_a_workload_carries_its_mark() -> None:
 def test_the_table_has_every_operation_of_every_point() -> None:
     results = golden(SWEEP)
     (table,) = tables_of(results_section([run_of(results)]))
-    headings = [column.heading for column in table.columns]
+    headings = [*table.headings]
     assert {len(row) for row in table.rows} == {len(headings)}
     assert [row[0] for row in texts(table)] == [one.spec.point for one in results]
     summary = results[0].status.summary
@@ -104,11 +104,11 @@ def test_the_table_has_every_operation_of_every_point() -> None:
             judged(result([aborted(0)]), Verdict.INVALID, finding("NoTrialCounts", Verdict.INVALID, "none")),
             "NoTrialCounts: none",
         ),
-        (result([aborted(0)], final=False, repetitions=3), "not finished: 1 of 3 trials are recorded"),
+        (result([aborted(0)], final=False, repetitions=3), "not finished: 1 of 3 trials recorded"),
         (judged(result([aborted(0)]), Verdict.INVALID), "no trial counts, and no reason was recorded"),
     ],
 )
-def test_a_point_without_numbers_says_why(point: BenchmarkResult, why: str) -> None:
+def test_point_without_numbers_has_a_reason(point: BenchmarkResult, why: str) -> None:
     (table,) = tables_of(results_section([run_of([point])]))
     (row,) = texts(table)
     assert row[-1] == why

@@ -214,8 +214,10 @@ def _kube_apiserver(binaries: Binaries, directory: Path, etcd_port: int, port: i
 @contextmanager
 def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that ends with the test process, even if that is killed."""
+    # Most of a server's work is its start: it collects garbage less often.
+    environment = {**os.environ, "GOGC": "400"}
     with log.open("wb") as output:
-        process = subprocess.Popen([*_DIE_WITH_PARENT, *arguments], stdout=output, stderr=output)
+        process = subprocess.Popen([*_DIE_WITH_PARENT, *arguments], stdout=output, stderr=output, env=environment)
     try:
         yield process
     finally:

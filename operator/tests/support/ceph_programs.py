@@ -1,7 +1,7 @@
-"""`ceph`, `rbd` and `rados` for tests: they behave, and fail in words, as those of Ceph 18.2 were seen to.
+"""`ceph`, `rbd` and `rados` for tests, with the behaviour and the error messages of Ceph 18.2.
 
-What the cluster is like stands in one file, which tests read and change while a conductor talks to it. Run as a program
-this module is one of the three.
+One file contains the cluster's state; tests read and change it while a conductor uses the cluster. Run as a program,
+this module is `rbd` or `rados`; imported as `rados` and `ceph_argparse`, it is Ceph's modules for `ceph`.
 """
 
 import fcntl
@@ -10,13 +10,14 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "ceph-18.2"
-PROGRAMS = ("ceph", "rbd", "rados")
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "ceph-18.2"
+PROGRAMS = ("rbd", "rados")
+MODULES = ("rados", "ceph_argparse")
 NO_ENTRY = "(2) No such file or directory"
 _STATE = "PLIMSOLL_PRETENDED_CEPH"
 _RECORDED = {
@@ -32,7 +33,7 @@ State = dict[str, Any]
 
 
 class PretendedCeph:
-    """A cluster with the pools `golden` and `golden-data`, and the programs that talk to it in `programs`."""
+    """A cluster with the pools `golden` and `golden-data`, and what talks to it, as long as `environment` holds."""
 
     def __init__(self, directory: Path) -> None:
         self.file = directory / "ceph.json"
@@ -42,6 +43,13 @@ class PretendedCeph:
             path = self.programs / name
             path.write_text(f'#!/bin/sh\n{_STATE}={self.file} exec {sys.executable} -SE {__file__} {name} "$@"\n')
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        for name in MODULES:
+            (self.programs / f"{name}.py").symlink_to(__file__)
+        self.environment: Mapping[str, str] = {
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
+            "PYTHONPATH": str(self.programs),
+            _STATE: str(self.file),
+        }
         state: State = {
             "status": "status-healthy",
             "pools": json.loads((GOLDEN / "osd-pool-ls-detail.json").read_text()),
@@ -49,7 +57,7 @@ class PretendedCeph:
             "trash": {},
             "objects": {},
             "locators": {},
-            "said": [],
+            "log": [],
             "hanging": [],
             "refused": [],
         }
@@ -62,26 +70,30 @@ class PretendedCeph:
 
     @contextmanager
     def changing(self) -> Iterator[State]:
-        """Give the state to be changed."""
+        """Yield the state for changes."""
         with _locked(self.file) as state:
             yield state
 
     def flags(self, pool: str) -> set[str]:
-        """Return the flags of a pool that keep it from being scrubbed."""
+        """Return the flags of a pool that pause scrubs."""
         (found,) = [one for one in self.state["pools"] if one["pool_name"] == pool]
         return {flag for flag in found["flags_names"].split(",") if "scrub" in flag}
 
+    def connections(self) -> list[int]:
+        """Return the process of each connection to the monitors, in order."""
+        return [int(line) for line in self.file.with_suffix(".connections").read_text().split()]
+
     def commands(self, beginning: str) -> list[str]:
-        """Return the commands that were run and begin like that, in their order."""
-        return [said for said in self.state["said"] if said.startswith(beginning)]
+        """Return the commands that start with `beginning`, in order."""
+        return [command for command in self.state["log"] if command.startswith(beginning)]
 
 
 class ProgramError(Exception):
-    """A command fails: exit code and words."""
+    """A command fails, with an exit code and a message."""
 
-    def __init__(self, code: int, words: str) -> None:
+    def __init__(self, code: int, message: str) -> None:
         self.code = code
-        super().__init__(words)
+        super().__init__(message)
 
 
 @contextmanager
@@ -106,11 +118,11 @@ def _option(arguments: list[str], *names: str) -> str:
     return ""
 
 
-def _pool(state: State, name: str, words: str) -> State:
+def _pool(state: State, name: str, message: str) -> State:
     for pool in state["pools"]:
         if pool["pool_name"] == name:
             return dict(pool)
-    raise ProgramError(1 if "{}" in words else 2, words.replace("{}", name))
+    raise ProgramError(1 if "{}" in message else 2, message.replace("{}", name))
 
 
 def _ceph(state: State, arguments: list[str]) -> str:
@@ -224,29 +236,78 @@ def _rbd_or_config(state: State, arguments: list[str]) -> str:
     return ""
 
 
-_RUN: dict[str, Callable[[State, list[str]], str]] = {"ceph": _ceph, "rbd": _rbd_or_config, "rados": _rados}
+_RUN: dict[str, Callable[[State, list[str]], str]] = {"rbd": _rbd_or_config, "rados": _rados}
+
+
+class Rados:
+    """A connection."""
+
+    def __init__(self, *, rados_id: str, conffile: str, conf: Mapping[str, str]) -> None:
+        assert rados_id
+        assert not conffile, "CEPH_CONF names it"
+        assert conf
+
+    def connect(self) -> None:
+        with Path(os.environ[_STATE]).with_suffix(".connections").open("a") as connections:
+            connections.write(f"{os.getpid()}\n")
+
+
+def parse_json_funcsigs(text: str, consumer: str) -> str:
+    """Return the descriptions of all commands, which is none."""
+    return text + consumer
+
+
+def validate_command(descriptions: str, arguments: list[str]) -> Mapping[str, Any]:
+    """Return a command for `json_command`."""
+    if arguments[0] == "no":
+        sys.stderr.write("no valid command found; 10 closest matches:\n")
+        return {}
+    return {"words": arguments, "descriptions": descriptions}
+
+
+def find_cmd_target(arguments: list[str]) -> tuple[str, str]:
+    """Return whom to ask: the monitors."""
+    return "mon" if arguments else "", ""
+
+
+def json_command(
+    _: Rados, *, target: tuple[str, str] = ("mon", ""), prefix: str = "", argdict: Mapping[str, Any] | None = None
+) -> tuple[int, bytes, str]:
+    """Run a command; return its code, below 0 if it fails, its output and its message."""
+    assert target == ("mon", "")
+    if prefix:
+        return 0, b"", ""
+    assert argdict is not None
+    assert argdict["format"] == "json"
+    code, output, message = _run("ceph", argdict["words"], _ceph)
+    return -code, output.encode(), message.partition(": ")[2]
+
+
+def _run(program: str, arguments: list[str], execute: Callable[[State, list[str]], str]) -> tuple[int, str, str]:
+    """Return the code, output and error of a command, unless it hangs."""
+    command = f"{program} {' '.join(arguments)}"
+    with _locked(Path(os.environ[_STATE])) as state:
+        state["log"].append(command)
+        hangs = any(command.startswith(beginning) for beginning in state["hanging"])
+        if any(command.startswith(beginning) for beginning in state["refused"]):
+            return 13, "", "Error EACCES: access denied"
+        if not hangs:
+            try:
+                return 0, execute(state, arguments), ""
+            except ProgramError as failure:
+                return failure.code, "", str(failure)
+    signal.pause()
+    return 1, "", "a signal"
 
 
 def main(program: str, arguments: list[str]) -> int:
     """Be one of the programs."""
     _option(arguments, "--id")
     _option(arguments, "--format")
-    said = f"{program} {' '.join(arguments)}"
-    with _locked(Path(os.environ[_STATE])) as state:
-        state["said"].append(said)
-        hangs = any(said.startswith(beginning) for beginning in state["hanging"])
-        if any(said.startswith(beginning) for beginning in state["refused"]):
-            sys.stderr.write("Error EACCES: access denied\n")
-            return 13
-        if not hangs:
-            try:
-                sys.stdout.write(_RUN[program](state, arguments))
-            except ProgramError as failure:
-                sys.stderr.write(f"{failure}\n")
-                return failure.code
-    if hangs:
-        signal.pause()
-    return 0
+    code, output, error = _run(program, arguments, _RUN[program])
+    sys.stdout.write(output)
+    sys.stderr.write(f"{error}\n" if error else "")
+    return code
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, client, conductor, network, teardown
 from plimsoll.lifecycle.rook import render as rook
-from plimsoll.lifecycle.rook.storage import needs_storage_class, storage_class
+from plimsoll.lifecycle.rook.render import needs_storage_class, storage_class
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import CephTarget, Plan
@@ -76,7 +76,7 @@ def ceph_run(name: str, *workloads: Mapping[str, Any]) -> CephRun:
     run = run_of({"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BenchmarkRun", "metadata": metadata, "spec": spec})
     assert run.document is not None, run.spec_problem
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
-    plan = plan.model_copy(update={"client_tokens": True})
+    plan = plan.model_copy(update={"client_tokens": True, "agent_assignments": True, "early_conductor": True})
     assert plan.ceph is not None
     return CephRun(run=run, plan=plan, target=plan.ceph)
 

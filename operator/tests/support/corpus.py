@@ -147,6 +147,10 @@ _512_POINTS = {"ioDepth": list(range(1, 65)), "blockSize": [512 * n for n in ran
 _513_POINTS = [{"name": "w", "fio": _512_POINTS}, {"name": "one-more", "fio": {}}]
 
 ACCEPTED = [
+    Manifest(
+        name="until the data set is done",
+        changes={FIO: {"until": "DataSetDone", "pattern": "write"}, "spec.workloads.0.rampSeconds": 0},
+    ),
     Manifest(name="small", changes={}),
     Manifest(name="full", changes={"spec": FULL["spec"]}),
     *(

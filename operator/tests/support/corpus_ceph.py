@@ -101,7 +101,10 @@ _OTHERS = [
     Manifest(
         name="claims without Rook",
         changes={"spec.storage": {"ceph": CEPH, "volume": {"size": "1Gi"}}},
-        says=("spec.storage.volume.access", "must be LibRBD, because no StorageClass is known of a Ceph cluster"),
+        says=(
+            "spec.storage.volume.access",
+            "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD",
+        ),
     ),
     *(_ceph(f"ceph without {name}", {name: REMOVED}, f"{_CEPH}.{name}", "Required value") for name in CEPH),
     _ceph("no monitors", {"monitors": []}, f"{_CEPH}.monitors", "at least 1 items"),
@@ -120,7 +123,7 @@ _OTHERS = [
         for path in ("user", "pool.name", "pool.dataPool")
         for value, words in _BAD_NAMES
     ),
-    _ceph("user with its type", {"user": "client.a"}, f"{_CEPH}.user", "must be without client., which is the same"),
+    _ceph("user with its type", {"user": "client.a"}, f"{_CEPH}.user", "must not start with client.; write the name"),
     _ceph("ceph pool without a name", {"pool": {}}, f"{_CEPH}.pool.name", "Required value"),
     *(
         _ceph(f"keyring {path} {str(value)[:9]!r}", {f"keyringSecret.{path}": value}, f"keyringSecret.{path}", words)

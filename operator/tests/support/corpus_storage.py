@@ -15,12 +15,15 @@ _STORAGE = [
     Manifest(
         name="cache of a claim",
         changes={f"{VOLUME}.rbdCache": True},
-        says=(f"{VOLUME}.rbdCache", "has no effect but with access LibRBD; leave it out"),
+        says=(f"{VOLUME}.rbdCache", "has no effect unless access is LibRBD; remove the field"),
     ),
     Manifest(
         name="file system through librbd",
         changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi", "access": "LibRBD", "mode": "Filesystem"}}},
-        says=("spec.storage.volume.mode", "must be Block, because access is LibRBD, which knows no file system"),
+        says=(
+            "spec.storage.volume.mode",
+            "must be Block, because access is LibRBD, which does not support file systems; remove the field",
+        ),
     ),
     refused("StorageClass without a name", "spec.storage.storageClass", {}, "storageClass.name", "Required value"),
     refused("StorageClass empty", "spec.storage.storageClass.name", "", "storageClass.name", "at least 1 chars"),

@@ -92,7 +92,7 @@ _RADOS = [
             ("60", "must be of type integer"),
         )
     ),
-    _bad("radosBench", "writeSeconds", 60, "has no meaning for operation write; remove it, or use seq or rand"),
+    _bad("radosBench", "writeSeconds", 60, "does not apply to operation write; remove it, or use seq or rand"),
     _bad("radosBench", "object_size", ["4Mi"], 'unknown field "spec.workloads[0].radosBench.object_size"'),
 ]
 
@@ -132,7 +132,7 @@ _OSD = [
         "osdBench",
         _KEYRING,
         f"{_W}.clients",
-        "has no meaning for osdBench, which one client runs for all; leave it out",
+        "does not apply to osdBench, which one client runs for all; leave it out",
         changes={"spec.workloads": [{"name": "w", "osdBench": _KEYRING, "clients": [1, 2]}]},
     ),
     on_ceph(
@@ -155,7 +155,7 @@ _STORAGE = [
         Manifest(
             name=f"{tool} {name}",
             changes={"spec.storage": storage, "spec.workloads": [{"name": "w", tool: dict(needed)}]},
-            says=("spec.storage", "must have rook or ceph, because radosBench, rbdBench and osdBench talk to Ceph"),
+            says=("spec.storage", "must have rook or ceph, because radosBench, rbdBench and osdBench connect to Ceph"),
         )
         for tool, needed in _NEEDED.items()
         for name, storage in (
@@ -191,11 +191,11 @@ _STORAGE = [
         changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}},
     ),
     on_ceph(
-        "rbd bench reads what nobody wrote",
+        "rbd bench reads unwritten extents",
         "rbdBench",
         {"operation": "read"},
         "spec.prepare.prefill",
-        "must be true, because a workload reads",
+        "must be true, because a workload would read unwritten extents",
         changes={"spec.prepare": {"prefill": False}},
     ),
     on_ceph(

@@ -39,7 +39,7 @@ _WORKLOADS = [
     Manifest(
         name="ramp as long as runtime",
         changes={"spec.workloads.0.runtimeSeconds": 20, "spec.workloads.0.rampSeconds": 20},
-        says=(f"{_W}.rampSeconds", "must be less than runtimeSeconds; lower it, or measure for longer"),
+        says=(f"{_W}.rampSeconds", "must be less than runtimeSeconds; decrease it, or increase runtimeSeconds"),
     ),
     refused("default ramp too long", "spec.workloads.0.runtimeSeconds", 10, f"{_W}.rampSeconds", "must be less than"),
     *(
@@ -51,7 +51,7 @@ _WORKLOADS = [
             ([1001], (f"{_W}.clients[0]", "less than or equal to 1000")),
             (["2"], (f"{_W}.clients[0]", "must be of type integer")),
             ([1, 2, 1], (f"{_W}.clients[2]", "Duplicate value: 1")),
-            ([1, 3], ("spec.workloads", "must be at most spec.clients.count; raise that or lower the axis")),
+            ([1, 3], ("spec.workloads", "must be at most spec.clients.count; increase that, or decrease the value")),
         )
     ),
     Manifest(
@@ -69,6 +69,13 @@ _LOW_RATES: tuple[dict[str, Any], ...] = (
     {"pattern": "readwrite", "readPercent": 1, "rateIops": 99},
     {"pattern": "readwrite", "readPercent": 30, "jobs": 2, "rateIops": 6},
     {"pattern": "readwrite", "readPercent": 1, "jobs": 2, "rateIops": 199},
+)
+_UNTIL: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
+    ({"until": "Never"}, 0, (f"{_F}.until", 'Unsupported value: "Never"')),
+    ({}, 1, (f"{_W}.rampSeconds", "must be 0 with until DataSetDone")),
+    ({"pattern": "write", "jobs": 2}, 0, (f"{_F}.until", "use jobs 1")),
+    ({"pattern": "readwrite"}, 0, (f"{_F}.until", "use randrw")),
+    ({"directIo": False}, 0, (f"{_F}.until", "set directIo true")),
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
@@ -102,6 +109,14 @@ _FIO = [
         for manifest in bounds(f"{FIO}.{path}", low, high)
     ),
     *flag(f"{FIO}.directIo"),
+    *(
+        Manifest(
+            name=f"until {number}",
+            changes={FIO: {"until": "DataSetDone"} | parameters, "spec.workloads.0.rampSeconds": ramp},
+            says=says,
+        )
+        for number, (parameters, ramp, says) in enumerate(_UNTIL)
+    ),
     unknown(f"{FIO}.gtodReduce"),
     unknown(f"{FIO}.io_depth"),
     refused("fio is no mapping", FIO, ["randread"], _F, "must be of type object"),
@@ -134,7 +149,7 @@ _FIO = [
         Manifest(
             name=f"{pattern} without prefill",
             changes={"spec.prepare": {"prefill": False}, f"{FIO}.pattern": pattern},
-            says=("spec.prepare.prefill", "must be true, because a workload reads"),
+            says=("spec.prepare.prefill", "must be true, because a workload would read unwritten extents"),
         )
         for pattern in ("read", "randread", "readwrite", "randrw")
     ),

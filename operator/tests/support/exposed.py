@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from plimsoll.api.names import Verdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import METRICS, Kind, Metric, Source
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Source
 from plimsoll.metrics.results import Numbers, OperationRecord, ResultRecord
 from plimsoll.metrics.results import samples_of as samples_of_results
 from plimsoll.metrics.runs import RunRecord
@@ -24,9 +24,9 @@ def series() -> dict[str, str]:
     """Return series -> values in promtool's notation. Gauges stay, counters and histograms grow with every minute."""
     found = {_name(sample.metric.name, sample): _values(sample) for sample in _gauges()}
     for metric in METRICS:
-        if metric.kind is Kind.COUNTER and metric is not catalogue.LIVE_ATTEMPTS:
+        if metric.kind is MetricType.COUNTER and metric is not catalogue.LIVE_ATTEMPTS:
             found[_name(metric.name, Sample(metric, _some(metric), 0))] = f"0+1x{_STEPS}"
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.kind is MetricType.HISTOGRAM:
             found |= _histogram(metric)
     found[f"process_resident_memory_bytes{{{_TARGET}}}"] = f"1e8x{_STEPS}"
     found[f"process_cpu_seconds_total{{{_TARGET}}}"] = f"0+3x{_STEPS}"
@@ -102,7 +102,7 @@ def _conductor() -> Iterator[Sample]:
     yield Sample(catalogue.LIVE_GATE, run, 1)
 
 
-def _histogram(metric: Metric) -> Mapping[str, str]:
+def _histogram(metric: MetricFamily) -> Mapping[str, str]:
     """Return a histogram of which every observation is in its third bucket."""
     sample = Sample(metric, _some(metric), 0)
     edges = (*map(str, metric.buckets), "+Inf")
@@ -113,7 +113,7 @@ def _histogram(metric: Metric) -> Mapping[str, str]:
     return found | {_name(f"{metric.name}_count", sample): f"0+30x{_STEPS}"}
 
 
-def _some(metric: Metric) -> tuple[str, ...]:
+def _some(metric: MetricFamily) -> tuple[str, ...]:
     return tuple(f"a-{label}" for label in metric.labels)
 
 

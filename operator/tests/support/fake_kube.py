@@ -7,14 +7,13 @@ too, `patch_status` above all, or `put` for objects that come with a status, suc
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.kube.errors import ApiError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
-from plimsoll.kube.lists import version_of
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
+from support.copies import copy_of
 
 NAMESPACE = Kind(api_version="v1", kind="Namespace")
 FOREGROUND = "foregroundDeletion"
@@ -105,7 +104,7 @@ class FakeKube:
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         key = await self._request("get", kind, namespace, name)
-        return deepcopy(self._objects.get(key))
+        return copy_of(self._objects.get(key))
 
     async def list(
         self,
@@ -117,18 +116,18 @@ class FakeKube:
     ) -> Sequence[Object]:
         await self._enter(f"list {kind.kind} {namespace or ''}".strip(), kind)
         found = [obj for key, obj in self._objects.items() if key.kind == kind and namespace in {None, key.namespace}]
-        return [deepcopy(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
+        return [copy_of(obj) for obj in found if _has_labels(obj, labels or {}) and _has_fields(obj, fields or {})]
 
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
-        return [version_of(obj) for obj in await self.list(kind, namespace=namespace, labels=labels)]
+        return [Version.of(obj) for obj in await self.list(kind, namespace=namespace, labels=labels)]
 
     async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
         known = {version.uid: version for version in await self.versions(kind, namespace=namespace)}
         yield Listed([*known.values()])
         while True:
-            found = (version_of(obj) for key, obj in self._objects.items() if key.kind == kind)
+            found = (Version.of(obj) for key, obj in self._objects.items() if key.kind == kind)
             there = {version.uid: version for version in found if namespace in {None, version.namespace}}
             for uid in known.keys() - there.keys():
                 yield Gone(known[uid])
@@ -164,7 +163,7 @@ class FakeKube:
         if not self.kinds[kind].has_status:
             raise UnknownKindError(asked, "not served by the API server")
         new = self._copy(key, asked)
-        known = new.get("status", {}) | deepcopy(dict(status))
+        known = new.get("status", {}) | copy_of(dict(status))
         new["status"] = {field: value for field, value in known.items() if value is not None}
         return self._replace(key, new)
 
@@ -187,14 +186,14 @@ class FakeKube:
     def put(self, obj: Object) -> Document:
         """Store an object as it is, its status included, with what every object has; return it."""
         key = self._key(Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
-        new = deepcopy(dict(obj))
+        new = copy_of(dict(obj))
         new["metadata"] = self._fresh_metadata() | new["metadata"]
         self._objects[key] = new
-        return deepcopy(new)
+        return copy_of(new)
 
     def objects(self, kind: str = "") -> Sequence[Document]:
         """Return all objects, or those of a kind, in the order of their creation."""
-        return [deepcopy(obj) for obj in self._objects.values() if kind in {"", obj["kind"]}]
+        return [copy_of(obj) for obj in self._objects.values() if kind in {"", obj["kind"]}]
 
     # Requests
 
@@ -249,12 +248,12 @@ class FakeKube:
 
     def _without_status(self, kind: Kind, obj: Object) -> Document:
         left_out = {"status"} if self.kinds[kind].has_status else set()
-        return {field: deepcopy(value) for field, value in obj.items() if field not in left_out}
+        return {field: copy_of(value) for field, value in obj.items() if field not in left_out}
 
     def _copy(self, key: Key, asked: str) -> Document:
         if key not in self._objects:
             raise NotFoundError(asked, f'"{key.name}" not found')
-        return deepcopy(self._objects[key])
+        return copy_of(self._objects[key])
 
     def _replace(self, key: Key, new: Document) -> Document:
         """Store an object in place of an old one, if it differs; let it go if only a finalizer held it."""
@@ -265,7 +264,7 @@ class FakeKube:
             new["metadata"]["resourceVersion"] = self._next_version()
             self._objects[key] = new
         self._settle(key)
-        return deepcopy(new)
+        return copy_of(new)
 
     # Deletion
 
@@ -359,7 +358,7 @@ def _field(obj: Any, path: Sequence[str]) -> Any:
 
 
 def _merge(target: Document, patch: Mapping[str, Any]) -> None:
-    """Merge a patch into an object, as RFC 7386 says."""
+    """Merge a patch into an object (RFC 7386)."""
     for field, value in patch.items():
         if value is None:
             target.pop(field, None)
@@ -368,4 +367,4 @@ def _merge(target: Document, patch: Mapping[str, Any]) -> None:
                 target[field] = {}
             _merge(target[field], value)
         else:
-            target[field] = deepcopy(value)
+            target[field] = copy_of(value)

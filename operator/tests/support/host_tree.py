@@ -1,4 +1,4 @@
-"""A `/proc` and a `/sys` of files that a test writes: hosts that this machine is not."""
+"""A `/proc` and a `/sys` of files that a test writes, to simulate other hosts."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ LEGACY = """\
 
 
 class HostTree:
-    """Files below a directory of the test's own, and the `Host` that reads them."""
+    """Files below a test's directory, and the `Host` that reads them."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -58,14 +58,14 @@ class HostTree:
         self.write(f"proc/{pid}/stat", f"{pid} ({name}) S {parent} {pid} {pid} 0 -1")
 
     def opened(self, pid: int, descriptor: int, path: Path | str) -> None:
-        """Let a process have a file open."""
+        """Add an open file to a process."""
         link = self.directory / f"proc/{pid}/fd/{descriptor}"
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to(path)
 
     def in_unified_pod(self, *, cpu: str = "150000 100000", memory: str = "1073741824") -> None:
-        """Be a container with a namespace of its own of cgroup version 2."""
+        """Simulate a container with its own namespace of cgroup version 2."""
         self.write("proc/self/cgroup", "0::/\n")
         self.write("proc/self/mountinfo", UNIFIED)
         group = "sys/fs/cgroup"
@@ -80,7 +80,7 @@ class HostTree:
         )
 
     def in_legacy_pod(self, *, quota: int = 150000, memory: int = 2**30) -> None:
-        """Be a container with cgroup version 1, which shows what it is called outside."""
+        """Simulate a container with cgroup version 1, which shows the path outside the container."""
         path = "/kubepods/burstable/pod1/abc"
         self.write("proc/self/cgroup", f"9:memory:{path}\n4:cpu,cpuacct:{path}\n1:name=systemd:{path}\n0::{path}\n")
         self.write("proc/self/mountinfo", LEGACY.format(root=path))
@@ -95,12 +95,12 @@ class HostTree:
         self.write(f"{bytes_}/memory.usage_in_bytes", "4096000\n")
 
     def interface(self, name: str, *, speed: str | None, physical: bool) -> None:
-        """Have a network interface in /sys; its counters are those of /proc/net/dev."""
+        """Add a network interface to /sys; its counters are those of /proc/net/dev."""
         if speed is not None:
             self.write(f"sys/class/net/{name}/speed", f"{speed}\n")
         if physical:
             (self.directory / f"sys/class/net/{name}/device").mkdir(parents=True)
 
     def device(self, number: str, text: str = DEVICE_STAT) -> None:
-        """Have a block device."""
+        """Add a block device."""
         self.write(f"sys/dev/block/{number}/stat", text)

@@ -1,4 +1,4 @@
-"""What an agent sees of a host that has nothing to do but this client's work."""
+"""The load of a host that runs only this client, as an agent observes it."""
 
 from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse
 

@@ -1,4 +1,4 @@
-"""`plimsoll run` as a real process with real agents, conductor and fio, as a test sees and disturbs it."""
+"""`plimsoll run` as a real process with real agents, conductor and fio, for tests to observe and disturb."""
 
 import os
 import re
@@ -79,7 +79,7 @@ class LocalRun:
         return read_state(self.results)
 
     def wait_for(self, what: Callable[[], T | None], *, seconds: float = 60) -> T:
-        """Return the first true value of something, or fail."""
+        """Return the first true value of `what`, or fail."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             value = what()
@@ -91,24 +91,24 @@ class LocalRun:
         raise AssertionError(message)
 
     def wait_for_trial(self, *, seconds_in: float) -> RunState:
-        """Return once a trial has gone on for so long; negative: as long before its T0."""
+        """Return `seconds_in` seconds after the T0 of a trial, or before it if negative."""
 
         def running() -> RunState | None:
             state = self.state
             current = state.current if state is not None else None
-            # A trial stands there for a moment longer than it takes.
+            # The state shows a trial slightly longer than it takes.
             due = current is not None and current.starts_at + seconds_in <= time.time() < current.ends_at
             return state if due else None
 
         return self.wait_for(running)
 
     def pids(self, pattern: str) -> list[int]:
-        """Return the processes below this run's own whose command line matches."""
+        """Return the descendants of this run's process whose command line matches."""
         return [pid for pid in descendants(self.process.pid) if re.search(pattern, command_line(pid))]
 
     def agent(self, client: int) -> int:
         """Return the process id of a client's agent."""
-        return self.wait_for(lambda: next(iter(self.pids(rf"plimsoll agent .*--client {client} ")), None))
+        return self.wait_for(lambda: next(iter(self.pids(rf"plimsoll agent .*/client-{client}-\d+\.json ")), None))
 
     def conductor(self) -> int:
         """Return the process id of the conductor."""
@@ -136,7 +136,7 @@ class LocalRun:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all processes below one."""
+    """Return all descendants of a process."""
     found = []
     for child in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -148,7 +148,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def command_line(pid: int) -> str:
-    """Return a process's command line; empty if it is gone."""
+    """Return a process's command line; empty if it has exited."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -156,6 +156,6 @@ def command_line(pid: int) -> str:
 
 
 def processes_naming(text: str) -> list[int]:
-    """Return all processes of the machine that have a text in their command line, this one left out."""
+    """Return all other processes of the machine whose command line contains `text`."""
     pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
     return [pid for pid in pids if pid != os.getpid() and text in command_line(pid)]

@@ -5,13 +5,13 @@ support/pretend_operator.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
+from support.copies import copy_of
 from support.fake_kube import FakeKube
 
 Document = dict[str, Any]
@@ -88,12 +88,12 @@ class PretendCluster:
         known = self.kube._objects.get(key)
         if known is None or known["metadata"]["uid"] != obj["metadata"]["uid"]:
             return
-        new = deepcopy(known)
+        new = copy_of(known)
         change(new)
         self.kube._replace(key, new)
 
     def delete(self, obj: Document, *, foreground: bool = False) -> None:
-        """Delete an object as somebody else than the operator."""
+        """Delete an object as a user, not as the operator."""
         key = self.kube._key(Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
         if key in self.kube._objects:
             self.kube._delete(key, foreground=foreground)
@@ -109,7 +109,7 @@ class PretendCluster:
         """Change a status; the API server keeps when."""
 
         def change(new: Document) -> None:
-            before = deepcopy(new.get("status"))
+            before = copy_of(new.get("status"))
             new.setdefault("status", {}).update(status)
             if new["status"] != before:
                 entry = {"manager": "pretended", "subresource": "status", "time": timestamp(self.now)}
@@ -238,11 +238,11 @@ class PretendCluster:
                 "metadata": {
                     "name": f"{metadata['name']}-{self._numbers:05d}",
                     "namespace": metadata["namespace"],
-                    "labels": deepcopy(template["metadata"]["labels"]),
+                    "labels": copy_of(template["metadata"]["labels"]),
                     "ownerReferences": [owner],
                     "finalizers": [KUBELET],
                 },
-                "spec": deepcopy(template["spec"]),
+                "spec": copy_of(template["spec"]),
                 "status": {"phase": "Pending"},
             }
         )
@@ -306,7 +306,7 @@ class PretendCluster:
         return all(claim is not None and claim.get("status", {}).get("phase") == "Bound" for claim in claims)
 
     def _has_sources(self, pod: Document) -> bool:
-        """Tell whether the ConfigMaps and Secrets are there from which the pod's volume for Ceph is put together."""
+        """Whether the ConfigMaps and Secrets of the pod's Ceph volume exist."""
         wanted = [s for v in pod["spec"]["volumes"] for s in v.get("projected", {}).get("sources", [])]
         for kind, field_name in (("ConfigMap", "configMap"), ("Secret", "secret")):
             there = {
@@ -330,7 +330,7 @@ class PretendCluster:
         )
 
     def lose_node(self, node: str) -> None:
-        """Take a node away: its pods are marked for deletion, and nobody there hears of it."""
+        """Lose a node: its pods are marked for deletion, but keep running."""
         self.faults.dead_nodes.add(node)
         for pod in self.kube.objects("Pod"):
             if pod["spec"].get("nodeName") == node:

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
 from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
@@ -100,7 +101,7 @@ class _Desk:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether everything is there that the conductor needs; at its end it needs no result any more."""
+        """Whether everything exists that the conductor needs; at its end it needs no results."""
         if not self._maps.keys() >= {"plan", "state"}:
             return False
         over = (self.state.epoch, self.state.phase) == (self.epoch, RunPhase.COMPLETE)
@@ -162,7 +163,7 @@ class _Desk:
         key, missing = ledger.next_trial(), self._missing()
         if key is None:
             self._publish(ledger, phase=RunPhase.COMPLETE)
-        elif missing and (self._cluster.now - since).total_seconds() > self.plan.timeouts.ready_seconds:
+        elif missing and (self._cluster.now - since).total_seconds() > self._gathering_seconds():
             words = why_not_ready(Roster(self.plan.clients, lost_after=1.0), missing, self.plan.timeouts.ready_seconds)
             self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
         elif missing:
@@ -170,6 +171,15 @@ class _Desk:
         else:
             self._all._since[self.epoch] = self._cluster.now
             self._begin(ledger, key)
+
+    def _gathering_seconds(self) -> int:
+        timeouts, waits_for_pods = self.plan.timeouts, self.plan.early_conductor and not self._gathered()
+        return timeouts.ready_seconds + (timeouts.provision_seconds if waits_for_pods else 0)
+
+    def _gathered(self) -> str:
+        """Return the Job whose clients have all registered, or register now; empty if some have not."""
+        job = str(self._pod["metadata"]["ownerReferences"][0]["uid"]) if self.plan.early_conductor else ""
+        return job if self.state.gathered == job or not self._missing() else ""
 
     def _begin(self, ledger: Ledger, key: TrialKey) -> None:
         pods = {client: pod["metadata"]["uid"] for client, pod in self._accepted().items()}
@@ -191,7 +201,7 @@ class _Desk:
         self._publish(ledger, phase=RunPhase.FAILED, failure=failure, missing=missing)
 
     def _leave(self, code: int, words: str = "") -> None:
-        """End, and with it the agents: they are told to leave."""
+        """End, and have the agents leave."""
         for pod in self._accepted().values():
             self._cluster.end(pod, 0)
         self._cluster.end(self._pod, code, words)
@@ -249,7 +259,8 @@ class _Desk:
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded
         ledger.add(point, trial)
-        status = ledger.status(point, {"fio": "3.39", "nodes": ["node-0", "node-1"]})
+        environment = Environment.model_validate({"fio": "3.39", "nodes": ["node-0", "node-1"]})
+        status = ledger.status(point, environment)
         document = status.model_dump(mode="json", exclude_none=True)
         document["display"] = result_display(status, self.plan.repetitions).model_dump(mode="json", exclude_none=True)
 
@@ -266,6 +277,7 @@ class _Desk:
         state = RunState(
             epoch=self.epoch,
             elapsed_seconds=(self._cluster.now - created).total_seconds(),
+            gathered=self._gathered(),
             trials_done=ledger.done,
             trials_total=ledger.total,
             in_flight=in_flight,

@@ -4,21 +4,22 @@ kopf's part: a view of the runs that lags until `watch`, the finalizer, the queu
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import kopf
 from kopf._core.engines import posting
 
-from plimsoll.handlers import run as handlers
 from plimsoll.handlers.context import Context
+from plimsoll.handlers.run import post
 from plimsoll.lifecycle.admission import Entry, entry_of
-from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
-from plimsoll.lifecycle.run import run_of
+from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
+from plimsoll.metrics.instruments import Instruments
 from plimsoll.protocol.secret import TOKEN_FILE, token_name
+from plimsoll.reconcile.run import RunReconciler, RunSteps
 from support.pretend_cluster import Document, PretendCluster, is_going
 
 FINALIZER = "plimsoll.dev/teardown"
@@ -30,20 +31,20 @@ SETTINGS = Settings(
 )
 
 
-class FakeIndex(Mapping[str, Any]):
-    """What kopf gives a handler as index: key -> values."""
+class Stopper:
+    """kopf's `stopped`."""
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
-        self._entries = entries
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
 
-    def __getitem__(self, key: str) -> list[Entry]:
-        return [self._entries[key]]
+    def __bool__(self) -> bool:
+        return self._event.is_set()
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+    async def wait(self) -> None:
+        await self._event.wait()
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def stop(self) -> None:
+        self._event.set()
 
 
 def no_secret(clients: int | None) -> Mapping[str, bytes]:
@@ -52,19 +53,30 @@ def no_secret(clients: int | None) -> Mapping[str, bytes]:
     return dict.fromkeys(names, b"t")
 
 
+def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = tuple, **pace: float) -> Context:
+    """Return what handlers share in a pretended cluster; `pace` is the reconciler's."""
+    instruments = Instruments()
+    steps = RunSteps(
+        kube=cluster.kube,
+        settings=SETTINGS,
+        now=lambda: cluster.now,
+        queue=queue,
+        make_secret=no_secret,
+        instruments=instruments,
+    )
+    runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
+    return Context(runs=runs, instruments=instruments)
+
+
 class PretendOperator:
-    """One operator process. Another one is a crash of this one: it knows nothing but what the API says."""
+    """One operator process. Creating another one simulates a crash: it knows only what the API server stores."""
 
     def __init__(self, cluster: PretendCluster) -> None:
         self.cluster = cluster
-        self.context = Context(kube=cluster.kube, settings=SETTINGS, now=lambda: cluster.now)
+        self.runs = context_of(cluster, lambda: map(entry_of, self.bodies.values())).runs
         self.events: asyncio.Queue[Any] = asyncio.Queue()
         self.bodies: dict[str, Document] = {}
         self.watch_all()
-
-    @property
-    def queue(self) -> Any:
-        return FakeIndex({uid: entry_of(body) for uid, body in self.bodies.items()})
 
     def watch_all(self) -> None:
         for uid in {*self.bodies, *(run["metadata"]["uid"] for run in self.cluster.kube.objects("BenchmarkRun"))}:
@@ -75,12 +87,12 @@ class PretendOperator:
         runs = [run for run in self.cluster.kube.objects("BenchmarkRun") if run["metadata"]["uid"] == uid]
         if not runs:
             self.bodies.pop(uid, None)
-            self.context.forget(uid)
+            self.runs.records.forget(uid)
             return
         (run,) = runs
         if not needs_attention(run):
             self.cluster.let_go(run, FINALIZER)
-            self.context.forget(uid)
+            self.runs.records.forget(uid)
         elif not is_going(run) and FINALIZER not in run["metadata"].get("finalizers", []):
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run
@@ -96,19 +108,19 @@ class PretendOperator:
         posting.event_queue_var.set(self.events)
         posting.event_queue_loop_var.set(asyncio.get_running_loop())
         posting.settings_var.set(kopf.OperatorSettings())
-        return await handlers._look(self.context, _body(body), self.queue)
+        return await self.runs.look(_body(body))
 
     async def foresee(self, uid: str) -> Decision:
         """Return what the next look would decide if nothing happened meanwhile, twice the same."""
-        body = _body(self.bodies[uid])
-        run = run_of(handlers._with_last_said(self.context, body))
-        seen = await handlers._observe(self.context, run, body)
+        record = self.runs.records[uid]
+        run = self.runs._read(_body(self.bodies[uid]), record)
+        seen = await self.runs.steps.observe(run, record)
         decision = step(run, seen, SETTINGS, self.cluster.now)
         assert step(run, seen, SETTINGS, self.cluster.now) == decision
         return decision
 
     async def _remove(self, body: Document) -> None:
-        cleaned_up = await handlers._look_at_removal(self.context, _body(body))
+        cleaned_up = await self.runs.look_at_removal(_body(body))
         if cleaned_up.holds:
             self.cluster.let_go(body, FINALIZER)
 

@@ -71,7 +71,7 @@ class PretendRook:
     _since: dict[str, datetime] = field(default_factory=dict)
 
     def install(self) -> None:
-        """Put a healthy cluster of three hosts there, with the keys that nobody may read."""
+        """Create a healthy cluster of three hosts, with keys that the operator must not read."""
         put = self.cluster.kube.put
         for name in (OPERATOR_NAMESPACE, ROOK_NAMESPACE):
             put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -159,7 +159,7 @@ class PretendRook:
         return len(states) == len(_RECORDED["stories"][story])
 
     def _is_in_ceph(self, pool: Document) -> bool:
-        """Tell whether Rook has made a pool: only of one that is there it looks what is in it, without a time limit."""
+        """Whether Rook has created a pool: it lists the content only of an existing one, without a timeout."""
         return "phase" in pool.get("status", {})
 
     def _delete_pool(self, pool: Document) -> None:

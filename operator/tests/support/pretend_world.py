@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack
-from copy import deepcopy
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -17,12 +16,13 @@ from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Create, CreateSecret
-from plimsoll.lifecycle.attention import needs_attention
 from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.run import needs_attention
 from plimsoll.plan.ceph import image_prefix
+from support.copies import copy_of
 from support.pretend_cluster import NAMESPACE, Document, PretendCluster, client_of, is_going, label, phase
 from support.pretend_conductor import PretendConductors
-from support.pretend_operator import PretendOperator, no_secret
+from support.pretend_operator import PretendOperator
 from support.pretend_rook import KEY, PretendRook
 
 T = TypeVar("T")
@@ -82,7 +82,6 @@ class PretendWorld:
 
     def __enter__(self) -> Self:
         self._patches.enter_context(patch.object(retry, "_FIRST_PAUSE_SECONDS", 0.0))
-        self._patches.enter_context(patch("plimsoll.handlers.run.make_secret", no_secret))
         return self
 
     def __exit__(
@@ -212,7 +211,7 @@ class PretendWorld:
         assert len(targets) == len(set(targets)), "two runs load one target"
 
     def _loads(self, pod: Document) -> bool:
-        """Tell whether a client may do I/O: on a dead node until it has heard of no conductor for long enough."""
+        """Whether a client may do I/O: on a dead node until it has had no conductor for long enough."""
         if client_of(pod) is None or phase(pod) != "Running":
             return False
         going = pod["metadata"].get("deletionTimestamp")
@@ -221,7 +220,7 @@ class PretendWorld:
     def _check_status(self, run: Document) -> None:
         uid, status = run["metadata"]["uid"], run.get("status", {})
         before = self._statuses.get(uid, {})
-        self._statuses[uid] = deepcopy(status)
+        self._statuses[uid] = copy_of(status)
         if status == before:
             return
         BenchmarkRunStatus.model_validate(status)
@@ -272,7 +271,7 @@ class PretendWorld:
             assert not self.client_pods(label(document, naming.LABEL_RUN_UID)), "a claim goes before its client"
 
     def _check_deletion_in_ceph(self, obj: Document) -> None:
-        """Check the order in which storage goes: what is in it, who reaches it, the pools, what knows of it."""
+        """Check the order in which storage is removed: content, access, pools, record."""
         uid, rook = label(obj, naming.LABEL_RUN_UID), self.rook
         images = [image for found in rook.images.values() for image in found if image.startswith(image_prefix(uid))]
         of_teardown = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
@@ -295,7 +294,7 @@ class PretendWorld:
             assert not self._own("CephBlockPool", uid)
 
     def _own(self, kind: str, uid: str) -> list[Document]:
-        """Return what the operator made of a kind: whoever else takes the run's label takes another name."""
+        """Return the operator's objects of a kind: others with the run's label have other names."""
         found = self.cluster.of_run(kind, uid)
         return [obj for obj in found if obj["metadata"]["name"].startswith("plimsoll-")]
 
@@ -319,7 +318,7 @@ def check_condition(entry: Mapping[str, str], before: Mapping[str, str] | None, 
 
 
 def is_settled(run: Document | None) -> bool:
-    """Tell whether nothing more is to happen to a run by itself."""
+    """Whether a run will not change any more by itself."""
     if run is None:
         return True
     if is_going(run):

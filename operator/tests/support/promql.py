@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from plimsoll.metrics.catalogue import METRICS, Kind
+from plimsoll.metrics.catalogue import METRICS, MetricType
 
 FOREIGN = {
     "ALERTS": {"alertname", "alertstate", "severity", "namespace", "run"},
@@ -28,7 +28,7 @@ def labels_by_name() -> dict[str, set[str]]:
     """Return the name of every series that may be read, with its labels."""
     found = {name: set(labels) for name, labels in FOREIGN.items()}
     for metric in METRICS:
-        if metric.kind is Kind.HISTOGRAM:
+        if metric.kind is MetricType.HISTOGRAM:
             found |= {metric.name + part: {*metric.labels, *labels} for part, labels in _PARTS.items()}
         else:
             found[metric.name] = set(metric.labels)
@@ -59,7 +59,7 @@ def problems_of(expr: str) -> Iterator[str]:
 
 def counters_without_rate(expr: str) -> set[str]:
     """Return the counters that an expression reads as they are: they grow for ever, and begin anew with a process."""
-    counters = {metric.name for metric in METRICS if metric.kind is Kind.COUNTER}
+    counters = {metric.name for metric in METRICS if metric.kind is MetricType.COUNTER}
     rated = set(re.findall(r"\b(?:rate|increase)\((\w+)", expr))
     growing = {name for name in names_of(expr) if name in counters or name.endswith(("_bucket", "_count", "_sum"))}
     return growing - rated

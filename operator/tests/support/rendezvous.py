@@ -1,23 +1,23 @@
-"""One run's conductor and agents over real TLS, with work that takes no time."""
+"""One run's conductor and agents over real TLS, with simulated work."""
 
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
-from plimsoll.agent.agent import Agent, Identity
+from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.names import Operation
 from plimsoll.api.run import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.cli.launch import free_port
-from plimsoll.conductor.ceph.cluster import Cluster
+from plimsoll.conductor.ceph.cluster import CephCluster
 from plimsoll.conductor.conduct import Listen, conduct
 from plimsoll.conductor.secret import client_directory, server_context, write_session
 from plimsoll.conductor.sink import PLAN_FILE, FilesSink
@@ -25,20 +25,24 @@ from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import (
+    PROTOCOL_VERSION,
     SERVER_NAME,
-    Arm,
-    Prepare,
+    ArmOrder,
+    PrepareOrder,
+    Registration,
     ResultPost,
-    Stage,
+    ServeOrder,
+    StageOrder,
 )
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 from support.simulation import make_document, make_plan
 
-QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, linger=2.0, live=0.1)
+REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
+QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, lead_least=0.4, linger=2.0, live=0.1)
 
 
 class PretendedWork:
-    """Prepares in no time and measures what `make_document` says."""
+    """Prepares immediately and measures the numbers of `make_document`."""
 
     def __init__(self, client: int, *, broken: str = "") -> None:
         self.client = client
@@ -48,16 +52,19 @@ class PretendedWork:
     async def facts(self) -> dict[str, JsonValue]:
         return {"kernel": "pretended"}
 
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
+    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         if self.broken:
             raise PreparationError(self.broken)
         progress(0, 2**30)
         return 2**30
 
-    async def stage(self, order: Stage, progress: Progress) -> None:
+    async def stage(self, order: StageOrder, progress: Progress) -> None:
         progress(0, 0)
 
-    def arm(self, order: Arm) -> Armed:
+    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
+        await ready()
+
+    def arm(self, order: ArmOrder) -> Armed:
         nothing: Any = None
         return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
 
@@ -71,7 +78,7 @@ class PretendedWork:
 
 
 class Setting:
-    """One run's conductor and secret."""
+    """The conductor and the session secret of one run."""
 
     def __init__(self, directory: Path, plan: Plan) -> None:
         self.plan = plan
@@ -92,17 +99,17 @@ class Setting:
         return (self.secret_of(client) / TOKEN_FILE).read_text()
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection over TLS, and say nothing yet."""
+        """Open a connection over TLS without sending anything."""
         context = ssl.create_default_context(cafile=str(self.secret / CERTIFICATE_FILE))
         return await asyncio.open_connection("127.0.0.1", self.port, ssl=context, server_hostname=SERVER_NAME)
 
     def head(self, path: str, length: int, *, client: int) -> bytes:
-        """Return the head of a client's post of so many bytes."""
+        """Return the head of a client's post of `length` bytes."""
         lines = (f"POST {path} HTTP/1.1", "Host: c", f"Authorization: Bearer {self.token(client)}")
         return "\r\n".join((*lines, f"Content-Length: {length}", "", "")).encode()
 
     async def conduct(
-        self, epoch: str | None = None, cluster: Cluster | None = None, *, metrics_port: int | None = None
+        self, epoch: str | None = None, cluster: CephCluster | None = None, *, metrics_port: int | None = None
     ) -> int:
         listen = Listen(
             host="127.0.0.1",
@@ -123,7 +130,7 @@ class Setting:
 
     async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
         connection = Connection(self.url, secret or self.secret_of(client))
-        identity = Identity(client=client, attempt=0, node="here")
+        identity = AgentIdentity(client=client, attempt=0, node="here")
         try:
             return await Agent(
                 identity=identity,
@@ -137,7 +144,7 @@ class Setting:
 
 @asynccontextmanager
 async def running(setting: Setting) -> AsyncIterator[Connection]:
-    """Run a conductor that waits for its agents, and give a connection of client 0 to it."""
+    """Run a conductor that waits for its agents, and yield a connection of client 0 to it."""
     task = asyncio.create_task(setting.conduct("epoch"))
     connection = Connection(setting.url, setting.secret_of(0))
     try:
@@ -160,12 +167,12 @@ async def until_up(connection: Connection) -> None:
 
 
 def short_plan() -> Plan:
-    """Return a plan of one trial of one client, and no settling."""
+    """Return a plan of one trial of one client, without settling time."""
     return make_plan(points=1, clients=1, repetitions=1).model_copy(update={"prepare": Preparation(settle_seconds=0)})
 
 
 def large_post(epoch: str, *, seconds: int, client: int = 0) -> ResultPost:
-    """Return the post of a client that read, wrote and synced for that long."""
+    """Return the post of a client that read, wrote and synced for `seconds`."""
     rates = tuple(100_000 + (second * 0.6180339887498949) % 1 for second in range(seconds))
     document = make_document(client, 0)
     assert document.measurement is not None

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.source import load_results
-from plimsoll.report.runs import Run
-from plimsoll.report.view import Block, Chart, Details, Page, Section, Table, Text
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.view import Block, Chart, Details, ReportPage, Section, Table, Text
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "report"
 SWEEP = GOLDEN / "fio-3.39-sweep.json"
@@ -18,8 +18,8 @@ def golden(path: Path) -> list[BenchmarkResult]:
     return load_results(str(path))
 
 
-def run_of(results: Sequence[BenchmarkResult], label: str = "run") -> Run:
-    return Run(label=label, results=results)
+def run_of(results: Sequence[BenchmarkResult], label: str = "run") -> ReportedRun:
+    return ReportedRun(label=label, results=results)
 
 
 def blocks_of(section: Section | None) -> Iterator[Block]:
@@ -45,7 +45,7 @@ def words_of(section: Section | None) -> str:
     return "\n".join(text for block in blocks_of(section) if isinstance(block, Text) for text in block.paragraphs)
 
 
-def all_charts(page: Page) -> list[Chart]:
+def all_charts(page: ReportPage) -> list[Chart]:
     return [chart for section in page.sections for chart in charts_of(section)]
 
 

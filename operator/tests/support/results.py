@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import (
     AbortReason,
     ConditionStatus,
@@ -84,6 +85,8 @@ _HOST = HostSummary(
     device_written_bytes_per_second=0,
     device_busy=1.0,
     device_queue=15.9,
+    device_read_request_bytes=4096,
+    device_write_request_bytes=2**22,
 )
 _FINDING = Finding(reason="LowOverlap", verdict=Verdict.SUSPECT, message="m" * 1000, clients=tuple(range(32)))
 _TRIAL = Trial(
@@ -131,6 +134,9 @@ _TRIAL = Trial(
         received_bytes_per_second=_SPREAD,
         sent_bytes_per_second=_SPREAD,
         device_busy=_SPREAD,
+        device_queue=_SPREAD,
+        device_read_request_bytes=_SPREAD,
+        device_write_request_bytes=_SPREAD,
     ),
     slowest=tuple(
         ClientSummary(
@@ -201,7 +207,9 @@ RESULT = BenchmarkResult(
         ),
         verdict=Verdict.VALID,
         findings=(_FINDING,),
-        environment={"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}},
+        environment=Environment.model_validate(
+            {"nodes": ["a", "b"], "fio": "3.39", "dataSetBytes": {"min": 0, "max": 2**50}}
+        ),
         fingerprint=Fingerprint(
             identity={"tool": "fio", "clients": 1000},
             context={"nodes": ["a", "b"]},

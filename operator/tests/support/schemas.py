@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec
-from plimsoll.tools.base import Tool
+from plimsoll.tools.base import AnyTool
 from plimsoll.tools.registry import TOOLS
 
 Schema = Mapping[str, Any]
@@ -120,7 +120,7 @@ def _filled(crd: Schema, value: Any) -> Any:
     return inner | value
 
 
-def _tool_schema(tool: Tool) -> Schema:
+def _tool_schema(tool: AnyTool) -> Schema:
     schema = dict(model_schema(tool.parameters))
     for axis in tool.parameters.axes:
         item = dict(schema["properties"][axis])

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.registry import Collector
 
-from plimsoll.metrics.catalogue import METRICS, Kind, Metric
+from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType
 from plimsoll.metrics.sample import Sample
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics"
@@ -24,7 +24,7 @@ _OF_THE_LIBRARY = ("process_", "python_")
 _ENDINGS = ("_bucket", "_count", "_sum")
 
 
-def values(samples: Iterable[Sample], metric: Metric) -> dict[tuple[str, ...], float]:
+def values(samples: Iterable[Sample], metric: MetricFamily) -> dict[tuple[str, ...], float]:
     """Return the samples of one metric by their labels; fail if two have the same ones."""
     found = [sample for sample in samples if sample.metric is metric]
     by_labels = {sample.labels: sample.value for sample in found}
@@ -52,7 +52,9 @@ def check_against_catalogue(families: Iterable[Family]) -> None:
         assert family.documentation == metric.help
         for sample in family.samples:
             assert set(sample.labels) - {"le"} == set(metric.labels), sample
-            assert sample.name == metric.name or (metric.kind is Kind.HISTOGRAM and sample.name.endswith(_ENDINGS))
+            assert sample.name == metric.name or (
+                metric.kind is MetricType.HISTOGRAM and sample.name.endswith(_ENDINGS)
+            )
             series.append((sample.name, *sorted(sample.labels.items())))
     assert len(series) == len(set(series)), "two values for one series"
 

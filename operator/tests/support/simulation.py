@@ -1,4 +1,4 @@
-"""A conductor's session among simulated agents, with a clock and a disk that the test holds in its hands."""
+"""A conductor's session among simulated agents, with a clock and storage that the test controls."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,10 @@ from plimsoll.api.result import Trial
 from plimsoll.api.run import Gates, Prepare, Timeouts
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.api.storage import Volume
-from plimsoll.conductor.gating import Gate, View
+from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import Begin, Effect, Ended, Judge, Record
+from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, RecordAttempt
 from plimsoll.conductor.publication import run_state
-from plimsoll.conductor.roster import RefusedError
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.sample import Cells, ClientDocument, Clock, LatencySample, Measurement, OperationSample
@@ -19,7 +18,7 @@ from plimsoll.measure.trial import measure_trial
 from plimsoll.plan.document import Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
 from plimsoll.protocol import messages
-from plimsoll.protocol.messages import AgentState
+from plimsoll.protocol.messages import AgentState, RefusedError
 from support.hosts import quiet_host
 
 SECOND = 10**9
@@ -35,7 +34,7 @@ def make_plan(
     total_seconds: int = 2_000_000,
     reads: bool = False,
 ) -> Plan:
-    """Return a plan of points with a ramp of 1 s and a runtime of 4 s; with `reads` it is written first."""
+    """Return a plan of points with a ramp of 1 s and a runtime of 4 s; with `reads`, clients write data first."""
     return Plan(
         run=RunIdentity(name="simulated", namespace="default", uid="u"),
         seed=1,
@@ -90,15 +89,16 @@ def make_document(client: int, t0: int, *, node: str = "n", exit_code: int = 0, 
 
 @dataclass
 class SimulatedAgent:
-    """An agent process that does what it is told, as far as the test lets it."""
+    """An agent process that obeys its orders, as far as the test lets it."""
 
     client: int
     attempt: int = 0
     stopped: bool = False
     epoch: str = ""
     after: int = -1
-    order: messages.Order = field(default_factory=messages.Wait)
+    order: messages.Order = field(default_factory=messages.WaitOrder)
     prepared_bytes: int = 0
+    armed: messages.ArmOrder | None = None
     started: bool = False
     left: bool = False
 
@@ -108,11 +108,17 @@ class SimulatedAgent:
 
 
 class Simulation:
-    """Everything of a run that outlives a conductor, and the conductor of the moment."""
+    """The parts of a run that outlive a conductor, and the current conductor."""
 
-    def __init__(self, plan: Plan, timings: Timings | None = None, *, cluster: View | None = None) -> None:
-        """Begin a run. `cluster` is what the conductor sees of a cluster; None if it looks at none."""
+    def __init__(
+        self, plan: Plan, timings: Timings | None = None, *, cluster: ClusterView | None = None, job: str = ""
+    ) -> None:
+        """Start a run. `cluster` is the conductor's view of a cluster, if there is one.
+
+        `job` is the conductor's Job if it was created beside the clients' Jobs; empty if the clients already exist.
+        """
         self.plan = plan
+        self.job = job
         self.cluster = cluster
         self.cluster_answers = True
         self.timings = timings or Timings(lost_after=20.0, start_grace=3.0, overrun_grace=30.0)
@@ -125,8 +131,10 @@ class Simulation:
         self.armed: dict[tuple[str, TrialKey], set[int]] = {}
         self.failing: set[int] = set()
         self.staged: dict[tuple[str, TrialKey], set[int]] = {}
+        self.served: list[tuple[int, dict[int, str]]] = []
+        """The clients that served, each with its peers."""
         self.staging: dict[int, AgentState] = {}
-        """How clients get on with being staged that do not just do it."""
+        """The staging state of clients that do not reach Staged at once."""
         self.epochs = 0
         self.session = self.new_session()
 
@@ -148,12 +156,13 @@ class Simulation:
             before=self.stored_state,
             moment=self.moment,
             gate=Gate(watched=self.cluster is not None, fresh_seconds=self.timings.gate_fresh),
+            job=self.job,
         )
 
     # -- the conductor's shell
 
     def crash(self) -> None:
-        """Kill the conductor and start another from what is stored."""
+        """Kill the conductor and start another from the stored state."""
         self.session = self.new_session()
 
     def work(self, *, crash_before: bool = False, crash_after: bool = False) -> bool:
@@ -176,29 +185,29 @@ class Simulation:
 
     def _make_durable(self, effect: Effect) -> None:
         match effect:
-            case Begin():
+            case BeginAttempt():
                 self.stored_state = self.state
-            case Record(point=point, status=status):
+            case RecordAttempt(point=point, status=status):
                 self.stored[point] = status.trials
-            case Judge():
+            case JudgeAttempt():
                 pass
 
     def _acknowledge(self, effect: Effect) -> None:
         match effect:
-            case Begin():
+            case BeginAttempt():
                 self.session.begun(self.moment)
-            case Record():
+            case RecordAttempt():
                 self.session.recorded(self.moment)
-            case Judge(facts=facts, documents=documents):
+            case JudgeAttempt(facts=facts, documents=documents):
                 self.session.judged(measure_trial(facts, documents), self.moment)
 
     def look(self) -> None:
-        """Tell the session how the cluster is, if that can be found out."""
+        """Update the session's view of the cluster, if it answers."""
         if self.cluster is not None and self.cluster_answers:
             self.session.see(self.cluster, self.moment)
 
     def publish(self) -> None:
-        """Store the state, as the shell does now and then."""
+        """Store the state, as the shell does regularly."""
         self.stored_state = self.state
 
     # -- the agents
@@ -218,59 +227,67 @@ class Simulation:
     def _poll(self, agent: SimulatedAgent) -> None:
         session = self.session
         if not agent.epoch:
-            session.register(self._registration(agent), self.moment)
-            agent.epoch, agent.after, agent.order, agent.started = session.epoch, -1, messages.Wait(), False
+            session.register(self._registration(agent), self.moment, f"10.0.0.{agent.client}")
+            agent.epoch, agent.after, agent.order, agent.started = session.epoch, -1, messages.WaitOrder(), False
         client = session.client(agent.client, agent.instance, agent.epoch, self.moment)
         if client.sequence > agent.after:
             agent.after, agent.order = client.sequence, client.order
             self._obey(agent)
             session.advance(self.moment)
-        if isinstance(agent.order, messages.Go) and agent.started:
+        if isinstance(agent.order, messages.GoOrder) and agent.started:
             self._finish(agent)
 
     def _obey(self, agent: SimulatedAgent) -> None:
         match agent.order:
-            case messages.Wait():
+            case messages.WaitOrder():
                 agent.started = False
-                self._say(agent, AgentState.IDLE)
-            case messages.Prepare():
+                self._report(agent, AgentState.IDLE)
+            case messages.PrepareOrder():
                 agent.prepared_bytes = 2**30
-                self._say(agent, AgentState.PREPARED, done=2**30)
-            case messages.Stage(trial=trial):
+                self._report(agent, AgentState.PREPARED, done=2**30)
+            case messages.StageOrder(trial=trial):
                 state = self.staging.get(agent.client, AgentState.STAGED)
                 if state is AgentState.STAGED:
                     self.staged.setdefault((agent.epoch, trial), set()).add(agent.client)
-                self._say(agent, state, message="no space" if state is AgentState.FAILED else "")
-            case messages.Arm(trial=trial, t0_nanoseconds=t0):
-                self._t0 = t0
+                self._report(agent, state, message="no space" if state is AgentState.FAILED else "")
+            case messages.ServeOrder(peers=peers):
+                self.served.append((agent.client, peers))
+                self._report(agent, AgentState.SERVING)
+            case messages.ArmOrder(trial=trial, t0_nanoseconds=t0) as armed:
+                self._t0, agent.armed = t0, armed
                 self.armed.setdefault((agent.epoch, trial), set()).add(agent.client)
-                self._say(agent, AgentState.ARMED)
-            case messages.Go(trial=trial):
+                self._report(agent, AgentState.ARMED)
+            case messages.GoOrder(trial=trial):
                 if self.moment.wall > self._t0 + SECOND // 4:
-                    self._say(agent, AgentState.LATE)
+                    self._report(agent, AgentState.LATE)
                     return
                 agent.started = True
                 self.touched.append((agent.epoch, trial, agent.client))
-                self._say(agent, AgentState.RUNNING)
-            case messages.Leave():
+                self._report(agent, AgentState.RUNNING)
+            case messages.LeaveOrder():
                 agent.left = True
-                self._say(agent, AgentState.LEAVING)
+                self._report(agent, AgentState.LEAVING)
 
     def _finish(self, agent: SimulatedAgent) -> None:
         if self.moment.wall < self._t0 + 5 * SECOND:
             return
         agent.started = False
-        assert isinstance(agent.order, messages.Go)
-        failed = agent.client in self.failing
+        assert isinstance(agent.order, messages.GoOrder)
+        assert agent.armed is not None
         post = messages.ResultPost(
             epoch=agent.epoch,
             client=agent.client,
             instance=agent.instance,
             trial=agent.order.trial,
-            document=make_document(agent.client, self._t0, exit_code=1 if failed else 0),
+            round_number=agent.armed.round_number,
+            document=self.document(agent.client, agent.armed),
         )
         self.posts.append(post)
         self.post(post)
+
+    def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
+        """Return what a client sends."""
+        return make_document(client, armed.t0_nanoseconds, exit_code=1 if client in self.failing else 0)
 
     def post(self, post: messages.ResultPost) -> bool | None:
         """Deliver a document, perhaps again; None if it was refused."""
@@ -282,7 +299,7 @@ class Simulation:
         return kept
 
     def report(self, client: int, state: AgentState, message: str) -> None:
-        """Have a client say how it is with its order."""
+        """Report a client's state under its current order."""
         known = self.session.roster.get([client])[0]
         report = messages.Report(
             epoch=self.session.epoch,
@@ -308,7 +325,7 @@ class Simulation:
             prepared_bytes=agent.prepared_bytes,
         )
 
-    def _say(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:
+    def _report(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:
         report = messages.Report(
             epoch=agent.epoch,
             client=agent.client,
@@ -324,8 +341,35 @@ class Simulation:
 
     # -- both
 
+    @property
+    def trials(self) -> list[Trial]:
+        """Every recorded attempt."""
+        return [trial for stored in self.stored.values() for trial in stored]
+
     def pass_time(self, seconds: float) -> None:
         self.seconds += seconds
+
+    def until(self, phase: type, *, without: tuple[int, ...] = (), limit: int = 3000) -> None:
+        """Let everything but some agents run until the session is in a phase."""
+        for _ in range(limit):
+            if isinstance(self.session.phase, phase):
+                return
+            self.work()
+            for agent in self.agents:
+                if agent.client not in without and not isinstance(self.session.phase, phase):
+                    self.poll(agent)
+            self.pass_time(0.0 if isinstance(self.session.phase, phase) else 0.05)
+        message = f"never {phase.__name__}, but {self.session.phase}"
+        raise AssertionError(message)
+
+    def run_for(self, seconds: float) -> None:
+        """Let everything run for a while."""
+        for _ in range(int(seconds * 10)):
+            while self.work():
+                pass
+            for agent in self.agents:
+                self.poll(agent)
+            self.pass_time(0.1)
 
     def settle(self, *, limit: int = 20_000) -> None:
         """Let everything run without faults until the session has ended."""

@@ -1,4 +1,4 @@
-"""Every status that a run really goes through, one after the other, as the operator writes them."""
+"""Every status that a run really has, in order, as the operator writes it."""
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -11,7 +11,7 @@ _ROUNDS = 400
 
 
 def stages(world: PretendWorld, uid: str) -> Iterator[Document]:
-    """Yield a run whenever it has changed, beginning with one that nobody has seen yet, until nothing more comes."""
+    """Yield a run at every change, beginning before the operator has seen it, until it is settled."""
     last: Document | None = None
     for _ in range(_ROUNDS):
         for act in _actors(world, uid):
@@ -40,7 +40,7 @@ def _actors(world: PretendWorld, uid: str) -> Iterator[Callable[[], Any]]:
 
 
 def story(told: Iterator[str]) -> list[str]:
-    """Return what is told without what is merely repeated."""
+    """Return the statuses without repetitions."""
     words: list[str] = []
     for word in told:
         if words[-1:] != [word]:

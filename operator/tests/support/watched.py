@@ -5,7 +5,7 @@ from typing import Any
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.state import CurrentTrial, Live, LiveRate, RunState, TrialKey
-from plimsoll.cli.watched import Seen, SeenPoint, run_seen, state_seen
+from plimsoll.cli.watched import WatchedPoint, WatchedRun, watched_run, watched_state
 
 Document = dict[str, Any]
 
@@ -61,7 +61,7 @@ def live(clients: int = 2) -> Live:
     return Live(clients=clients, rates=rates)
 
 
-def point(number: int = 0, **changes: str) -> SeenPoint:
+def point(number: int = 0, **changes: str) -> WatchedPoint:
     known = {
         "name": f"w-{number:03d}",
         "label": "randread 4Ki qd16",
@@ -73,13 +73,13 @@ def point(number: int = 0, **changes: str) -> SeenPoint:
         "verdict": "Suspect",
         "reason": "LowOverlap +1",
     }
-    return SeenPoint(**(known | changes))
+    return WatchedPoint(**(known | changes))
 
 
-def unmeasured(number: int) -> SeenPoint:
+def unmeasured(number: int) -> WatchedPoint:
     return point(number, operation="", iops="", p99="", trials="", verdict="", reason="")
 
 
-def seen(document: Document, state: RunState | None = None, *points: SeenPoint) -> Seen:
-    read = state_seen(config_map(state), UID) if state is not None else None
-    return run_seen(document, read, points)
+def seen(document: Document, state: RunState | None = None, *points: WatchedPoint) -> WatchedRun:
+    read = watched_state(config_map(state), UID) if state is not None else None
+    return watched_run(document, read, points)

@@ -1,4 +1,4 @@
-"""What Prometheus is told while a real fio runs, of its rates, and when."""
+"""The live metrics while a real fio runs."""
 
 import urllib.error
 import urllib.request
@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plimsoll.api.names import Outcome
 from plimsoll.cli.launch import free_port
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.catalogue import MetricFamily
 from support.local_run import LocalRun, make_spec
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
@@ -29,7 +29,7 @@ Scrape = Mapping[str, Mapping[frozenset[str], float]]
 
 
 def scrape(port: int) -> Scrape | None:
-    """Return every sample: name -> values of its labels -> value; None if nobody answers."""
+    """Return every sample by name and label values; None without an answer."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
             text = answer.read().decode()
@@ -42,7 +42,7 @@ def scrape(port: int) -> Scrape | None:
     return found
 
 
-def value(scraped: Scrape, metric: Metric, *labels: str) -> float | None:
+def value(scraped: Scrape, metric: MetricFamily, *labels: str) -> float | None:
     """Return the value whose labels have those values among theirs; None if there is none."""
     return next((v for have, v in scraped.get(metric.name, {}).items() if have >= set(labels)), None)
 
@@ -54,11 +54,11 @@ def test_a_scrape_during_a_trial_shows_the_rates_of_its_tools_and_no_other_does(
     monkeypatch.setenv("PLIMSOLL_METRICS_PORT", str(port))
 
     def first_trial() -> Scrape | None:
-        """Return a scrape in which all clients have told their rates, and reach them: the machine may be busy."""
+        """Return a scrape in which all clients report rates and reach them: the machine may be busy."""
         scraped = scrape(port) or {}
-        told = value(scraped, catalogue.LIVE_REPORTING) == CLIENTS
+        reported = value(scraped, catalogue.LIVE_REPORTING) == CLIENTS
         reached = value(scraped, catalogue.LIVE_IOPS, "mixed", "read") == pytest.approx(0.75 * IOPS * CLIENTS, rel=0.3)
-        return scraped if told and reached and value(scraped, catalogue.LIVE_TRIAL_INFO, "mixed-000") else None
+        return scraped if reported and reached and value(scraped, catalogue.LIVE_TRIAL_INFO, "mixed-000") else None
 
     def ramp_of_second() -> Scrape | None:
         """Return a scrape after the first trial in which the tools run again."""

@@ -1,4 +1,4 @@
-"""What else uses the storage of a local run, and storage that cannot be looked at, with real disks and a real fio."""
+"""Foreign load on a local run's storage, and invisible storage, with real disks and a real fio."""
 
 import subprocess
 import tempfile
@@ -41,8 +41,8 @@ def test_copying_on_the_same_disk_is_foreign_load(tmp_path: Path, fio: str) -> N
     assert all("ForeignDeviceLoad" in found for found in reasons(run))
 
 
-def test_a_file_system_in_memory_is_not_taken_for_storage(fio: str) -> None:
-    """It takes direct I/O, as tmpfs does since Linux 6.6, and has no device on which anything could be seen."""
+def test_a_file_system_in_memory_does_not_count_as_storage(fio: str) -> None:
+    """tmpfs accepts direct I/O since Linux 6.6, and has no device to observe."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         with LocalRun(Path(directory), fio, make_spec(repetitions=1)) as run:
             run.finish()

@@ -1,4 +1,4 @@
-"""Golden files of real fio versions, put into the form in which an agent hands them over."""
+"""Golden files of real fio versions, in the form in which an agent passes them on."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ IMAGE = ImageTarget(pool="bench", image="image-0", user="agent", size=64 * 2**20
 
 
 def text_golden(case: str) -> Output:
-    """What a command of Ceph printed."""
+    """The recorded output of a Ceph command."""
     files = {path.suffix: path.read_text() for path in (_GOLDEN / "ceph-18.2").glob(f"{case}.*")}
     return Output(
         exit_code=int(files.get(".exit", "0")), stdout=files[".txt"], stderr=files.get(".stderr", ""), files={}
@@ -56,7 +56,7 @@ def text_golden(case: str) -> Output:
 
 
 def replaced(pattern: str, by: str) -> Callable[[str], str]:
-    """Return what replaces the first match in a text, which has to have one."""
+    """Return a function that replaces the first match in a text, which must have one."""
 
     def edit(text: str) -> str:
         changed, count = re.subn(pattern, by, text, count=1)
@@ -68,7 +68,7 @@ def replaced(pattern: str, by: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
-    """One case; jobs and files are renamed to what the command would have called them."""
+    """One case; jobs and files have the names that the command gives them."""
 
     parameters: FioParameters
     output: Output
@@ -134,5 +134,5 @@ def golden(version: str) -> Callable[..., Golden]:
 
 @pytest.fixture(scope="session")
 def one_golden() -> Golden:
-    """A healthy case, for what does not depend on the version."""
+    """A healthy case for tests that do not depend on the version."""
     return load("3.39", "randread-4k-qd16")

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds
+from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, work_bytes
 from plimsoll.tools.fio.parameters import Engine, Pattern
 
 MEBIBYTE = 2**20
@@ -65,9 +66,7 @@ targets = st.builds(
 
 
 @given(any_parameters(), targets, st.integers(-(2**70), 2**70))
-def test_what_makes_a_measurement_honest_is_always_set(
-    parameters: FioParameters, target: VolumeTarget, seed: int
-) -> None:
+def test_required_options_are_always_set(parameters: FioParameters, target: VolumeTarget, seed: int) -> None:
     given_options = measured(parameters, target, seed)
     always = {
         "time_based": "1", "runtime": "60s", "ramp_time": "3s", "norandommap": "1", "random_generator": "tausworthe64",
@@ -88,11 +87,27 @@ def test_what_makes_a_measurement_honest_is_always_set(
 
 
 @given(any_parameters(), targets)
-def test_nothing_is_set_that_falsifies_or_executes(parameters: FioParameters, target: VolumeTarget) -> None:
+def test_no_option_falsifies_results_or_executes_commands(parameters: FioParameters, target: VolumeTarget) -> None:
     forbidden = {"gtod_reduce", "disable_lat", "unified_rw_reporting", "steadystate", "server", "client", "verify"}
     given_options = measured(parameters, target)
     assert not forbidden & given_options.keys()
     assert not any(name.startswith("exec_") for name in given_options)
+
+
+def test_a_load_that_ends_with_its_data_set_visits_each_block_once() -> None:
+    until = FioParameters.model_validate({"until": "DataSetDone", "blockSize": "1Mi"})
+    context = replace(context_of(device()), timing=Timing(ramp_seconds=0, runtime_seconds=60))
+    found = options(FIO.command(until, context).argv)
+    assert "time_based" not in found
+    assert (found["norandommap"], found["size"], found["runtime"]) == ("0", str(64 * MEBIBYTE), "60s")
+    with pytest.raises(ValueError, match="rampSeconds must be 0 with until DataSetDone"):
+        measured(until, device())
+
+
+def test_work_is_the_whole_blocks_of_the_data_set() -> None:
+    until = FioParameters.model_validate({"until": "DataSetDone", "pattern": "write", "blockSize": "3Mi"})
+    assert work_bytes(until, device(size=64 * MEBIBYTE)) == 63 * MEBIBYTE
+    assert work_bytes(FioParameters(), device()) is None
 
 
 @given(st.sampled_from(SEQUENTIAL), st.integers(1, 16), st.integers(1, 2**11), targets)

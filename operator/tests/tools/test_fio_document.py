@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plimsoll.tools.base import OutputError
 from plimsoll.tools.fio.document import read_document
-from plimsoll.tools.reading import Node
+from plimsoll.tools.reading import JsonObject
 
 
 def test_text_around_the_document_is_kept() -> None:
@@ -64,13 +64,13 @@ def test_any_text_is_a_document_or_an_output_error(text: str) -> None:
 @pytest.mark.parametrize("value", [-1, 1.5, True, "1", None, 2**63, [], {}])
 def test_only_whole_numbers_are_counts(value: object) -> None:
     with pytest.raises(OutputError, match=r"^a\.n is not a whole number"):
-        Node(path="a", fields={"n": value}).count("n")
+        JsonObject(path="a", fields={"n": value}).count("n")
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-1", "-0.5", "true", '"1"', "null", "1e999", "1" + "0" * 400])
 def test_only_finite_numbers_are_numbers(text: str) -> None:
     with pytest.raises(OutputError, match=r"^a\.n is not a number"):
-        Node(path="a", fields={"n": json.loads(text)}).number("n")
+        JsonObject(path="a", fields={"n": json.loads(text)}).number("n")
 
 
 def test_missing_field_is_named_by_its_whole_path() -> None:

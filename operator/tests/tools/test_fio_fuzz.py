@@ -1,10 +1,10 @@
-"""Every golden file, damaged in every way that a parser can notice, always in the same way.
+"""Every golden file, damaged in every way that a parser can notice, with the same damage in every run.
 
-What comes of it is the true measurement, or an error, or a measurement that says what it met. A digit that became
-another digit is not among the damages: of many numbers nothing else in the document tells.
+The outcome is the true measurement, an error, or a measurement with a warning. Changed digits are not tried: many
+numbers occur only once in the document.
 
-Every field of one case of each version is damaged, and of the others a sample that differs from case to case.
-PLIMSOLL_FUZZ=all damages every field of all of them, which takes minutes.
+Every field of one case per version is damaged; of the others, a sample that differs between cases.
+PLIMSOLL_FUZZ=all damages every field of all cases, which takes minutes.
 """
 
 import json
@@ -58,8 +58,8 @@ def sampled(case: str, items: Sequence[T], version: str) -> list[T]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was read: `totals` must be true, unless `remarks` has something that it does not have otherwise."""
+class Reading:
+    """The parsed output: `totals` must be true unless `remarks` has something new."""
 
     totals: object
     remarks: frozenset[str]
@@ -70,22 +70,22 @@ def job_of(case: str) -> str:
 
 
 @cache
-def damaged(version: str, case: str) -> tuple[Golden, Told]:
-    """A golden without the large log, which has tests of its own, and what is true of it."""
+def damaged(version: str, case: str) -> tuple[Golden, Reading]:
+    """A golden without the large log, which has its own tests, and the true reading."""
     whole = load(version, case, job=job_of(case))
     files = {name: text for name, text in whole.output.files.items() if "hist" not in name}
     golden = whole.with_files(files)
-    return golden, told(golden, case)
+    return golden, read(golden, case)
 
 
-def told(golden: Golden, case: str) -> Told:
+def read(golden: Golden, case: str) -> Reading:
     if case in WRITING:
-        return Told(totals=WRITING[case](golden.output), remarks=frozenset())
+        return Reading(totals=WRITING[case](golden.output), remarks=frozenset())
     measurement = golden.parse()
     measurement.model_dump_json().encode()
     totals = (measurement.runtime, [totals_of(sample) for sample in measurement.operations])
     remarks = {*measurement.errors, *measurement.warnings, *(["estimated"] if measurement.start_is_estimated else [])}
-    return Told(totals=totals, remarks=frozenset(remarks))
+    return Reading(totals=totals, remarks=frozenset(remarks))
 
 
 def totals_of(sample: OperationSample) -> tuple[object, ...]:
@@ -93,14 +93,14 @@ def totals_of(sample: OperationSample) -> tuple[object, ...]:
 
 
 def outcome(version: str, case: str, document: str) -> str:
-    """Return the error, and the empty text if the totals are true or the measurement says what is odd."""
+    """Return the error; empty if the totals are true or the measurement has a warning."""
     golden, truth = damaged(version, case)
     try:
-        found = told(golden.with_document(document), case)
+        found = read(golden.with_document(document), case)
     except OutputError as error:
         str(error).encode()
         return str(error)
-    assert found.totals == truth.totals or found.remarks - truth.remarks, "a wrong number without a word"
+    assert found.totals == truth.totals or found.remarks - truth.remarks, "a wrong number without a warning"
     return ""
 
 
@@ -126,7 +126,7 @@ def name_of(path: Sequence[str | int]) -> str:
 
 
 def decoded(golden: Golden) -> Any:
-    """The last document of a golden, without what stands in front of it."""
+    """The last document of a golden, without the text in front of it."""
     start = golden.document.rindex("\n{\n") + 1 if "\n{\n" in golden.document else 0
     return json.loads(golden.document[start:])
 
@@ -209,10 +209,10 @@ def test_document_with_an_unknown_field(version: str, case: str) -> None:
             error = outcome(version, case, document)
             assert not error or error.startswith(f"{name} is not a bin"), error
             continue
-        found = told(golden.with_document(document), case)
+        found = read(golden.with_document(document), case)
         assert found.totals == truth.totals
         if KNOWN_LEVELS.fullmatch(name_of(path)) and case not in WRITING:
-            assert f"{name} is not a field that is known; it was not read" in found.remarks
+            assert f"{name} is an unknown field and was ignored" in found.remarks
 
 
 @every_golden

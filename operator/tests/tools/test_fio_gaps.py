@@ -55,7 +55,7 @@ def test_time_before_the_first_line_and_after_the_last_one_counts() -> None:
     assert found(job(*steady(301, 500))) == {10: 291, 500: 500}
 
 
-def test_what_fio_still_writes_at_its_end_is_no_completion_then() -> None:
+def test_the_line_that_fio_writes_at_its_end_is_no_completion() -> None:
     assert found(job(*steady(11, 505), 990)) == {510: 480}
     assert found(job(*steady(11, 505), 1003)) == {510: 490}
 
@@ -84,12 +84,12 @@ def test_of_very_many_the_longest_are_kept() -> None:
     [
         ("11, 5, 0, 0, 0\n21, 5,", "line 2 of the log is damaged"),
         ("11, 5, 9, 0, 0\n", "line 1 of the log is damaged"),
-        ("", "the log is empty, but 5 operations were done"),
+        ("", "the log is empty, but 5 operations completed"),
         ("21, 5, 0, 0, 0\n11, 5, 0, 0, 0\n", "goes back in time"),
-        ("11, 5, 0, 0, 0\n9000, 5, 0, 0, 0\n", "a line at 9000 ms, when measuring had ended"),
+        ("11, 5, 0, 0, 0\n9000, 5, 0, 0, 0\n", "a line at 9000 ms, after the end of the measurement"),
     ],
 )
-def test_a_log_that_cannot_be_is_not_used(text: str, words: str) -> None:
+def test_an_impossible_log_is_not_used(text: str, words: str) -> None:
     damaged = JobCompletions(text=text, offset=0, ios={Operation.READ: 5, Operation.WRITE: 0, Operation.TRIM: 0})
     with pytest.raises(SeriesError, match=words):
         gaps_of([damaged], 1000, WIDTH)
@@ -103,7 +103,9 @@ def test_a_log_that_breaks_off_between_two_lines_is_not_taken_for_a_stall() -> N
         latency=latency(400),
         cells=Cells(width_nanoseconds=SECOND, ios=(100.0,) * 4, bytes=(409600.0,) * 4),
     )
-    with pytest.raises(SeriesError, match="nothing from 1000 to 4000 ms, but the series 100 read operations in second"):
+    with pytest.raises(
+        SeriesError, match="nothing from 1000 to 4000 ms, but the series has 100 read operations in second"
+    ):
         check_gaps(gaps_of([job(*steady(11, 1000))], 4000, WIDTH), [sample])
 
 
@@ -135,5 +137,5 @@ def test_recorded_freezes() -> None:
     assert sum(length >= 290 for length in gaps.lengths) == 5
 
 
-def test_output_from_before_the_log_was_asked_for_has_none() -> None:
+def test_output_older_than_the_log_has_no_gaps() -> None:
     assert load("3.39", "randread-4k-qd16").parse().gaps is None

@@ -1,4 +1,4 @@
-"""fio on an RBD image: what is asked for, and what a real one printed."""
+"""fio on an RBD image: the command, and recorded output."""
 
 from dataclasses import replace
 
@@ -49,11 +49,11 @@ def test_image_is_named_after_its_engine() -> None:
     assert not any(argument.startswith("--filename") for argument in argv)
 
 
-@pytest.mark.parametrize(("cache", "direct", "said"), [(False, 1, "false"), (True, 0, "true")])
-def test_cache_is_what_the_volume_says(*, cache: bool, direct: int, said: str) -> None:
+@pytest.mark.parametrize(("cache", "direct", "setting"), [(False, 1, "false"), (True, 0, "true")])
+def test_cache_follows_the_volume(*, cache: bool, direct: int, setting: str) -> None:
     found = command(replace(IMAGE, cache=cache))
     assert f"--direct={direct}" in found.argv
-    assert found.environment == {"CEPH_ARGS": f"--rbd_cache={said}"}
+    assert found.environment == {"CEPH_ARGS": f"--rbd_cache={setting}"}
     assert measured("rbd-randwrite", replace(IMAGE, cache=cache)).bypasses_cache is not cache
 
 
@@ -62,7 +62,7 @@ def test_volume_has_no_settings_of_ceph() -> None:
 
 
 @pytest.mark.parametrize("pattern", Pattern)
-def test_every_pattern_can_be_done_to_an_image(pattern: Pattern) -> None:
+def test_an_image_supports_every_pattern(pattern: Pattern) -> None:
     assert f"--rw={pattern}" in command(pattern=pattern).argv
 
 
@@ -70,14 +70,16 @@ def test_every_pattern_can_be_done_to_an_image(pattern: Pattern) -> None:
     ("parameters", "remedy"),
     [
         ({"engine": "libaio"}, "leave engine out"),
-        ({"directIo": False}, "leave it out, and say volume.rbdCache"),
+        ({"directIo": False}, "leave it out, or set volume.rbdCache"),
         ({"pattern": "randwrite", "jobs": 2}, "use 1 and raise ioDepth"),
         ({"pattern": "randrw", "jobs": 2}, "use more clients"),
         ({"pattern": "trim", "jobs": 2}, "exclusive lock"),
         ({"blockSize": "64Mi", "jobs": 2, "pattern": "read"}, "needs 128Mi"),
     ],
 )
-def test_what_an_image_cannot_do_is_refused_with_a_remedy(parameters: dict[str, object], remedy: str) -> None:
+def test_parameters_that_an_image_does_not_support_are_refused_with_a_remedy(
+    parameters: dict[str, object], remedy: str
+) -> None:
     with pytest.raises(ValueError, match=remedy):
         command(**parameters)
 
@@ -103,7 +105,7 @@ def test_engine_rbd_needs_an_image() -> None:
         FIO.command(parameters, replace(context, target=pool))
 
 
-def test_label_names_the_engine_if_it_was_given() -> None:
+def test_label_names_a_specified_engine() -> None:
     assert FioParameters().label() == "randread 4Ki qd1"
     assert FioParameters.model_validate({"engine": "rbd"}).label() == "randread 4Ki qd1 rbd"
 
@@ -123,7 +125,7 @@ def test_measurement_through_librbd_is_complete(case: str) -> None:
         assert spent == pytest.approx(measurement.in_flight, rel=0.02)
 
 
-def test_image_that_is_not_there_is_an_error() -> None:
+def test_missing_image_is_an_error() -> None:
     output = replace(load("3.39", "rbd-no-image").output, stderr="rbd_open failed.\n")
     golden = Golden(parameters=FioParameters(), output=output)
     assert "rbd_open failed." in golden.parse().errors

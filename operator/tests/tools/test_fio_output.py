@@ -99,7 +99,7 @@ def test_other_jobs_make_no_difference(golden: Goldens) -> None:
     document["jobs"].insert(0, {**document["jobs"][0], "jobname": "other"})
     measurement = original.with_document(json.dumps(document)).parse()
     assert measurement.operations == original.parse().operations
-    assert measurement.warnings == ("jobs[0] is named other and was left out",)
+    assert measurement.warnings == ("jobs[0] is named other and was ignored",)
 
 
 @pytest.mark.parametrize("case", ["randread-4k-qd16", "randrw70-8k", "numjobs2", "trim", "ramp", "stall", "sigterm"])
@@ -127,15 +127,15 @@ def test_series_counts_from_the_end_of_the_ramp(golden: Goldens) -> None:
     assert [round(count, -1) for count in cells.ios] == [1000, 1000, 1000, 1000, 0]
 
 
-def test_start_is_told_by_new_versions_and_estimated_for_old_ones(golden: Goldens, version: str) -> None:
+def test_start_is_printed_by_new_versions_and_estimated_for_old_ones(golden: Goldens, version: str) -> None:
     case = golden("ramp")
     document, measurement = decoded(case), case.parse()
-    told = document["jobs"][0].get("job_start")
-    assert measurement.start_is_estimated == (version == "3.33") == (told is None)
-    assert measurement.started_at == (told or document["timestamp_ms"] - 4001) * 10**6
+    job_start = document["jobs"][0].get("job_start")
+    assert measurement.start_is_estimated == (version == "3.33") == (job_start is None)
+    assert measurement.started_at == (job_start or document["timestamp_ms"] - 4001) * 10**6
 
 
-def test_window_is_what_the_jobs_have_in_common(one_golden: Golden) -> None:
+def test_window_is_the_common_time_of_all_jobs(one_golden: Golden) -> None:
     two = load("3.39", "numjobs2")
     start = decoded(two)["jobs"][0]["job_start"]
     measurement = changed(two, "jobs.1.job_start", start + 200).parse()
@@ -201,11 +201,11 @@ def test_killed_fio_leaves_no_document(golden: Goldens) -> None:
 
 def test_fio_that_never_began_leaves_no_file() -> None:
     output = Output(exit_code=1, stdout="", stderr="fio: bad option\n", files={})
-    with pytest.raises(OutputError, match=r"exit code 1 and left no fio\.json: fio: bad option"):
+    with pytest.raises(OutputError, match=r"left no fio\.json, exit code 1: fio: bad option"):
         parse(load("3.39", "ramp").parameters, output)
 
 
-def test_last_of_several_documents_is_taken(golden: Goldens) -> None:
+def test_last_of_several_documents_is_used(golden: Goldens) -> None:
     case = golden("status-interval")
     last = json.loads(case.document[case.document.rindex("\n{\n") :])
     measurement = case.parse()
@@ -213,7 +213,7 @@ def test_last_of_several_documents_is_taken(golden: Goldens) -> None:
     assert measurement.operations[0].ios == last["jobs"][0]["read"]["lat_ns"]["N"] > 700
 
 
-def test_remark_of_a_run_that_went_well_is_a_warning(golden: Goldens) -> None:
+def test_remark_of_a_successful_run_is_a_warning(golden: Goldens) -> None:
     measurement = golden("noise").parse()
     assert measurement.errors == ()
     assert any("queue depth will be capped" in text for text in measurement.warnings)
@@ -253,11 +253,11 @@ def test_missing_field_is_an_error_that_names_it(one_golden: Golden, path: str) 
         ("jobs.0.read.lat_ns.N", 9999, r"^jobs\[0\]\.read\.lat_ns\.bins holds 10000 operations, but N is 9999$"),
         ("jobs.0.read.lat_ns.bins.128", 1, r"bins\.128 is not a bin of the known histogram layout"),
         ("jobs.0.read.lat_ns.bins.fast", 1, r"bins\.fast is not a bin of the known histogram layout"),
-        ("jobs.0.read.lat_ns.min", 1, r"^jobs\[0\]\.read\.lat_ns\.min is 1, but the bin at that end is \d+$"),
-        ("jobs.0.read.lat_ns.max", 10**12, r"^jobs\[0\]\.read\.lat_ns\.max is 10{12}, but the bin at that end"),
-        ("jobs.0.read.lat_ns.mean", 1.5, r"^jobs\[0\]\.read\.lat_ns\.mean is 1\.5, but from the bins it is about \d+$"),
-        ("jobs.0.read.lat_ns.stddev", 0.5, r"^jobs\[0\]\.read\.lat_ns\.stddev is 0\.5, but from the bins it is about"),
-        ("jobs.0.read.slat_ns.mean", 10**12, r"^jobs\[0\]\.read\.slat_ns\.mean is 10{12}\.0, but from the bins"),
+        ("jobs.0.read.lat_ns.min", 1, r"^jobs\[0\]\.read\.lat_ns\.min is 1, but the outermost bin is \d+$"),
+        ("jobs.0.read.lat_ns.max", 10**12, r"^jobs\[0\]\.read\.lat_ns\.max is 10{12}, but the outermost bin"),
+        ("jobs.0.read.lat_ns.mean", 1.5, r"^jobs\[0\]\.read\.lat_ns\.mean is 1\.5, but the bins yield about \d+$"),
+        ("jobs.0.read.lat_ns.stddev", 0.5, r"^jobs\[0\]\.read\.lat_ns\.stddev is 0\.5, but the bins yield about"),
+        ("jobs.0.read.slat_ns.mean", 10**12, r"^jobs\[0\]\.read\.slat_ns\.mean is 10{12}\.0, but the bins yield"),
         (
             "jobs.0.read.io_bytes",
             4096,
@@ -283,7 +283,7 @@ UNKNOWN = [
 def test_unknown_field_is_a_warning_that_names_it(one_golden: Golden, path: str) -> None:
     measurement = changed(one_golden, path, 1).parse()
     name = path.replace("jobs.0", "jobs[0]")
-    assert measurement.warnings == (f"{name} is not a field that is known; it was not read",)
+    assert measurement.warnings == (f"{name} is an unknown field and was ignored",)
     assert measurement.operations == one_golden.parse().operations
 
 
@@ -309,7 +309,7 @@ def attempt(golden: Golden) -> None:
     text.encode()
 
 
-def test_document_that_breaks_off_anywhere_is_never_taken_for_a_whole_one(one_golden: Golden) -> None:
+def test_truncated_document_is_never_accepted(one_golden: Golden) -> None:
     document = one_golden.document.rstrip()
     # Every place in what is read first and last, and a sample of the long middle.
     for end in (*range(3000), *range(3000, len(document) - 1500, 97), *range(len(document) - 1500, len(document))):
@@ -375,7 +375,7 @@ def test_submission_that_is_the_operation_itself_is_not_timed(golden: Goldens, c
     assert sample.submission_nanoseconds is None
 
 
-def test_what_was_kept_in_flight_is_told_of_closed_loops_only(golden: Goldens) -> None:
+def test_in_flight_is_known_only_for_closed_loops(golden: Goldens) -> None:
     measurement = golden("randrw-jobs2-ramp").parse()
     assert (measurement.submitters, measurement.in_flight, measurement.bypasses_cache) == (2, 8, True)
     assert golden("write-fsync").parse().in_flight is None

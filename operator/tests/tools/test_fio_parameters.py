@@ -38,7 +38,7 @@ def test_defaults_are_a_small_random_read() -> None:
         ({"rateIops": 500, "directIo": False}, "randread 4Ki qd1 max 500 IOPS buffered"),
     ],
 )
-def test_label_says_what_differs_from_plain(fields: dict[str, JsonValue], label: str) -> None:
+def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue], label: str) -> None:
     assert parameters(**fields).label() == label
 
 
@@ -61,7 +61,7 @@ def test_label_says_what_differs_from_plain(fields: dict[str, JsonValue], label:
         ({"gtodReduce": True}, "gtodReduce", "not a known field"),
     ],
 )
-def test_problem_is_reported_at_the_field_to_change(fields: dict[str, JsonValue], field: str, words: str) -> None:
+def test_problems_are_reported_at_the_field_to_change(fields: dict[str, JsonValue], field: str, words: str) -> None:
     where, remedy = problem(**fields)
     assert where == field
     assert words in remedy

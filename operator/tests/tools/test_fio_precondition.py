@@ -49,7 +49,7 @@ def test_target_must_hold_a_block() -> None:
         precondition_command(volume(size=MEBIBYTE), Precondition(block_size=2 * MEBIBYTE), 1, "/work")
 
 
-def test_bytes_written_are_told(golden: Goldens) -> None:
+def test_written_bytes_are_returned(golden: Goldens) -> None:
     assert parse_precondition(golden("precondition", job="precondition").output, volume()) == 960 * 65536
 
 

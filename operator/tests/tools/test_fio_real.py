@@ -60,6 +60,10 @@ def run(fio: str, command: Command, directory: Path) -> Output:
     return Output(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, files=files)
 
 
+def measuring(target: VolumeTarget, directory: Path, timing: Timing) -> StepContext:
+    return StepContext(step=StepKind.MEASURE, target=target, timing=timing, seed=0, work_directory=str(directory))
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -70,16 +74,10 @@ def run(fio: str, command: Command, directory: Path) -> Output:
 )
 def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path, fields: dict[str, JsonValue]) -> None:
     parameters = FioParameters.model_validate(fields)
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=1, runtime_seconds=3),
-        seed=0,
-        work_directory=str(tmp_path),
-    )
+    context = measuring(target, tmp_path, Timing(ramp_seconds=1, runtime_seconds=3))
     measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), tmp_path))
     assert (measurement.errors, measurement.warnings) == ((), ())
-    # On a busy machine fio ends later than it was asked to.
+    # On a busy machine, fio ends late.
     assert 2.7 <= measurement.runtime / 10**9 <= 9
     assert all(sample.ios > 0 for sample in measurement.operations)
     assert all(sample.slices is not None for sample in measurement.operations if sample.cells)
@@ -88,16 +86,37 @@ def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path,
     assert rate <= (parameters.rate_iops or 0) * 1.3
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pattern": "randread", "blockSize": "64Ki", "ioDepth": 8},
+        {"pattern": "write", "blockSize": "1Mi"},
+        {"pattern": "randrw", "blockSize": "64Ki", "ioDepth": 4},
+    ],
+)
+def test_a_load_that_ends_with_its_data_set_does_all_of_it_and_no_more(
+    fio: str, target: VolumeTarget, tmp_path: Path, fields: dict[str, JsonValue]
+) -> None:
+    parameters = FioParameters.model_validate(fields | {"until": "DataSetDone"})
+    context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=60))
+    measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), tmp_path))
+    assert measurement.errors == ()
+    assert sum(sample.bytes for sample in measurement.operations) == measurement.work_bytes == target.size
+    assert measurement.runtime < 60 * 10**9
+
+
+def test_a_load_that_its_limit_ends_reports_what_it_did(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
+    parameters = FioParameters.model_validate({"until": "DataSetDone", "rateIops": 20})
+    context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=2))
+    measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), tmp_path))
+    assert measurement.work_bytes == target.size
+    assert 0 < sum(sample.bytes for sample in measurement.operations) < target.size
+
+
 def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
     """Stopping fio freezes all that is in flight, like a storage that does not answer."""
     parameters = FioParameters.model_validate({"ioDepth": 8, "rateIops": 1000})
-    context = StepContext(
-        step=StepKind.MEASURE,
-        target=target,
-        timing=Timing(ramp_seconds=0, runtime_seconds=10),
-        seed=0,
-        work_directory=str(tmp_path),
-    )
+    context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=10))
     argv = FIO.command(parameters, context).argv[1:]
     with subprocess.Popen([fio, *argv], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) >= _THREADS)
@@ -123,7 +142,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def _reads_more(pid: int) -> Callable[[], bool]:
-    """Return what tells whether a process has read a hundred blocks more than now."""
+    """Return a predicate: whether a process has read a hundred more blocks than now."""
     goal = _read_bytes(pid) + 100 * 4096
     return lambda: _read_bytes(pid) >= goal
 

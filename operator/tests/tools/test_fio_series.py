@@ -32,12 +32,12 @@ def test_line_is_for_its_nominal_interval_and_gaps_are_zero() -> None:
     assert rounded(log_of((999, 600), (2999, 600), (5999, 600)), totals(1800, 6001)) == [600, 0, 600, 0, 0, 600, 0]
 
 
-def test_interval_that_was_not_logged_gets_what_is_missing() -> None:
+def test_unlogged_interval_gets_the_rest() -> None:
     assert rounded(log_of((1000, 100), (2000, 100)), totals(290, 3000)) == [100, 100, 90]
     assert rounded(log_of((1000, 100), (2000, 100)), totals(250, 2500)) == [100, 100, 50]
 
 
-def test_whole_interval_and_a_bit_may_lack_lines() -> None:
+def test_more_than_one_interval_may_be_unlogged() -> None:
     assert rounded(log_of((1000, 100), (2000, 100)), totals(305, 3050)) == [100, 100, 100, 5]
 
 
@@ -65,13 +65,13 @@ def test_jobs_are_added() -> None:
     assert math.fsum(found.bytes) == pytest.approx(300 * 512)
 
 
-def test_what_one_job_lacks_is_not_taken_from_another() -> None:
+def test_totals_are_reconciled_per_job() -> None:
     whole, cut = log_of((1000, 100), (2000, 100), (3000, 100), (4000, 100)), log_of((1000, 100), (2000, 100))
     with pytest.raises(SeriesError, match="of 400 operations"):
         cells_of([(whole, totals(400, 4001)), (cut, totals(400, 4001))], READ, unit=1.0, size=512)
 
 
-def test_slow_operations_are_told_exactly_by_the_finer_log() -> None:
+def test_slow_operations_are_exact_in_the_finer_log() -> None:
     kind, unit = finest_log(2**20)
     assert kind == "bw"
     # Three operations of 1 MiB in 1.001 s, in KiB/s.
@@ -79,7 +79,7 @@ def test_slow_operations_are_told_exactly_by_the_finer_log() -> None:
     assert list(cells(log, totals(9, 3001), unit=unit).ios) == [3, 3, 3, 0]
 
 
-def test_smallest_blocks_are_told_by_the_log_of_operations() -> None:
+def test_smallest_blocks_use_the_log_of_operations() -> None:
     assert finest_log(512) == ("iops", 1.0)
 
 
@@ -91,7 +91,7 @@ def test_low_rate_survives_rounding_of_every_line() -> None:
     assert all(count == pytest.approx(10, abs=1.1) for count in ios[:60])
 
 
-def test_lines_that_a_busy_machine_wrote_ever_later_are_put_back() -> None:
+def test_increasingly_late_lines_are_corrected() -> None:
     """Each 70 ms later than the one before; nothing was done in the sixth second."""
     late = [(1070 * n, 1000) for n in range(1, 10)]
     found = rounded(log_of(*late), totals(9630, 9640))
@@ -99,27 +99,27 @@ def test_lines_that_a_busy_machine_wrote_ever_later_are_put_back() -> None:
     assert sum(found) == pytest.approx(9630, abs=2)
 
 
-def test_a_late_last_line_comes_when_all_is_over() -> None:
+def test_a_late_last_line_may_come_after_the_end() -> None:
     """The thread was 345 ms late once; its last line still has all of its interval."""
     found = rounded(log_of((1000, 1000), (2345, 1000), (3345, 656)), totals(3001, 3001))
     assert found == pytest.approx([1000, 1000, 1000, 1], abs=4)
 
 
 @pytest.mark.parametrize("end", [3999, 4000, 4600, 5300, 9300])
-def test_a_last_line_may_come_long_after_all_is_over(end: int) -> None:
+def test_a_last_line_may_come_long_after_the_end(end: int) -> None:
     """It holds what was done before a stop of fio that outlasts its runtime."""
     late = log_of((1000, 1000), (2000, 1000), (end, 1000 * 1000 // (end - 2000)))
     found = cells_of([(late, totals(3000, 3000))], READ, unit=1.0, size=4096, idle=[])
     assert math.fsum(found.ios) == pytest.approx(3000)
 
 
-def test_a_line_after_a_stop_of_fio_holds_what_was_done_before_and_after_it() -> None:
+def test_a_line_after_a_stop_of_fio_covers_both_sides() -> None:
     log = log_of((1000, 1000), (2000, 1000), (5400, 265), (6400, 1000))
     found = cells_of([(log, totals(3900, 6401))], READ, unit=1.0, size=512, idle=[Interval(start=2500, end=5000)])
     assert [round(count) for count in found.ios[:5]] == pytest.approx([1000, 1000, 500, 0, 0], abs=6)
 
 
-def test_nothing_done_is_all_zero() -> None:
+def test_no_operations_are_zeros() -> None:
     nothing = cells("", totals(0, 2001))
     assert (nothing.ios, nothing.bytes) == ((0, 0, 0), (0, 0, 0))
 
@@ -136,14 +136,14 @@ def test_run_within_one_interval_has_one_cell() -> None:
         ("", totals(900, 3001), "of 900 operations"),
         (log_of((1000, 100), (1400, 100)), totals(200, 2001), "at 1400 ms does not lie on"),
         (log_of((1000, 100), (1010, 100)), totals(200, 2001), "two lines"),
-        (log_of((1000, 100), (4000, 100)), totals(200, 2001), "when measuring had ended"),
+        (log_of((1000, 100), (4000, 100)), totals(200, 2001), "after the end of the measurement"),
         (log_of((0, 100), (1000, 100)), totals(200, 2001), "two lines"),
         ("1000, 100, 0, 0, 0\n2000, 1", totals(200, 2001), "line 2 of the log is damaged"),
         ("nonsense", totals(200, 2001), "line 1 of the log is damaged"),
         (log_of((1000, 100)), totals(1, 10**12), "too long"),
     ],
 )
-def test_log_that_cannot_be_believed_is_refused(log: str, expected: Totals, words: str) -> None:
+def test_implausible_log_is_refused(log: str, expected: Totals, words: str) -> None:
     with pytest.raises(SeriesError, match=words):
         cells(log, expected)
 

@@ -85,7 +85,7 @@ def test_jobs_are_added_slice_by_slice() -> None:
     assert histograms(found) == [{FAST: 100, SLOW: 50}, {FAST: 90, SLOW: 45}]
 
 
-def test_nothing_done_is_empty() -> None:
+def test_no_operations_are_an_empty_slice() -> None:
     assert totals(read_slices("", {}, [0, 0])) == [0, 0]
 
 
@@ -100,18 +100,16 @@ def test_nothing_done_is_empty() -> None:
         (line(1001, {SLOW: 9}), {FAST: 9}, [9], "has 9 operations of about .* ns, but only 0 completed"),
         (line(900, {FAST: 9}), {FAST: 9}, [9], "1 lines at 900 ms, but one is for 1000 ms"),
         (line(2002, {FAST: 9}) + line(1001, {FAST: 9}), {FAST: 18}, [9, 9], "goes back from 2002 ms to 1001 ms"),
-        (line(9001, {FAST: 1}) * 4, {FAST: 4}, [2, 2], "a line at 9001 ms, when measuring had ended"),
+        (line(9001, {FAST: 1}) * 4, {FAST: 4}, [2, 2], "a line at 9001 ms, after the end of the measurement"),
         (
             line(1001, {FAST: 90}),
             {FAST: 390},
             [90, 100, 100, 100],
-            "390 operations in the first 2 s, but the series 190",
+            "390 operations in the first 2 s, but the series has 190",
         ),
     ],
 )
-def test_log_that_cannot_be_believed_is_refused(
-    log: str, total: Mapping[int, int], ios: Sequence[float], words: str
-) -> None:
+def test_implausible_log_is_refused(log: str, total: Mapping[int, int], ios: Sequence[float], words: str) -> None:
     with pytest.raises(SeriesError, match=words):
         read_slices(log, total, ios)
 

@@ -1,4 +1,4 @@
-"""What tools say while they run, read from every point of what they have printed."""
+"""Rates of running tools, read from every prefix of their output."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
-from plimsoll.tools.base import Tool, ToolParameters
+from plimsoll.tools.base import AnyTool, P, Tool, ToolParameters
 from plimsoll.tools.fio import FIO, FioParameters
 from plimsoll.tools.fio.live import live_rates
 from plimsoll.tools.osd_bench import OSD_BENCH
@@ -29,21 +29,21 @@ OSD = {"blockSize": 4 * 2**20, "keyringSecret": {"name": "k", "key": "k"}}
 RBD = {"operation": "read", "blockSize": 4096, "concurrency": 4}
 
 
-def fio_says(version: str, case: str) -> str:
+def fio_output(version: str, case: str) -> str:
     return (GOLDEN / f"fio-{version}-live-{case}.stdout").read_bytes().decode()
 
 
-def over_time(tool: Tool, parameters: ToolParameters, text: str) -> list[tuple[LiveRate, ...]]:
-    """Return what is read after each character more, each different answer once."""
+def over_time(tool: AnyTool, parameters: ToolParameters, text: str) -> list[tuple[LiveRate, ...]]:
+    """Return the rates after each further character, without repetitions."""
     answers = [tool.live(parameters, text[:end]) for end in range(len(text) + 1)]
     return answers[:1] + [after for before, after in pairwise(answers) if after != before]
 
 
 def fio_over_time(version: str, case: str, **fields: Any) -> list[tuple[LiveRate, ...]]:
-    return over_time(FIO, FioParameters.model_validate(fields), fio_says(version, case))
+    return over_time(FIO, FioParameters.model_validate(fields), fio_output(version, case))
 
 
-def parameters_of(tool: Tool, **fields: Any) -> ToolParameters:
+def parameters_of(tool: Tool[P], **fields: Any) -> P:
     return tool.parameters.model_validate(fields)
 
 
@@ -51,7 +51,7 @@ def parameters_of(tool: Tool, **fields: Any) -> ToolParameters:
 
 
 def test_a_mixture_at_a_limit_has_the_rates_of_its_limit_and_none_during_the_ramp(version: str) -> None:
-    text = fio_says(version, "mixed-jobs2-ramp")
+    text = fio_output(version, "mixed-jobs2-ramp")
     ramp = text[: text.rindex("/(")]
     assert ramp.count("\r") >= 9
     assert over_time(FIO, MIXED, ramp) == [()]
@@ -66,24 +66,24 @@ def test_a_mixture_at_a_limit_has_the_rates_of_its_limit_and_none_during_the_ram
         assert write.bytes_per_second == pytest.approx(write.iops * 8192, rel=0.005)
 
 
-def test_where_nothing_completes_the_rate_is_zero(version: str) -> None:
-    rates = [told[0].iops for told in fio_over_time(version, "stall", pattern="randread") if told]
+def test_without_completions_the_rate_is_zero(version: str) -> None:
+    rates = [found[0].iops for found in fio_over_time(version, "stall", pattern="randread") if found]
     assert 0.0 in rates
     assert max(rates) > 900
 
 
 def test_thousands_and_gibibytes_are_read(version: str) -> None:
-    told = [told for told in fio_over_time(version, "fast", pattern="randwrite", blockSize=65536) if told]
-    assert len(told) == 2
-    for (rate,) in told:
+    found = [found for found in fio_over_time(version, "fast", pattern="randwrite", blockSize=65536) if found]
+    assert len(found) == 2
+    for (rate,) in found:
         assert rate.iops > 500_000
         assert rate.bytes_per_second == pytest.approx(rate.iops * 65536, rel=0.01)
 
 
-def test_trims_are_told_too(version: str) -> None:
-    told = [told for told in fio_over_time(version, "trim", pattern="randtrim", blockSize=65536) if told]
-    assert told
-    for (rate,) in told:
+def test_rates_of_trims_are_read(version: str) -> None:
+    found = [found for found in fio_over_time(version, "trim", pattern="randtrim", blockSize=65536) if found]
+    assert found
+    for (rate,) in found:
         assert rate.operation is TRIM
         assert rate.iops == pytest.approx(500, rel=0.06)
 
@@ -108,15 +108,15 @@ RUNNING = "Jobs: 1 (f=1): [r(1)][50.0%][r=4000KiB/s][r=1000 IOPS][eta 00m:05s]\r
     ],
 )
 def test_a_rate_needs_two_whole_lines_of_the_measurement(text: str, iops: float | None) -> None:
-    told = live_rates((READ,), text)
-    assert [rate.iops for rate in told] == ([] if iops is None else [iops])
+    found = live_rates((READ,), text)
+    assert [rate.iops for rate in found] == ([] if iops is None else [iops])
 
 
 # -- the others
 
 
 @pytest.mark.parametrize("operation", ["write", "rand"])
-def test_rados_bench_tells_the_rate_of_the_last_seconds(operation: str) -> None:
+def test_rados_bench_shows_the_rate_of_the_last_seconds(operation: str) -> None:
     text = text_golden(f"rados-bench-timed-{operation}").stdout
     parameters = parameters_of(RADOS_BENCH, **(RADOS | {"operation": operation}))
     first, *later = over_time(RADOS_BENCH, parameters, text)
@@ -141,14 +141,14 @@ def test_rbd_bench_counts_from_two_seconds_before() -> None:
     assert rate == LiveRate(operation=READ, iops=(9760 - 3092) / 2, bytes_per_second=(9760 - 3092) // 2 * 4096)
 
 
-def test_osd_bench_says_nothing() -> None:
+def test_osd_bench_has_no_live_rates() -> None:
     assert OSD_BENCH.live(parameters_of(OSD_BENCH, **OSD), text_golden("osds-bench").stdout) == ()
 
 
-# -- anything at all
+# -- any text
 
 TEXTS = [
-    fio_says("3.39", "mixed-jobs2-ramp"),
+    fio_output("3.39", "mixed-jobs2-ramp"),
     text_golden("rados-bench-timed-write").stdout,
     text_golden("rbd-bench-timed-read-rand").stdout,
 ]
@@ -164,7 +164,7 @@ TEXTS = [
         ),
     ),
 )
-def test_whatever_stands_there_the_answer_is_rates_or_nothing(key: str, text: str) -> None:
+def test_any_text_yields_rates_or_nothing(key: str, text: str) -> None:
     tool = TOOLS[key]
     parameters = parameters_of(tool, **(OSD if tool is OSD_BENCH else {}))
     for rate in tool.live(parameters, text):

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import OsdsTarget, OutputError, Roles, StepContext, StepKind, Timing
+from plimsoll.tools.base import OsdsTarget, OutputError, StepContext, StepKind, Timing
+from plimsoll.tools.cast import ACTOR
 from plimsoll.tools.fio import FioParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 
@@ -37,7 +38,7 @@ def measured(edit: Callable[[str], str] = str) -> Measurement:
     return OSD_BENCH.parse(LARGE, CONTEXT, replace(output, stdout=edit(output.stdout)))
 
 
-def test_all_osds_are_told_with_the_administrators_key() -> None:
+def test_all_osds_are_benchmarked_with_the_administrators_key() -> None:
     argv = OSD_BENCH.command(LARGE, CONTEXT).argv
     assert argv[:3] == ("ceph", "--id=admin", "--keyring=/etc/keyring")
     assert argv[-5:] == ("tell", "osd.*", "bench", "67108864", "4194304")
@@ -60,7 +61,7 @@ def test_small_blocks_go_to_objects_written_before() -> None:
         ({"totalSize": 5000, "blockSize": "4Ki"}, 4096),
     ],
 )
-def test_total_is_what_ceph_allows_or_what_was_asked_for(fields: dict[str, object], expected: int) -> None:
+def test_total_is_the_requested_one_or_cephs_limit(fields: dict[str, object], expected: int) -> None:
     assert parameters(**fields).total_bytes == expected
 
 
@@ -80,9 +81,9 @@ def test_parameters_that_make_no_sense_are_refused(fields: dict[str, object]) ->
         parameters(**fields)
 
 
-def test_what_it_says_of_itself() -> None:
+def test_declarations() -> None:
     assert OSD_BENCH.steps(LARGE) == (StepKind.MEASURE,)
-    assert (OSD_BENCH.roles, OSD_BENCH.windowed, OSD_BENCH.latency) == (Roles.ACTOR, False, LatencyKind.NONE)
+    assert (OSD_BENCH.executor, OSD_BENCH.windowed, OSD_BENCH.quantities.latency) == (ACTOR, False, LatencyKind.NONE)
     assert LARGE.label() == "osd write 4Mi, 64Mi each"
     assert not LARGE.reads_data
 
@@ -90,8 +91,8 @@ def test_what_it_says_of_itself() -> None:
 def test_target_and_parameters_of_another_tool_are_refused() -> None:
     with pytest.raises(TypeError, match="VolumeTarget"):
         OSD_BENCH.command(LARGE, replace(CONTEXT, target=FILE))
-    with pytest.raises(TypeError, match="FioParameters"):
-        OSD_BENCH.steps(FioParameters())
+    with pytest.raises(ValidationError, match="pattern"):
+        OSD_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
 @pytest.mark.parametrize(("made", "case", "ios"), [(LARGE, "osds-bench", 16), (SMALL, "osds-bench-4k", 3000)])
@@ -127,12 +128,12 @@ def test_osd_that_fails_is_an_error_beside_the_others() -> None:
     assert OSD_BENCH.parse(LARGE, CONTEXT, replace(output, stderr="")).errors == ("ceph tell ended with exit code 6",)
 
 
-def test_words_beside_results_are_a_warning() -> None:
+def test_messages_beside_results_are_warnings() -> None:
     output = replace(text_golden("osds-bench"), stderr="a remark\n")
     assert OSD_BENCH.parse(LARGE, CONTEXT, output).warnings == ("a remark",)
 
 
-def test_other_amount_than_asked_for_is_an_error() -> None:
+def test_other_amount_than_requested_is_an_error() -> None:
     measurement = OSD_BENCH.parse(parameters(totalSize="32Mi"), CONTEXT, text_golden("osds-bench"))
     assert "osd.0 wrote 67108864 of 33554432 bytes" in measurement.errors
 
@@ -151,8 +152,8 @@ def test_missing_field_is_named(field: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "by", "message"),
     [
-        (r"osd\.1", "osd.0", r"osd\.0 stands there twice"),
-        (r'"blocksize":4194304', '"blocksize":4096', "blocks of 4096 bytes, but 4194304 was asked for"),
+        (r"osd\.1", "osd.0", r"osd\.0 occurs twice"),
+        (r'"blocksize":4194304', '"blocksize":4096', "blocks of 4096 bytes instead of 4194304"),
         (r'"iops":[\d.]+', '"iops":7', r"osd\.0\.iops contradicts"),
         (r'"bytes_written":\d+', '"bytes_written":7', "contradicts"),
         (r'"elapsed_sec":[\d.]+', '"elapsed_sec":0', "elapsed_sec is 0"),

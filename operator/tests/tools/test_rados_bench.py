@@ -13,8 +13,8 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Output, OutputError, PoolTarget, StepContext, StepKind, Timing
 from plimsoll.tools.fio import FioParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
-from plimsoll.tools.rados_bench.cells import cells_between
-from plimsoll.tools.rados_bench.text import Point
+from plimsoll.tools.rados_bench.output import cells_between
+from plimsoll.tools.rados_bench.text import Progress
 
 from .conftest import FILE, replaced, text_golden
 
@@ -45,10 +45,15 @@ def written(edit: Callable[[str], str] = str, ramp: int = 5, runtime: int = 16) 
 
 
 def test_it_runs_in_the_clients_own_namespace() -> None:
-    for step in StepKind:
+    for step in RADOS_BENCH.steps(RAND):
         found = argv(RAND, step)
         assert found[:4] == ("rados", "--id=agent", "--pool=bench", "--namespace=run-0")
         assert "--run-name=run-0" in found
+
+
+def test_it_has_no_server() -> None:
+    with pytest.raises(ValueError, match="has no server"):
+        argv(RAND, StepKind.SERVE)
 
 
 def test_writing_keeps_its_objects_until_they_are_cleaned_up() -> None:
@@ -59,14 +64,14 @@ def test_writing_keeps_its_objects_until_they_are_cleaned_up() -> None:
 
 
 @pytest.mark.parametrize(("parameters", "seconds"), [(SEQ, "63"), (RAND, "21")])
-def test_what_is_read_is_written_before(parameters: RadosBenchParameters, seconds: str) -> None:
+def test_reads_are_prepared_by_writes(parameters: RadosBenchParameters, seconds: str) -> None:
     assert argv(parameters, StepKind.PREPARE)[4:7] == ("bench", seconds, "write")
     measuring = argv(parameters)
     assert measuring[4:7] == ("bench", "22", parameters.operation)
     assert not any(argument.startswith(("--block-size", "--no-cleanup")) for argument in measuring)
 
 
-def test_time_of_writing_can_be_given() -> None:
+def test_writing_time_can_be_specified() -> None:
     parameters = RadosBenchParameters.model_validate({"operation": "seq", "writeSeconds": 100})
     assert "100" in argv(parameters, StepKind.PREPARE)
 
@@ -75,7 +80,7 @@ def test_steps_depend_on_the_operation() -> None:
     assert RADOS_BENCH.steps(WRITE) == (StepKind.MEASURE, StepKind.CLEAN_UP)
     assert RADOS_BENCH.steps(SEQ) == (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
     assert (WRITE.reads_data, SEQ.reads_data) == (False, True)
-    assert RADOS_BENCH.latency is LatencyKind.MEAN_ONLY
+    assert RADOS_BENCH.quantities.latency is LatencyKind.MEAN_ONLY
 
 
 @pytest.mark.parametrize(
@@ -101,8 +106,8 @@ def test_label() -> None:
 def test_target_and_parameters_of_another_tool_are_refused() -> None:
     with pytest.raises(TypeError, match="VolumeTarget"):
         RADOS_BENCH.command(WRITE, replace(context(), target=FILE))
-    with pytest.raises(TypeError, match="FioParameters"):
-        RADOS_BENCH.steps(FioParameters())
+    with pytest.raises(ValidationError, match="pattern"):
+        RADOS_BENCH.parameters.model_validate(FioParameters().model_dump(mode="json"))
 
 
 def test_part_after_the_ramp_is_measured() -> None:
@@ -150,7 +155,7 @@ def test_reading_that_ran_out_of_objects_is_an_error() -> None:
     measurement = RADOS_BENCH.parse(SEQ, context(ramp=0, runtime=9), output)
     assert [error.split(" were")[0] for error in measurement.errors] == ["all 438 objects"]
     assert "raise writeSeconds" in measurement.errors[0]
-    with pytest.raises(OutputError, match="before its warm-up of 1 s was over: raise writeSeconds"):
+    with pytest.raises(OutputError, match="before the end of its warm-up of 1 s: raise writeSeconds"):
         RADOS_BENCH.parse(SEQ, context(ramp=1, runtime=9), output)
 
 
@@ -162,12 +167,12 @@ def test_reading_that_ran_out_of_objects_is_an_error() -> None:
         ("rados-bench-no-permission", "Operation not permitted"),
     ],
 )
-def test_failure_is_told_in_the_tools_own_words(case: str, words: str) -> None:
+def test_failure_quotes_the_tools_messages(case: str, words: str) -> None:
     with pytest.raises(OutputError, match=f"exit code 1: .*{words}"):
         RADOS_BENCH.parse(SEQ, context(), text_golden(case))
 
 
-def test_words_beside_a_whole_report() -> None:
+def test_messages_beside_a_complete_report() -> None:
     output = replace(text_golden("rados-bench-timed-write"), stderr="benchmark_data_1 is not correct!\n")
     assert RADOS_BENCH.parse(WRITE, context(), output).warnings == ("benchmark_data_1 is not correct!",)
     assert RADOS_BENCH.parse(WRITE, context(), replace(output, exit_code=5)).errors == (
@@ -195,12 +200,12 @@ def test_unknown_lines_and_fields_are_warnings() -> None:
         (r"\n\S+ +0 [^\n]*", "", "the line of second 0 is missing"),
         (r"(\n\S+ +7 +\d+ +\d+) +\d+", r"\1 1", "second 7 goes back"),
         (r"(\n\S+ +21 +\d+ +\d+) +\d+", r"\1 999999999", "more operations than the total"),
-        (r"Object size: +\d+", "Object size: 4096", "4096, but 65536 was asked for"),
+        (r"Object size: +\d+", "Object size: 4096", "4096 instead of 65536"),
         (r"(Total writes made): +\d+", r"\1: 7", "operations than the total|contradicts"),
         (r"(Bandwidth \(MB/sec\)): +[\d.]+", r"\1: 1", "contradicts"),
         (r"(Total time run): +[\d.]+", r"\1: soon", "is not a number: soon"),
         (r"(Total writes made): +\d+", r"\1: 1.5", "is not a whole number"),
-        (r"\n(Object size: +\d+)", r"\n\1\n\1", "stands there twice"),
+        (r"\n(Object size: +\d+)", r"\n\1\n\1", "occurs twice"),
         (r"\n\d{4}(\S+ +0 )", r"\n2025\1", "was the clock set|goes back"),
         (r"T17(\S+ +21 )", r"T18\1", "comes after the end: was the clock set"),
         (r"\n\d{4}-\d\d(\S+ +0 )", r"\n2026-99\1", "is not a time"),
@@ -218,10 +223,10 @@ def test_output_without_seconds_is_refused() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 3 * SECOND), st.integers(0, 10**6)), min_size=1, max_size=30), st.data())
 def test_cells_hold_what_finished_between_two_points(steps: list[tuple[int, int]], data: st.DataObject) -> None:
-    points = [Point(nanoseconds=0, finished=0, mean=0.0)]
+    points = [Progress(nanoseconds=0, finished=0, mean=0.0)]
     for nanoseconds, finished in steps:
         last = points[-1]
-        points.append(Point(nanoseconds=last.nanoseconds + nanoseconds, finished=last.finished + finished, mean=0.0))
+        points.append(Progress(nanoseconds=last.nanoseconds + nanoseconds, finished=last.finished + finished, mean=0.0))
     start = data.draw(st.integers(0, len(points) - 2))
     end = data.draw(st.integers(start + 1, len(points) - 1))
     cells = cells_between(points, points[start], points[end], size=4096)

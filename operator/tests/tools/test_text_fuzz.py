@@ -1,6 +1,6 @@
-"""Every recorded output of Ceph's own tools, damaged in every way that a parser can notice, always in the same way.
+"""Every recorded output of Ceph's own tools, damaged in every way that a parser can notice (the same in every run).
 
-What comes of it is the true measurement, or an error, or a measurement that says what it met.
+The outcome is the true measurement, an error, or a measurement with a warning.
 """
 
 import random
@@ -11,6 +11,7 @@ import pytest
 
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
+    AnyTool,
     OsdsTarget,
     OutputError,
     PoolTarget,
@@ -18,7 +19,6 @@ from plimsoll.tools.base import (
     StepKind,
     Target,
     Timing,
-    Tool,
     ToolParameters,
 )
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
@@ -33,7 +33,7 @@ POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     case: str
-    tool: Tool
+    tool: AnyTool
     parameters: ToolParameters
     target: Target
     timing: Timing
@@ -102,8 +102,8 @@ def check(recorded: Recorded, stdout: str) -> None:
     except OutputError as error:
         str(error).encode()
         return
-    said = {*found.errors, *found.warnings} - {*truth.errors, *truth.warnings}
-    assert said or totals(found) == totals(truth), "a wrong number without a word"
+    remarks = {*found.errors, *found.warnings} - {*truth.errors, *truth.warnings}
+    assert remarks or totals(found) == totals(truth), "a wrong number without a warning"
 
 
 def totals(measurement: Measurement) -> object:
@@ -122,7 +122,7 @@ def without_lines(text: str) -> Iterator[str]:
 @every_case
 def test_lines_that_are_missing_repeated_or_swapped(recorded: Recorded) -> None:
     for damaged in without_lines(recorded.stdout):
-        # Of a bench of all OSDs nothing tells how many there are, and their order does not matter.
+        # The output does not contain the number of OSDs, and their order does not matter.
         if recorded.tool is OSD_BENCH and len(damaged) < len(recorded.stdout):
             continue
         check(recorded, damaged)
@@ -133,7 +133,7 @@ def test_output_that_breaks_off(recorded: Recorded) -> None:
     whole = recorded.stdout.rstrip()
     ends = range(0, len(whole), max(1, len(whole) // 60))
     for end in ends:
-        # Between two lines nothing tells that there is another OSD.
+        # Between two lines, nothing shows that there is another OSD.
         if recorded.tool is OSD_BENCH and whole[:end].endswith("\n"):
             continue
         check(recorded, whole[:end])

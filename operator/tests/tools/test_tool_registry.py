@@ -1,12 +1,16 @@
 import pytest
+from pydantic import ValidationError
 
-from plimsoll.api.names import LatencyKind
+from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.run import Workload
-from plimsoll.measure.checking.terms_checks import RUNTIME_TOO_SHORT
-from plimsoll.tools.base import Roles, StepKind, TargetKind, ToolParameters
+from plimsoll.measure.checking.checks import RUNTIME_TOO_SHORT
+from plimsoll.measure.quantities import Quantities
+from plimsoll.tools.base import StepKind, TargetKind, ToolParameters
+from plimsoll.tools.cast import AGENTS
 from plimsoll.tools.fio import FIO, FioParameters
 from plimsoll.tools.fio.parameters import Pattern
-from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.rados_bench import RadosBenchParameters
+from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
 
 
 @pytest.mark.parametrize("key", TOOLS)
@@ -23,27 +27,32 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
     assert parameters.axes <= fields
 
 
-def test_all_tools_are_there() -> None:
+def test_all_tools_are_registered() -> None:
     assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench"}
     assert {tool.program for tool in TOOLS.values()} == {"fio", "rados", "rbd", "ceph"}
 
 
-def test_fio_says_how_it_runs() -> None:
-    assert (FIO.target, FIO.roles, FIO.windowed, FIO.latency) == (
-        TargetKind.VOLUME,
-        Roles.EACH,
-        True,
-        LatencyKind.FULL,
-    )
+def test_declarations_of_fio() -> None:
+    assert (FIO.target, FIO.executor, FIO.windowed) == (TargetKind.VOLUME, AGENTS, True)
+    assert FIO.quantities == Quantities(latency=LatencyKind.FULL, operations=True, bytes=True, cells=False)
     assert FIO.steps(FioParameters()) == (StepKind.MEASURE,)
 
 
 def test_fio_refuses_the_parameters_of_another_tool() -> None:
-    with pytest.raises(TypeError, match="ToolParameters"):
-        FIO.steps(ToolParameters())
+    with pytest.raises(ValidationError, match="operation"):
+        FIO.parameters.model_validate(RadosBenchParameters().model_dump(mode="json"))
 
 
-def test_tools_that_run_for_a_time_have_a_least_runtime_and_the_check_names_it() -> None:
+def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
+    assert [*LAYERS.items()] == [
+        ("osdBench", Layer.OSD),
+        ("radosBench", Layer.RADOS),
+        ("rbdBench", Layer.RBD),
+        ("fio", Layer.RBD),
+    ]
+
+
+def test_windowed_tools_have_a_least_runtime_that_the_check_names() -> None:
     """`RuntimeTooShort` is generated into the documentation."""
     assert {key: tool.least_runtime_seconds for key, tool in TOOLS.items() if tool.windowed} == {
         "fio": 3,
@@ -54,7 +63,17 @@ def test_tools_that_run_for_a_time_have_a_least_runtime_and_the_check_names_it()
     assert "3 s for fio, rados bench and rbd bench" in RUNTIME_TOO_SHORT.what
 
 
-def test_trims_remove_data_and_nothing_else_does() -> None:
+@pytest.mark.parametrize("key", TOOLS)
+def test_depth_and_size_are_axes(key: str) -> None:
+    parameters = TOOLS[key].parameters
+    assert {parameters.depth_axis, parameters.size_axis} - {""} <= parameters.axes
+
+
+def test_axes_of_depth_and_size_are_those_of_all_tools() -> None:
+    assert (DEPTH_AXES, SIZE_AXES) == (("ioDepth", "concurrency"), ("blockSize", "objectSize"))
+
+
+def test_only_trims_remove_data() -> None:
     removing = [pattern for pattern in Pattern if FioParameters(pattern=pattern).removes_data]
     assert removing == [Pattern.TRIM, Pattern.RANDTRIM]
     assert not ToolParameters().removes_data

@@ -1,1 +1,1 @@
-"""One load generator: small and dumb. Arms for T0, runs one tool, posts what it measured, exits when alone."""
+"""One load generator, kept simple: arms for T0, runs one tool, posts its measurement, exits without a conductor."""

@@ -1,38 +1,40 @@
-"""The agent's loop: hold a request for orders, obey the newest, report, post, and leave when alone too long."""
+"""The agent's loop: hold a request for orders, obey the newest one, report, post results, exit after long silence."""
 
 import asyncio
 import logging
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from pydantic import JsonValue
 
-from plimsoll.agent.connection import Connection, RefusedError, UnreachableError
+from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.work import Work
-from plimsoll.agent.worker import Armed, PreparationError
+from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import (
     MAX_REPORT_CHARACTERS,
     PROTOCOL_VERSION,
     AgentState,
-    Arm,
-    Go,
-    Leave,
+    ArmOrder,
+    GoOrder,
+    LeaveOrder,
     Ordered,
-    Prepare,
+    PrepareOrder,
+    RefusedError,
     Registered,
     Registration,
     Report,
     ResultPost,
-    Stage,
-    Wait,
+    ServeOrder,
+    StageOrder,
+    WaitOrder,
 )
 
 EXIT_DISMISSED = 0
@@ -41,7 +43,7 @@ EXIT_SILENCE = 5
 EXIT_UNUSABLE = 6
 
 LATE_SECONDS = 0.25
-"""An agent that wakes up later than this after T0 does not start at all."""
+"""An agent that wakes up later than this after T0 does not start its tool."""
 
 _RETRY_SECONDS = 0.25
 _CLOCK_PROBES = 3
@@ -54,8 +56,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who an agent is: its number, how many processes this client had before, and the node it runs on."""
+class AgentIdentity:
+    """An agent's client number, the number of earlier processes of this client, and its node."""
 
     client: int
     attempt: int
@@ -63,27 +65,26 @@ class Identity:
 
 
 @dataclass(slots=True)
-class _Progress:
-    """How far a preparation has come; see `plimsoll.agent.worker.Progress`."""
+class _LatestProgress:
+    """The latest progress of a preparation; see `plimsoll.agent.programs.Progress`."""
 
     done: int = 0
     total: int = 0
     message: str = ""
 
     def note(self, done: int, total: int, message: str = "") -> None:
-        """Remember the latest."""
         self.done, self.total, self.message = done, total, message
 
 
 class _SilenceError(Exception):
-    """The conductor was not heard of for too long."""
+    """The conductor has not answered for too long."""
 
 
 class Agent:
     """One agent process. `run` returns its exit code."""
 
-    def __init__(self, *, identity: Identity, connection: Connection, work: Work, silence_seconds: float) -> None:
-        """Serve the conductor behind `connection`; until it says otherwise bear its silence that long."""
+    def __init__(self, *, identity: AgentIdentity, connection: Connection, work: Work, silence_seconds: float) -> None:
+        """Serve a conductor; its registration answer replaces `silence_seconds`, the time it may stay silent."""
         self._identity = identity
         self._connection = connection
         self._work = work
@@ -93,12 +94,12 @@ class Agent:
         self._epoch = ""
         self._prepared_bytes = 0
         self._task: asyncio.Task[None] | None = None
-        self._armed_trial: Arm | None = None
+        self._armed_trial: ArmOrder | None = None
         self._go: asyncio.Future[int] | None = None
         self._broken: asyncio.Future[None]
 
     async def run(self) -> int:
-        """Obey until dismissed, refused or alone. Whatever runs then is killed."""
+        """Obey orders until dismissed, refused or alone, then kill running work."""
         self._broken = asyncio.get_running_loop().create_future()
         watchdog = asyncio.create_task(self._watch_silence())
         listening = asyncio.create_task(self._listen())
@@ -114,7 +115,7 @@ class Agent:
             _log.error("%s", error)
             return EXIT_UNUSABLE
         except _SilenceError:
-            _log.error("the conductor was silent for %s s", self._silence)
+            _log.error("the conductor did not answer for %g s", self._silence)
             return EXIT_SILENCE
         finally:
             for task in (watchdog, listening):
@@ -128,7 +129,7 @@ class Agent:
         raise _SilenceError
 
     async def _listen(self) -> None:
-        """Obey order after order; when another conductor has taken over, stop everything and register there."""
+        """Obey orders; if another conductor has taken over, stop all work and register with it."""
         facts = await self._work.facts()
         while True:
             registered = await self._register(facts)
@@ -154,12 +155,12 @@ class Agent:
             prepared_bytes=self._prepared_bytes,
             facts=facts,
         )
-        return await _insist(lambda: self._connection.register(registration))
+        return await _retry(lambda: self._connection.register(registration))
 
     async def _obey_all(self, registered: Registered) -> None:
         after = -1
         while True:
-            ordered = await _insist(
+            ordered = await _retry(
                 partial(
                     self._connection.orders,
                     client=self._identity.client,
@@ -173,125 +174,123 @@ class Agent:
                 continue
             after = ordered.sequence
             await self._obey(ordered)
-            if isinstance(ordered.order, Leave):
+            if isinstance(ordered.order, LeaveOrder):
                 return
 
     async def _obey(self, ordered: Ordered) -> None:
         sequence, order = ordered.sequence, ordered.order
-        if isinstance(order, Go):
+        if isinstance(order, GoOrder):
             self._release(order, sequence)
             return
         await self._drop_work()
         match order:
-            case Wait():
-                self._start(self._say(self._report(AgentState.IDLE, sequence)))
-            case Prepare():
+            case WaitOrder():
+                self._start(self._send(self._report(AgentState.IDLE, sequence)))
+            case PrepareOrder():
                 self._start(self._prepare(order, sequence))
-            case Stage():
+            case StageOrder():
                 self._start(self._stage(order, sequence))
-            case Arm():
+            case ServeOrder():
+                self._start(self._serve(order, sequence))
+            case ArmOrder():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
                 self._start(self._take_part(order, sequence, self._go))
-            case Leave():
+            case LeaveOrder():
                 with suppress(UnreachableError, RefusedError):
                     await self._connection.report(self._report(AgentState.LEAVING, sequence))
 
-    def _release(self, order: Go, sequence: int) -> None:
-        """Pass the word that everybody is armed to the trial that waits for it."""
+    def _release(self, order: GoOrder, sequence: int) -> None:
+        """Release the armed trial."""
         armed = self._armed_trial
         if armed is not None and armed.trial == order.trial and self._go is not None and not self._go.done():
             self._go.set_result(sequence)
 
-    async def _prepare(self, order: Prepare, sequence: int) -> None:
+    async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
         try:
-            async with self._telling(AgentState.PREPARING, sequence) as progress:
-                size = await self._work.prepare(order, progress.note)
+            begin = partial(self._work.prepare, order)
+            size = await self._report_progress(begin, AgentState.PREPARING, sequence)
         except PreparationError as error:
-            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
+            await self._report_failure(str(error), sequence)
             return
         self._prepared_bytes = size
         _log.info("prepared %d bytes", size)
-        await self._say(self._report(AgentState.PREPARED, sequence, done=size, total=size))
+        await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
-    async def _stage(self, order: Stage, sequence: int) -> None:
+    async def _stage(self, order: StageOrder, sequence: int) -> None:
         try:
-            async with self._telling(AgentState.STAGING, sequence) as progress:
-                await self._work.stage(order, progress.note)
+            await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
         except PreparationError as error:
-            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
+            await self._report_failure(str(error), sequence)
             return
         _log.info("staged %s", order.trial)
-        await self._say(self._report(AgentState.STAGED, sequence))
+        await self._send(self._report(AgentState.STAGED, sequence))
 
-    @asynccontextmanager
-    async def _telling(self, state: AgentState, sequence: int) -> AsyncIterator[_Progress]:
-        """Report every second how far the work within has come."""
-        progress, finished = _Progress(), asyncio.Event()
-        telling = asyncio.create_task(self._tell_progress(state, sequence, progress, finished))
+    async def _serve(self, order: ServeOrder, sequence: int) -> None:
+        """Serve until the next order."""
         try:
-            try:
-                yield progress
-            except PreparationError:
-                finished.set()
-                await telling
-                raise
-            # The last word on progress must have arrived before the outcome is told.
-            finished.set()
-            await telling
+            await self._work.serve(order, lambda: self._send(self._report(AgentState.SERVING, sequence)))
+        except PreparationError as error:
+            await self._report_failure(str(error), sequence)
+
+    async def _report_progress(
+        self, begin: Callable[[Progress], Coroutine[None, None, T]], state: AgentState, sequence: int
+    ) -> T:
+        """Return the result of some work, and report its progress every second meanwhile."""
+        progress = _LatestProgress()
+        working = asyncio.create_task(begin(progress.note))
+        try:
+            # The first report shows the work's first step.
+            await asyncio.sleep(0)
+            while not working.done():
+                message, done, total = progress.message, progress.done, progress.total
+                await self._send(self._report(state, sequence, message=message, done=done, total=total))
+                await asyncio.wait({working}, timeout=_PROGRESS_SECONDS)
+            return await working
         finally:
-            telling.cancel()
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
-    async def _tell_progress(
-        self, state: AgentState, sequence: int, progress: _Progress, finished: asyncio.Event
-    ) -> None:
-        while not finished.is_set():
-            words, done, total = progress.message, progress.done, progress.total
-            await self._say(self._report(state, sequence, message=words, done=done, total=total))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_PROGRESS_SECONDS):
-                    await finished.wait()
-
-    async def _take_part(self, order: Arm, sequence: int, go: asyncio.Future[int]) -> None:
-        """Arm, wait for the word and for T0, measure, deliver."""
+    async def _take_part(self, order: ArmOrder, sequence: int, go: asyncio.Future[int]) -> None:
+        """Arm, wait for `Go` and for T0, measure, and deliver the document."""
         try:
             armed = self._work.arm(order)
             clock = await self._connection.clock(_CLOCK_PROBES)
         except (PreparationError, UnreachableError) as error:
-            await self._say(self._report(AgentState.FAILED, sequence, message=str(error)))
+            await self._report_failure(str(error), sequence)
             return
-        await self._say(self._report(AgentState.ARMED, sequence, clock=clock))
+        await self._send(self._report(AgentState.ARMED, sequence, clock=clock))
         released = await go
         if not await _sleep_until(order.t0_nanoseconds):
-            await self._say(self._report(AgentState.LATE, released))
+            await self._send(self._report(AgentState.LATE, released))
             return
-        running = asyncio.create_task(self._tell_rates(armed, released))
+        reporting = asyncio.create_task(self._report_rates(armed, released))
         try:
             document = await self._work.measure(armed, clock)
         finally:
-            running.cancel()
-        await self._deliver(order, released, await self._with_clock_again(document))
+            reporting.cancel()
+        await self._deliver(order, released, await self._with_worst_clock(document))
 
-    async def _tell_rates(self, armed: Armed, sequence: int) -> None:
-        """Say that the tool runs, and every now and then what it says of its rates: once, whether that arrives or not.
+    async def _report_rates(self, armed: Armed, sequence: int) -> None:
+        """Report that the tool runs, and then regularly its rates; a lost report of rates is not repeated.
 
-        Each at its own moment: all clients began at the same one.
+        The first one comes after a random delay, because all clients start at the same time.
         """
-        await self._say(self._report(AgentState.RUNNING, sequence))
-        await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - nobody is to be kept from guessing it
-        told: tuple[LiveRate, ...] = ()
+        await self._send(self._report(AgentState.RUNNING, sequence))
+        await asyncio.sleep(self._live_seconds * random.random())  # noqa: S311 - no secret
+        has_reported = False
         while True:
             rates = self._work.live(armed)
-            if rates or told:
-                told = rates
+            if rates or has_reported:
+                has_reported = bool(rates)
                 with suppress(RefusedError, UnreachableError):
                     await self._connection.report(self._report(AgentState.RUNNING, sequence, rates=rates))
             await asyncio.sleep(self._live_seconds)
 
-    async def _with_clock_again(self, document: ClientDocument) -> ClientDocument:
-        """Return the document with the comparison, before or after the trial, that shows the more certain difference.
+    async def _with_worst_clock(self, document: ClientDocument) -> ClientDocument:
+        """Return the document with the clock comparison, before or after the trial, with the larger certain offset.
 
-        A clock that was right before may have been stepped meanwhile. A comparison over a busy network tells little.
+        The clock may have been stepped meanwhile. A comparison over a busy network is uncertain.
         """
         try:
             readings = [await self._connection.clock(_CLOCK_PROBES)]
@@ -302,28 +301,31 @@ class Agent:
         worst = max(readings, key=lambda clock: abs(clock.offset) - clock.error)
         return document.model_copy(update={"clock": worst})
 
-    async def _deliver(self, order: Arm, sequence: int, document: ClientDocument) -> None:
-        """Post until acknowledged; a document that is refused is refused for good, which is said."""
+    async def _deliver(self, order: ArmOrder, sequence: int, document: ClientDocument) -> None:
+        """Post until acknowledged; a refusal is final and is reported."""
         post = ResultPost(
             epoch=self._epoch,
             client=self._identity.client,
             instance=self._instance,
             trial=order.trial,
+            round_number=order.round_number,
             document=document,
         )
         try:
-            kept = await _insist(lambda: self._connection.post(post))
+            kept = await _retry(lambda: self._connection.post(post))
         except RefusedError as refused:
             _log.warning("result of %s refused: %s", order.trial, refused)
-            message = f"its result was refused ({refused.code}): {refused}"
-            await self._say(self._report(AgentState.FAILED, sequence, message=message))
-        else:
-            _log.info("result of %s %s", order.trial, "delivered" if kept else "was not needed any more")
+            await self._report_failure(f"its result was refused ({refused.code}): {refused}", sequence)
+            return
+        _log.info("result of %s %s", order.trial, "delivered" if kept else "was no longer needed")
 
-    async def _say(self, report: Report) -> None:
-        """Report until it arrives. A conductor that does not know this agent finds out by the next order request."""
+    async def _report_failure(self, message: str, sequence: int) -> None:
+        await self._send(self._report(AgentState.FAILED, sequence, message=message))
+
+    async def _send(self, report: Report) -> None:
+        """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""
         with suppress(RefusedError):
-            await _insist(lambda: self._connection.report(report))
+            await _retry(lambda: self._connection.report(report))
 
     def _report(
         self,
@@ -354,12 +356,12 @@ class Agent:
         self._task.add_done_callback(self._note_failure)
 
     def _note_failure(self, task: asyncio.Task[None]) -> None:
-        """End the agent if its work failed in a way it does not know: its launcher starts another."""
+        """End the agent after an unexpected error in its work: the launcher starts another one."""
         if not task.cancelled() and (error := task.exception()) is not None and not self._broken.done():
             self._broken.set_exception(error)
 
     async def _drop_work(self) -> None:
-        """Kill whatever runs, and return when it is gone."""
+        """Kill running work and wait until it has ended."""
         self._armed_trial = None
         if self._task is not None:
             self._task.cancel()
@@ -368,14 +370,14 @@ class Agent:
 
 
 async def _sleep_until(t0: int) -> bool:
-    """Sleep until a wall-clock time; false if it is too late for it."""
+    """Sleep until a wall-clock time; false after waking up too late."""
     while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
         await asyncio.sleep(remaining / _SECOND)
     return time.time_ns() - t0 <= LATE_SECONDS * _SECOND
 
 
-async def _insist(ask: Callable[[], Awaitable[T]]) -> T:
-    """Ask again and again until there is an answer; the watchdog ends it when that takes too long."""
+async def _retry(ask: Callable[[], Awaitable[T]]) -> T:
+    """Retry until there is an answer; the watchdog limits the time."""
     while True:
         try:
             return await ask()

@@ -1,4 +1,4 @@
-"""The agent's way to its conductor: HTTPS with the run's own certificate, and the run's token."""
+"""The agent's connection to its conductor: HTTPS with the run's certificate and the client's token."""
 
 import io
 import ssl
@@ -17,6 +17,7 @@ from plimsoll.protocol.messages import (
     ClockReading,
     Ordered,
     Refusal,
+    RefusedError,
     Registered,
     Registration,
     Report,
@@ -27,7 +28,7 @@ from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0
 _POST_SECONDS = 30.0
-"""Hundreds of clients post at once, and a day's document has several MiB."""
+"""Hundreds of clients post at once, and the document of a long trial has several MiB."""
 
 _HTTP_ERROR = 400
 _HTTP_SERVER_ERROR = 500
@@ -37,23 +38,13 @@ M = TypeVar("M", bound=Model)
 
 
 class UnreachableError(Exception):
-    """The conductor did not answer, or not sensibly. Trying again may help."""
-
-
-class RefusedError(Exception):
-    """The conductor answered no; `code` is one of the protocol's refusal codes."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        """Keep the code."""
-        self.code = refusal.code
-        super().__init__(refusal.message)
+    """The conductor did not answer, or not with a message of the protocol. A retry may help."""
 
 
 class Connection:
-    """Requests to one conductor. `last_answer` is when it was last heard of, on the monotonic clock."""
+    """Requests to one conductor. `last_answer` is the monotonic time of its last answer."""
 
     def __init__(self, url: str, secret: Path) -> None:
-        """Use the session secret in a directory; nothing is sent before the first request."""
         context = ssl.create_default_context(cafile=str(secret / CERTIFICATE_FILE))
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         self._session = aiohttp.ClientSession(
@@ -68,24 +59,24 @@ class Connection:
         await self._session.close()
 
     async def register(self, registration: Registration) -> Registered:
-        """Introduce the agent."""
+        """Register the agent."""
         return await self._ask("POST", "/v1/clients", Registered, body=registration)
 
     async def orders(self, *, client: int, instance: str, epoch: str, after: int, hold: float) -> Ordered:
-        """Wait for an order newer than `after`, at most about `hold` seconds."""
+        """Wait for an order newer than `after`, for about `hold` seconds at most."""
         query = {"client": str(client), "instance": instance, "epoch": epoch, "after": str(after)}
         return await self._ask("GET", "/v1/orders", Ordered, query=query, seconds=hold + _ANSWER_SECONDS)
 
     async def report(self, report: Report) -> None:
-        """Say where the agent is with its order."""
+        """Report the agent's progress with its order."""
         await self._send("POST", "/v1/reports", body=report)
 
     async def post(self, post: ResultPost) -> bool:
-        """Deliver a document; false if the conductor has no use for it."""
+        """Post a document; false if the conductor discards it."""
         return (await self._ask("POST", "/v1/results", Acknowledged, body=post, seconds=_POST_SECONDS)).kept
 
     async def clock(self, probes: int) -> Clock:
-        """Compare clocks, as NTP does (RFC 5905 section 8): of several probes the one with the shortest trip counts."""
+        """Compare clocks as NTP does (RFC 5905 section 8): the probe with the shortest round trip counts."""
         readings = [await self._probe() for _ in range(probes)]
         return min(readings, key=lambda clock: clock.error)
 
@@ -111,8 +102,7 @@ class Connection:
         try:
             return answer.model_validate_json(text)
         except ValidationError as error:
-            message = f"{path} answered what is no {answer.__name__}"
-            raise UnreachableError(message) from error
+            raise UnreachableError(f"the answer to {path} is not a valid {answer.__name__}") from error
 
     async def _send(
         self,
@@ -125,7 +115,7 @@ class Connection:
     ) -> str:
         options: dict[str, Any] = {"params": query} if query else {}
         if body is not None:
-            # As a stream: aiohttp does not like to send large bodies in one piece.
+            # As a stream: aiohttp warns about large bodies in one piece.
             options["data"] = io.BytesIO(body.model_dump_json().encode())
             options["headers"] = {"Content-Type": "application/json"}
         timeout = aiohttp.ClientTimeout(total=seconds, connect=_CONNECT_SECONDS)
@@ -135,8 +125,7 @@ class Connection:
             ) as response:
                 text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            message = f"{path}: {str(error) or type(error).__name__}"
-            raise UnreachableError(message) from error
+            raise UnreachableError(f"{path}: {str(error) or type(error).__name__}") from error
         if response.status >= _HTTP_ERROR:
             raise _refused(path, response.status, text)
         self.last_answer = time.monotonic()
@@ -144,11 +133,12 @@ class Connection:
 
 
 def _refused(path: str, status: int, text: str) -> Exception:
-    """Return what an error means. The certificate was checked: it is the conductor that says so, in whatever form."""
+    """Return the exception for an error status, which comes from the conductor: its certificate was verified."""
     message = f"{path} answered with status {status}"
     try:
-        return RefusedError(Refusal.model_validate_json(text))
+        refusal = Refusal.model_validate_json(text)
+        return RefusedError(refusal.code, refusal.message)
     except ValidationError:
         if status < _HTTP_SERVER_ERROR:
-            return RefusedError(Refusal(code="BadRequest", message=message))
+            return RefusedError("BadRequest", message)
         return UnreachableError(message)

@@ -1,20 +1,19 @@
-"""Preparing a data set: discard it, write every byte of it, check that, and overwrite it at random."""
+"""Prepares a data set: discards it, writes every byte, verifies that, and overwrites it at random."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.agent.image import LOOK_UP_SECONDS, ImageVolume
-from plimsoll.agent.process import OverdueError, written_bytes
-from plimsoll.agent.programs import PreparationError, Programs, Progress, check_step, in_time, output_of
+from plimsoll.agent.process import OverdueError, Watch, written_bytes
+from plimsoll.agent.programs import PreparationError, Programs, Progress, check_step, report_elapsed
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.agent.volume import LocalVolume, VolumeError, discard_is_unsupported
 from plimsoll.api.run import Precondition
-from plimsoll.protocol.messages import Prepare
-from plimsoll.tools.base import Command, ImageTarget, Output, VolumeTarget
-from plimsoll.tools.base import DataSet as Target
+from plimsoll.protocol.messages import PrepareOrder
+from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, VolumeTarget
 from plimsoll.tools.fio import (
     discard_command,
     parse_discard,
@@ -25,31 +24,26 @@ from plimsoll.tools.fio import (
 )
 
 Volume = LocalVolume | ImageVolume
-"""Whatever a client's data set is in."""
+"""Any volume that can contain a client's data set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataSet:
-    """What has been prepared.
+class PreparedDataSet:
+    """A data set after preparation.
 
     Attributes:
-        identity: what the kernel knows it by; None of an image, which the kernel knows nothing of.
+        identity: how the kernel identifies it; None for an image, which the kernel does not know.
         prefilled: whether every byte was written.
 
     """
 
-    target: Target
+    target: DataSet
     identity: DataSetIdentity | None
     prefilled: bool
 
 
-async def prepare(volume: Volume, order: Prepare, programs: Programs, progress: Progress) -> DataSet:
-    """Prepare a volume as ordered.
-
-    Raises:
-        PreparationError: saying what went wrong, in the tool's own words where it has some.
-
-    """
+async def prepare(volume: Volume, order: PrepareOrder, programs: Programs, progress: Progress) -> PreparedDataSet:
+    """Prepare a volume as ordered; PreparationError, with the tool's own output if any, if that fails."""
     try:
         if isinstance(volume, ImageVolume):
             return await _prepare_image(volume, order, programs, progress)
@@ -58,74 +52,69 @@ async def prepare(volume: Volume, order: Prepare, programs: Programs, progress: 
         raise PreparationError(str(error)) from error
 
 
-async def _prepare_local(volume: LocalVolume, order: Prepare, programs: Programs, progress: Progress) -> DataSet:
+async def _prepare_local(
+    volume: LocalVolume, order: PrepareOrder, programs: Programs, progress: Progress
+) -> PreparedDataSet:
     target = volume.target(order.fill_percent)
-    write = _Writing(programs, progress, target)
+    fio = _FioSteps(programs, progress, target)
     if order.discard:
         await _discard(volume, target, programs, progress)
     if order.prefill:
         progress(0, target.size)
-        await write.prefill(order.seed, lambda pid: progress(min(written_bytes(pid), target.size), target.size))
+        await fio.prefill(order.seed, lambda pid: progress(min(written_bytes(pid), target.size), target.size))
         volume.check_written(target)
     else:
         volume.lay_out(target)
     if order.precondition is not None:
-        await write.precondition(order.precondition, order.seed)
-    return DataSet(target=target, identity=identify(target), prefilled=order.prefill)
+        await fio.precondition(order.precondition, order.seed)
+    return PreparedDataSet(target=target, identity=identify(target), prefilled=order.prefill)
 
 
 async def _discard(volume: LocalVolume, target: VolumeTarget, programs: Programs, progress: Progress) -> None:
-    """Give the storage back what the volume holds.
-
-    Not all storage can: that is told and no error, and the fact `volumeDiscards` of this client says so.
-    """
+    """Discard the volume's content. Storage without discard is reported, here and in the fact `volumeDiscards`."""
     volume.clear()
     argv = volume.discard_command(target)
     if argv is None:
         return
     directory = programs.fresh_directory("discard")
-    # Its words are read, so they must not be translated.
-    finished = await programs.run(Command(argv=argv, environment={"LC_ALL": "C"}), directory)
-    if discard_is_unsupported(finished.exit_code, finished.stderr):
-        progress(0, target.size, f"{target.path} cannot discard, and is overwritten as it is")
+    # Untranslated, because its messages are parsed.
+    output = await programs.run(Command(argv=argv, environment={"LC_ALL": "C"}), directory)
+    if discard_is_unsupported(output.exit_code, output.stderr):
+        progress(0, target.size, f"{target.path} does not support discard; overwriting it as it is")
     else:
-        check_step(finished, directory.name, of=target.name, remedy="; prepare.discard: false leaves it out")
+        check_step(output, directory.name, of=target.name, remedy="; prepare.discard: false skips this step")
 
 
-async def _prepare_image(volume: ImageVolume, order: Prepare, programs: Programs, progress: Progress) -> DataSet:
+async def _prepare_image(
+    volume: ImageVolume, order: PrepareOrder, programs: Programs, progress: Progress
+) -> PreparedDataSet:
     target = volume.target()
     await _look_up(volume, programs)
-    write = _Writing(programs, progress, target, volume)
+    fio = _FioSteps(programs, progress, target, volume)
     if order.discard:
-        await write.discard(target, limit_seconds=volume.discard_seconds)
+        await fio.discard(target, limit_seconds=volume.discard_seconds)
     if order.prefill:
-        await write.prefill(order.seed, write.told_in_time("prefilling through librbd"))
+        await fio.prefill(order.seed, report_elapsed("prefilling through librbd", progress, total=target.size))
     if order.precondition is not None:
-        await write.precondition(order.precondition, order.seed)
-    return DataSet(target=target, identity=None, prefilled=order.prefill)
+        await fio.precondition(order.precondition, order.seed)
+    return PreparedDataSet(target=target, identity=None, prefilled=order.prefill)
 
 
 async def _look_up(volume: ImageVolume, programs: Programs) -> None:
-    """Check that the image is there and can be reached: what does I/O says little when it is not, and may never end.
-
-    Raises:
-        VolumeError: it is not.
-
-    """
+    """Raise VolumeError unless the image can be opened: I/O on it might hang, or fail without saying why."""
     directory = programs.fresh_directory("look-up")
     try:
-        finished = await programs.run(volume.look_up_command(), directory, limit_seconds=LOOK_UP_SECONDS)
+        output = await programs.run(volume.look_up_command(), directory, limit_seconds=LOOK_UP_SECONDS)
     except OverdueError as error:
-        message = f"{volume.unreachable} (rbd info {error})"
-        raise VolumeError(message) from error
-    volume.check_found(finished.exit_code, finished.stdout, finished.stderr)
+        raise VolumeError(f"{volume.unreachable} (rbd info {error})") from error
+    volume.check_found(output.exit_code, output.stdout, output.stderr)
 
 
-class _Writing:
-    """The steps of a preparation that are fio's."""
+class _FioSteps:
+    """The steps of a preparation that fio performs."""
 
     def __init__(
-        self, programs: Programs, progress: Progress, target: Target, image: ImageVolume | None = None
+        self, programs: Programs, progress: Progress, target: DataSet, image: ImageVolume | None = None
     ) -> None:
         self._programs = programs
         self._progress = progress
@@ -133,63 +122,40 @@ class _Writing:
         self._image = image
 
     async def discard(self, target: ImageTarget, *, limit_seconds: float) -> None:
-        """Give the storage back what the image holds."""
         directory = self._programs.fresh_directory("discard")
         command = discard_command(target, work_directory=str(directory))
-        tell = self.told_in_time("discarding through librbd")
-        parse_discard(await self._run(command, directory, tell, limit_seconds=limit_seconds), target)
+        # The kernel does not count what a process writes through librbd.
+        watch = report_elapsed("discarding through librbd", self._progress, total=target.size)
+        parse_discard(await self._run(command, directory, [watch], limit_seconds=limit_seconds), target)
 
-    async def prefill(self, seed: int, tell: Callable[[int], None]) -> None:
-        """Write every byte."""
+    async def prefill(self, seed: int, watch: Watch) -> None:
         directory = self._programs.fresh_directory("prefill")
         command = prefill_command(self._target, seed=seed, work_directory=str(directory))
-        parse_prefill(await self._run(command, directory, self._unless_stuck(tell)), self._target)
+        parse_prefill(await self._run(command, directory, [watch, *self._stall_watches()]), self._target)
 
     async def precondition(self, precondition: Precondition, seed: int) -> None:
-        """Overwrite at random."""
         directory = self._programs.fresh_directory("precondition")
         command = precondition_command(self._target, precondition, seed=seed, work_directory=str(directory))
         started, seconds, size = time.monotonic(), precondition.seconds, self._target.size
 
-        def tell(_: int) -> None:
+        def report(_: int) -> None:
             elapsed = min(int(time.monotonic() - started), seconds)
             self._progress(size, size, f"overwriting at random, {elapsed} of {seconds} s")
 
-        parse_precondition(await self._run(command, directory, self._unless_stuck(tell)), self._target)
+        parse_precondition(await self._run(command, directory, [report, *self._stall_watches()]), self._target)
 
-    def told_in_time(self, words: str) -> Callable[[int], None]:
-        """Return a watch that tells how long something has gone on.
-
-        The kernel does not count what a process writes through librbd, so nobody knows how many bytes are done.
-        """
-        return in_time(words, self._progress, total=self._target.size)
-
-    def _unless_stuck(self, tell: Callable[[int], None]) -> Callable[[int], None]:
-        """Return a watch that also kills what writes to an image and has come to a stop."""
-        if self._image is None:
-            return tell
-        stall = StallWatch()
-
-        def look(pid: int) -> None:
-            tell(pid)
-            stall.look(pid)
-
-        return look
+    def _stall_watches(self) -> list[Watch]:
+        """Return a watch that kills a command that has stopped writing to an image."""
+        return [StallWatch().look] if self._image else []
 
     async def _run(
-        self, command: Command, directory: Path, watch: Callable[[int], None], *, limit_seconds: float | None = None
+        self, command: Command, directory: Path, watches: Sequence[Watch], *, limit_seconds: float | None = None
     ) -> Output:
-        """Run the step that a directory is named after, and return its output.
-
-        Raises:
-            PreparationError: it failed or did not come to an end.
-
-        """
-        step, advice = directory.name, f"; {self._image.stuck}" if self._image else ""
+        """Run the step that the directory is named after; PreparationError if it fails or stalls."""
+        step, remedy = directory.name, f"; {self._image.stuck}" if self._image else ""
         try:
-            finished = await self._programs.run(command, directory, watch=watch, limit_seconds=limit_seconds)
+            output = await self._programs.run(command, directory, watches=watches, limit_seconds=limit_seconds)
         except (OverdueError, StalledError) as error:
-            message = f"{step} of {self._target.name} {error}{advice}"
-            raise PreparationError(message) from error
-        check_step(finished, step, of=self._target.name, remedy=advice)
-        return output_of(finished)
+            raise PreparationError(f"{step} of {self._target.name} {error}{remedy}") from error
+        check_step(output, step, of=self._target.name, remedy=remedy)
+        return output

@@ -1,54 +1,38 @@
-"""Running one command so that it cannot outlive its agent."""
+"""Runs one command so that it cannot outlive its agent."""
 
 import asyncio
 import os
 import re
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+
+from plimsoll.tools.base import Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
 _TAIL_BYTES = 4096
 _STALE_SECONDS = 5.0
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
-"""What a terminal would have shown only until the next words took its place. Sought from the beginnings of lines alone:
-from everywhere else in a line of a megabyte it would take hours."""
+"""Overwritten terminal lines. Anchored at the start of a line: unanchored, a line of a megabyte would take hours."""
 _MAX_FILE_BYTES = 64 * 2**20
 _POLL_SECONDS = 1.0
 _LAST_WORDS = 1000
 _TERM_SECONDS = 2.0
-"""A tool that is told to end has so long for it. fio closed its image within 0.2 s."""
+"""Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
+_CANNOT_START = 127
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
-"""The kernel kills the tool when the agent dies, however it dies."""
+"""The kernel kills the tool when the agent dies, for whatever reason."""
+
+Watch = Callable[[int], None]
+"""Called with the process id of a running command about every second; an exception kills the command."""
 
 
 class OverdueError(Exception):
-    """A command took too long and was killed; the message says how long it had, and its last words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """What a command left behind.
-
-    Attributes:
-        exit_code: negative for a signal.
-        files: those in its directory.
-        launched_at: when it was started; Unix nanoseconds.
-        finished_at: when it had ended; likewise.
-
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    files: Mapping[str, str]
-    launched_at: int = field(default=0, compare=False)
-    finished_at: int = field(default=0, compare=False)
+    """A command exceeded its time limit and was killed; the message contains the limit and its last output."""
 
 
 async def run(
@@ -56,49 +40,30 @@ async def run(
     *,
     directory: Path,
     environment: Mapping[str, str] | None = None,
-    watch: Callable[[int], None] | None = None,
+    watches: Sequence[Watch] = (),
     limit_seconds: float | None = None,
-) -> Finished:
-    """Run a command in a directory and return what it left there. Cancelling ends it and all its children.
+) -> Output:
+    """Run a command in a directory and return its output. Cancellation ends it with all its children.
 
-    Of what it prints on one line over the other only the last words are kept; `said_last` has the others meanwhile.
-
-    `watch` is called with the process id as soon as the command has been started, and then about every second; what it
-    raises kills the command too. A command that cannot be started ends with exit code 127, as in a shell.
+    Overwritten terminal lines are dropped; `recent_output` returns them while the command runs. A command that cannot
+    be started ends with exit code 127, as in a shell.
 
     Raises:
         OverdueError: it did not end within `limit_seconds`.
 
     """
     launched_at = time.time_ns()
-    with _open(directory / STDOUT_FILE) as stdout, _open(directory / STDERR_FILE) as stderr:
+    with (directory / STDOUT_FILE).open("wb") as stdout, (directory / STDERR_FILE).open("wb") as stderr:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *_DIE_WITH_PARENT,
-                *argv,
-                cwd=directory,
-                env={**os.environ, **(environment or {})},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+            process = await _start(argv, directory, environment or {}, stdout, stderr)
         except OSError as error:
-            words, now = f"{_DIE_WITH_PARENT[0]}: {error}", time.time_ns()
-            return Finished(exit_code=127, stdout="", stderr=words, files={}, launched_at=launched_at, finished_at=now)
-        try:
-            async with asyncio.timeout(limit_seconds):
-                exit_code = await _wait(process, watch)
-        except TimeoutError as error:
-            words = _read(directory / STDERR_FILE).strip()[-_LAST_WORDS:]
-            message = f"did not end within {limit_seconds} s, and was killed{words and f'; it had said: {words}'}"
-            raise OverdueError(message) from error
-        finally:
-            if process.returncode is None:
-                await _end(process)
+            stderr.write(f"{_DIE_WITH_PARENT[0]}: {error}".encode())
+            exit_code = _CANNOT_START
+        else:
+            exit_code = await _wait(process, watches, limit_seconds, directory)
     finished_at = time.time_ns()
-    files = _files(directory)
-    return Finished(
+    files = _read_files(directory)
+    return Output(
         exit_code=exit_code,
         stdout=_OVERWRITTEN.sub("", files.pop(STDOUT_FILE)),
         stderr=files.pop(STDERR_FILE),
@@ -108,24 +73,24 @@ async def run(
     )
 
 
-def said_last(directory: Path) -> str:
-    """Return the end of what a command in a directory has printed until now: some lines, the first cut.
+def recent_output(directory: Path) -> str:
+    """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
 
-    Empty if it has printed nothing yet, or nothing for 5 s: what it said then is not how it is now.
+    Empty if it has printed nothing in the last 5 s: older output does not describe the present.
     """
     try:
         with (directory / STDOUT_FILE).open("rb") as file:
-            found = os.fstat(file.fileno())
-            if time.time() - found.st_mtime > _STALE_SECONDS:
+            status = os.fstat(file.fileno())
+            if time.time() - status.st_mtime > _STALE_SECONDS:
                 return ""
-            file.seek(max(0, found.st_size - _TAIL_BYTES))
+            file.seek(max(0, status.st_size - _TAIL_BYTES))
             return file.read(_TAIL_BYTES).decode(errors="replace")
     except OSError:
         return ""
 
 
 def written_bytes(pid: int) -> int:
-    """Return what the kernel counted as written to storage by a process (`proc_pid_io(5)`); 0 if it is gone."""
+    """Return the bytes that a process has written to storage (`proc_pid_io(5)`); 0 if it has exited."""
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:
@@ -133,19 +98,45 @@ def written_bytes(pid: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
 
 
-async def _wait(process: asyncio.subprocess.Process, watch: Callable[[int], None] | None) -> int:
-    while True:
-        if watch is not None:
-            watch(process.pid)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_POLL_SECONDS if watch else None):
-                return await process.wait()
+async def _start(
+    argv: tuple[str, ...], directory: Path, environment: Mapping[str, str], stdout: BinaryIO, stderr: BinaryIO
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *_DIE_WITH_PARENT,
+        *argv,
+        cwd=directory,
+        env={**os.environ, **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+
+
+async def _wait(
+    process: asyncio.subprocess.Process, watches: Sequence[Watch], limit_seconds: float | None, directory: Path
+) -> int:
+    try:
+        async with asyncio.timeout(limit_seconds):
+            while True:
+                for watch in watches:
+                    watch(process.pid)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL_SECONDS if watches else None):
+                        return await process.wait()
+    except TimeoutError as error:
+        words = _read(directory / STDERR_FILE).strip()[-_LAST_WORDS:]
+        message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
+        raise OverdueError(message) from error
+    finally:
+        if process.returncode is None:
+            await _end(process)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a command and all its children, by force if they do not end by themselves.
+    """End a command and all its children, by force if SIGTERM does not.
 
-    A client of RBD that is killed while it writes leaves its exclusive lock behind: the next one was seen to wait 28 s.
+    An RBD client that is killed while it writes leaves its exclusive lock behind; the next client waits up to 30 s.
     """
     try:
         _signal(process, signal.SIGTERM)
@@ -162,11 +153,7 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
         os.killpg(process.pid, number)
 
 
-def _open(path: Path) -> BinaryIO:
-    return path.open("wb")
-
-
-def _files(directory: Path) -> dict[str, str]:
+def _read_files(directory: Path) -> dict[str, str]:
     return {path.name: _read(path) for path in sorted(directory.iterdir()) if path.is_file()}
 
 

@@ -1,37 +1,39 @@
-"""Running programs that an agent was given, each in a directory of its own; and what a failure of one is called."""
+"""Runs the programs of one agent, each in its own directory, and names their failures."""
 
+import asyncio
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from plimsoll.agent import process
+from plimsoll.agent.process import Watch
 from plimsoll.tools.base import Command, Output
 
 STDERR_TAIL = 2000
-"""Characters of a tool's own words that are kept."""
+"""Characters of a tool's own output that are kept."""
 
 _MAX_VERSION_CHARACTERS = 128
+_POLL_SECONDS = 0.1
 
 
 class Progress(Protocol):
-    """Who wants to know how far a preparation has come."""
+    """Receives the progress of a preparation."""
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
-        """Note the bytes prefilled, of how many, and what goes on if it is not the prefill."""
+        """Report the bytes prefilled and their total, and the current step unless it is the prefill."""
         ...
 
 
 class PreparationError(Exception):
-    """What is to be measured could not be got ready; the message is for the user."""
+    """Preparing a measurement failed; the message is for the user."""
 
 
 class Programs:
-    """The programs of one agent, and the directory below which they leave their output."""
+    """The programs of one agent, and the directory for their output."""
 
     def __init__(self, directory: Path, binaries: Mapping[str, str]) -> None:
-        """Work in `directory`; `binaries` maps programs' names to other paths than those in PATH."""
         self._directory = directory
         self._binaries = binaries
 
@@ -40,78 +42,81 @@ class Programs:
         return (self._binaries.get(argv[0], argv[0]), *argv[1:])
 
     def fresh_directory(self, name: str) -> Path:
-        """Return a directory of that name which is empty."""
+        """Return an empty directory of that name."""
         directory = self._directory / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         return directory
 
     async def run(
-        self,
-        command: Command,
-        directory: Path,
-        *,
-        watch: Callable[[int], None] | None = None,
-        limit_seconds: float | None = None,
-    ) -> process.Finished:
-        """Run a command in a directory of its own; see `plimsoll.agent.process.run`."""
+        self, command: Command, directory: Path, *, watches: Sequence[Watch] = (), limit_seconds: float | None = None
+    ) -> Output:
+        """Run a command in its own directory; see `plimsoll.agent.process.run`."""
         return await process.run(
             self.resolved(command.argv),
             directory=directory,
             environment=command.environment,
-            watch=watch,
+            watches=watches,
             limit_seconds=limit_seconds,
         )
 
     async def version(self, program: str) -> str:
-        """Return what a program calls its version.
+        """Return what `program --version` prints; PreparationError if it cannot be run."""
+        path = self._binaries.get(program, program)
+        output = await process.run((path, "--version"), directory=self.fresh_directory("version"))
+        if output.exit_code != 0:
+            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
+        return output.stdout.strip()[:_MAX_VERSION_CHARACTERS]
+
+    async def serve(
+        self,
+        command: Command,
+        directory: Path,
+        *,
+        name: str,
+        is_serving: Callable[[str], bool],
+        ready: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Run a server until it ends or this is cancelled, which ends the server.
+
+        Args:
+            command: the server's command.
+            directory: its own, empty directory.
+            name: the server's name in messages.
+            is_serving: whether clients may connect, judged by the server's recent output.
+            ready: awaited once clients may connect.
 
         Raises:
-            PreparationError: it is not there or does not work.
+            PreparationError: the server failed, or ended before clients could connect.
 
         """
-        path = self._binaries.get(program, program)
-        found = await process.run((path, "--version"), directory=self.fresh_directory("version"))
-        if found.exit_code != 0:
-            message = f"{path} cannot be run: {found.stderr.strip()}; install {program}"
-            raise PreparationError(message)
-        return found.stdout.strip()[:_MAX_VERSION_CHARACTERS]
+        running = asyncio.create_task(self.run(command, directory))
+        try:
+            while not running.done() and not is_serving(process.recent_output(directory)):
+                await asyncio.wait({running}, timeout=_POLL_SECONDS)
+            has_served = not running.done()
+            if has_served:
+                await ready()
+            check_step(await running, "the server", of=name)
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+        if not has_served:
+            raise PreparationError(f"the server of {name} ended before any client could connect")
 
 
-def in_time(words: str, progress: Progress, *, total: int = 0) -> Callable[[int], None]:
-    """Return a watch that tells how long something has gone on, for want of a count of bytes: `writing, 40 s`."""
+def report_elapsed(step: str, progress: Progress, *, total: int = 0) -> Watch:
+    """Return a watch that reports the elapsed time where bytes cannot be counted: `writing, 40 s`."""
     started = time.monotonic()
-
-    def tell(_: int) -> None:
-        progress(0, total, f"{words}, {int(time.monotonic() - started)} s")
-
-    return tell
+    return lambda _: progress(0, total, f"{step}, {int(time.monotonic() - started)} s")
 
 
-def check_step(finished: process.Finished, step: str, *, of: str, remedy: str = "") -> None:
-    """Check that a step, by its name and that of what it was done to, succeeded.
-
-    Raises:
-        PreparationError: it failed; in the tool's own words.
-
-    """
-    if finished.exit_code != 0:
-        message = f"{step} of {of} ended with exit code {finished.exit_code}: {last_words(finished)}{remedy}"
-        raise PreparationError(message)
+def check_step(output: Output, step: str, *, of: str, remedy: str = "") -> None:
+    """Raise PreparationError, with the tool's own output, if a step on the target `of` failed."""
+    if output.exit_code != 0:
+        raise PreparationError(f"{step} of {of} ended with exit code {output.exit_code}: {last_words(output)}{remedy}")
 
 
-def last_words(finished: process.Finished) -> str:
-    """Return the end of what a command said."""
-    return (finished.stderr or finished.stdout).strip()[-STDERR_TAIL:]
-
-
-def output_of(finished: process.Finished) -> Output:
-    """Return what a tool's parser reads."""
-    return Output(
-        exit_code=finished.exit_code,
-        stdout=finished.stdout,
-        stderr=finished.stderr,
-        files=finished.files,
-        launched_at=finished.launched_at,
-        finished_at=finished.finished_at,
-    )
+def last_words(output: Output) -> str:
+    """Return the end of what a command printed, on standard error if anything."""
+    return (output.stderr or output.stdout).strip()[-STDERR_TAIL:]

@@ -1,4 +1,4 @@
-"""Everything that a tool wrote: its digest, and a copy for whoever wants to check a number with other programs."""
+"""A tool's raw output: its digest, and a copy with which users can verify the numbers."""
 
 import hashlib
 import shutil
@@ -11,26 +11,24 @@ from plimsoll.measure.sample import ClientDocument
 
 
 def raw_digest(directory: Path) -> str:
-    """Return the SHA-256 of what `LC_ALL=C sha256sum *` prints in a directory."""
+    """Return the SHA-256 of the output of `LC_ALL=C sha256sum *` in a directory."""
     digests = {path.name: _digest(path) for path in _files(directory)}
     return hashlib.sha256(listing(digests).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """Where the raw output of a run's tools is kept: `POINT/pass-P-attempt-A/client-N`, with the document beside it."""
+    """The archive of a run's raw output: `POINT/pass-P-attempt-A/client-N`, and the client's document beside it.
+
+    Later rounds of a trial are in `client-N-round-R`.
+    """
 
     directory: Path
 
-    def keep(self, trial: TrialKey, document: ClientDocument, source: Path) -> None:
-        """Keep what one client's tool wrote in a trial, and what the agent made of it.
-
-        Raises:
-            OSError: it cannot be written, or is there already.
-
-        """
+    def keep(self, trial: TrialKey, document: ClientDocument, source: Path, *, round_number: int = 0) -> None:
+        """Store one client's raw output and document of a round; OSError if they exist or cannot be written."""
         attempt = self.directory / trial.point / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
-        kept = attempt / f"client-{document.client}"
+        kept = attempt / (f"client-{document.client}" + (f"-round-{round_number}" if round_number else ""))
         kept.mkdir(parents=True)
         for path in _files(source):
             shutil.copyfile(path, kept / path.name)

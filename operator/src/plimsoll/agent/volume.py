@@ -1,4 +1,4 @@
-"""The client's volume: a directory with a data file, or a (part of a) block device."""
+"""The client's volume: a data file in a directory, or a block device or part of one."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ ALIGNMENT = 2**20
 _BLOCK_BYTES = 512
 _UNSUPPORTED = 2
 _WRITTEN_SHARE = 0.99
-"""Allocated blocks below this share of a file's size mean holes; file systems round a little."""
+"""A file with fewer allocated blocks than this share of its size has holes; file systems round slightly."""
 
 
 class VolumeError(Exception):
-    """The volume cannot be used; the message says why and what to do."""
+    """The volume cannot be used; the message contains the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ class FileVolume:
     """A file in a mounted file system.
 
     Attributes:
-        path: of the data file.
-        capacity: bytes that this client may take as its volume; None for all that is free.
-        mount_table: where to see that the file's directory is a mount point; None if it need not be one.
+        path: path of the data file.
+        capacity: bytes that the client may use; None for all free space.
+        mount_table: the mount table that must list the file's directory; None if it need not be a mount point.
 
     """
 
@@ -41,7 +41,7 @@ class FileVolume:
         """Return the data set: that share of the capacity, or of the free space if that is less.
 
         Raises:
-            VolumeError: if the directory is not there or not the volume, or too little is free.
+            VolumeError: the directory does not exist, is not the volume, or has too little free space.
 
         """
         if self.mount_table is not None:
@@ -49,32 +49,25 @@ class FileVolume:
         try:
             free = os.statvfs(self.path.parent)
         except OSError as error:
-            message = f"{self.path.parent}: {error.strerror}"
-            raise VolumeError(message) from error
+            raise VolumeError(f"{self.path.parent}: {error.strerror}") from error
         held = self.path.stat().st_blocks * _BLOCK_BYTES if self.path.exists() else 0
         available = free.f_bavail * free.f_frsize + held
         size = aligned(min(available, self.capacity or available) * fill_percent // 100)
         if size <= 0:
-            message = f"{self.path.parent} has {available} bytes free, less than a data set of one MiB needs"
-            raise VolumeError(message)
+            raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
         return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
 
     def clear(self) -> None:
-        """Remove an old data file, so that the new one owns fresh blocks."""
+        """Remove an old data file, so that the new one gets new blocks."""
         self.path.unlink(missing_ok=True)
 
     def lay_out(self, target: VolumeTarget) -> None:
-        """Make an unwritten data file: sparse, never to be read for a `Valid` result."""
+        """Create a sparse data file; results of reading it are never `Valid`."""
         with self.path.open("wb") as file:
             file.truncate(target.size)
 
     def check_written(self, target: VolumeTarget) -> None:
-        """Check that the data file has blocks for every byte.
-
-        Raises:
-            VolumeError: if it is shorter than it should be, or has holes.
-
-        """
+        """Raise VolumeError if the data file is too short or has holes."""
         status = self.path.stat()
         if status.st_size != target.size or status.st_blocks * _BLOCK_BYTES < target.size * _WRITTEN_SHARE:
             message = (
@@ -84,63 +77,55 @@ class FileVolume:
             raise VolumeError(message)
 
     def discard_command(self, _: VolumeTarget) -> tuple[str, ...] | None:
-        """Return None: removing the file is all that can be discarded."""
+        """Return None: `clear` has removed the file, which discards it."""
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceVolume:
-    """A block device, or the part of it from `offset` on; `size` None is all the rest."""
+    """A block device, or the part of it from `offset` on; `size` None means the rest."""
 
     path: Path
     offset: int = 0
     size: int | None = None
 
     def target(self, _: int) -> VolumeTarget:
-        """Return the data set: every byte of the volume.
-
-        Raises:
-            VolumeError: if this is not a block device of that size.
-
-        """
+        """Return the data set: every whole MiB of the volume. VolumeError if the device is none or too small."""
         try:
             is_device = stat.S_ISBLK(self.path.stat().st_mode)
             whole = device_size(self.path) if is_device else 0
         except OSError as error:
-            message = f"{self.path}: {error.strerror}"
-            raise VolumeError(message) from error
+            raise VolumeError(f"{self.path}: {error.strerror}") from error
         if not is_device:
-            message = f"{self.path} is not a block device; nothing was written"
-            raise VolumeError(message)
+            raise VolumeError(f"{self.path} is not a block device; nothing has been written")
         size = aligned(whole - self.offset if self.size is None else self.size)
         if size <= 0 or self.offset + size > whole:
-            message = f"{self.path} has {whole} bytes; {size} from {self.offset} on do not fit"
-            raise VolumeError(message)
+            raise VolumeError(f"{self.path} has {whole} bytes; {size} bytes at offset {self.offset} do not fit")
         return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
 
     def clear(self) -> None:
         """Do nothing: see `discard_command`."""
 
     def lay_out(self, _: VolumeTarget) -> None:
-        """Do nothing: a device has its size."""
+        """Do nothing: a device has a fixed size."""
 
     def check_written(self, _: VolumeTarget) -> None:
-        """Do nothing: the prefill's own count of bytes is the proof."""
+        """Do nothing: the prefill counts its bytes."""
 
     def discard_command(self, target: VolumeTarget) -> tuple[str, ...] | None:
         """Return the command that discards the data set."""
-        # It wants the device to itself unless forced, which clients that share one cannot all have.
+        # Without --force, blkdiscard opens the device exclusively, which clients that share one cannot.
         force = () if self.size is None else ("--force",)
         return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
 
 
 LocalVolume = FileVolume | DeviceVolume
-"""What the kernel of this host does the I/O for."""
+"""A volume whose I/O goes through this host's kernel."""
 
 
 def discard_is_unsupported(exit_code: int, stderr: str) -> bool:
-    """Tell whether `discard_command` ended so because the storage knows no discard (`blkdiscard(8)`)."""
-    # Before util-linux 2.39 the exit code is that of any other error.
+    """Whether `discard_command` failed because the storage does not support discard (`blkdiscard(8)`)."""
+    # Before util-linux 2.39 the exit code was the same as for any other error.
     return exit_code == _UNSUPPORTED or (exit_code != 0 and os.strerror(errno.EOPNOTSUPP) in stderr)
 
 
@@ -154,22 +139,21 @@ def device_size(path: Path) -> int:
 
 
 def _check_mounted(directory: Path, table: Path) -> None:
-    """Check that nothing but a volume of its own is behind a directory.
+    """Raise VolumeError unless the directory is a mount point.
 
-    A comparison of device numbers would not do: a volume that is a directory of the node may share its device with
-    the container's root.
+    Device numbers do not show that: a hostPath volume may be on the same device as the container's root.
     """
     place = PurePosixPath(os.path.realpath(directory))
     mount = mount_of(place, read_mounts(table))
     if mount is None or mount.point != place:
-        below = f"a directory of {mount.point} ({mount.file_system})" if mount else "on nothing that is mounted"
+        location = f"it is a directory of {mount.point} ({mount.file_system})" if mount else "no mount contains it"
         message = (
-            f"no volume is mounted at {directory}: it is {below}; nothing was written. "
-            "Look at the pod's volumeMounts, and at the log of the CSI driver on its node"
+            f"no volume is mounted at {directory}: {location}; nothing has been written. "
+            "Check the pod's volumeMounts and the log of the CSI driver on its node"
         )
         raise VolumeError(message)
 
 
 def aligned(size: int) -> int:
-    """Return the bytes of all whole data-set units in a size."""
+    """Return a size rounded down to whole MiB."""
     return size // ALIGNMENT * ALIGNMENT

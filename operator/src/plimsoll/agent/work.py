@@ -1,5 +1,6 @@
-"""What an agent can do, as its loop sees it."""
+"""The interface between an agent's loop and its work."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -7,32 +8,36 @@ from pydantic import JsonValue
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import Arm, Prepare, Stage
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder
 
 
 class Work(Protocol):
-    """What an agent can do: `plimsoll.agent.worker.Worker`, or a simulation of it."""
+    """The work of an agent: `plimsoll.agent.worker.Worker`, or a simulation of it."""
 
     async def facts(self) -> dict[str, JsonValue]:
-        """Return what a result should say of where this client runs."""
+        """Return facts about the client's host for the result."""
         ...
 
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
-        """Prepare the volume, and return its data set's size in bytes."""
+    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
+        """Prepare the volume and return the size of its data set in bytes."""
         ...
 
-    async def stage(self, order: Stage, progress: Progress) -> None:
-        """Do what a trial needs before it can be armed."""
+    async def stage(self, order: StageOrder, progress: Progress) -> None:
+        """Run the step that a trial needs before it can be armed."""
         ...
 
-    def arm(self, order: Arm) -> Armed:
+    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
+        """Serve other clients until cancelled; await `ready` once they may connect."""
+        ...
+
+    def arm(self, order: ArmOrder) -> Armed:
         """Get ready to measure without touching the target."""
         ...
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Measure now."""
+        """Run the tool and return its measurement."""
         ...
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
-        """Return what the tool that measures now says of its rates; at once, and empty if it says nothing."""
+        """Return the current rates of the running tool; empty if it prints none."""
         ...

@@ -1,46 +1,48 @@
-"""What an agent does when told to: prepare its volume, stage a trial, and run one command of a known tool."""
+"""An agent's work: prepares its volume, stages a trial, and runs one command of a known tool."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from plimsoll.agent import process
 from plimsoll.agent.host.facts import host_facts, volume_facts
-from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.preparation import DataSet, Volume, prepare
+from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.programs import (
     STDERR_TAIL,
     PreparationError,
     Programs,
     Progress,
     check_step,
-    in_time,
     last_words,
-    output_of,
+    report_elapsed,
 )
 from plimsoll.agent.raw_output import Archive, raw_digest
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
-from plimsoll.protocol.messages import Arm, Prepare, Stage
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
 from plimsoll.tools.base import (
+    AnyTool,
+    ApiTarget,
     Command,
     ImageTarget,
     OsdsTarget,
+    Output,
     OutputError,
+    PeerTarget,
     PoolTarget,
     StepContext,
     StepKind,
     Target,
     TargetKind,
     Timing,
-    Tool,
     ToolParameters,
-    VolumeKind,
     VolumeTarget,
 )
 from plimsoll.tools.registry import TOOLS
@@ -48,35 +50,32 @@ from plimsoll.tools.registry import TOOLS
 __all__ = ["Armed", "PreparationError", "Progress", "Worker"]
 
 CLEAN_UP_SECONDS = 60.0
-"""A clean-up may take so much longer than the trial did. The conductor waits a little longer still."""
-
-_NO_VOLUME = VolumeTarget(kind=VolumeKind.FILE, path="", size=0)
-"""What a tool is given that uses none."""
+"""A clean-up may take this much longer than its trial. The conductor waits slightly longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Armed:
-    """A trial that only waits for T0, and whose host is observed from now on.
+    """A trial that waits for T0, and the observation of its host.
 
     Attributes:
-        prefilled: whether what the tool reads, if it reads at all, was written before.
+        prefilled: whether the data that the tool reads, if any, was written before.
 
     """
 
-    order: Arm
+    order: ArmOrder
     parameters: ToolParameters
     context: StepContext
     argv: tuple[str, ...]
     environment: Mapping[str, str]
-    observation: Observation
+    observation: HostObservation
     prefilled: bool = True
 
 
 class Worker:
-    """Runs tools against what one client was given: a volume, a part of a RADOS pool, all OSDs, or nothing.
+    """Runs tools against one client's target: a volume, a part of a RADOS pool, all OSDs, or none.
 
     Attributes:
-        archive: where everything that the tools write is kept; nothing is without.
+        archive: where raw output is kept, if at all.
 
     """
 
@@ -92,18 +91,9 @@ class Worker:
         tools: Sequence[str] = ("fio",),
         targets: Sequence[PoolTarget | OsdsTarget] = (),
     ) -> None:
-        """Work in `directory`.
+        """Set up a worker for the tools with the keys `tools`, whose programs must be installed.
 
-        Args:
-            client: number of this client.
-            node: that it runs on.
-            volume: what its data set is in.
-            directory: for the tools' output.
-            binaries: names of programs -> other paths than those in PATH.
-            host: that is observed.
-            tools: keys of those whose programs must be there.
-            targets: what tools work on that use no volume.
-
+        `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
         """
         self.archive: Archive | None = None
         self._client = client
@@ -115,122 +105,107 @@ class Worker:
         self._versions: dict[str, str] = {}
         self._pool = next((target for target in targets if isinstance(target, PoolTarget)), None)
         self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
-        self._data_set: DataSet | None = None
+        self._data_set: PreparedDataSet | None = None
         self._staged: TrialKey | None = None
         self._measuring = False
 
     async def facts(self) -> dict[str, JsonValue]:
-        """Return what a result should say of where this client runs.
-
-        Raises:
-            PreparationError: the program of a tool that is to be used is missing.
-
-        """
+        """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
         self._versions = {key: await self._programs.version(_tool(key).program) for key in self._tools}
         tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
 
-    async def prepare(self, order: Prepare, progress: Progress) -> int:
-        """Discard and write every byte of the data set, check that, overwrite it at random, and return its size.
-
-        Raises:
-            PreparationError: saying what went wrong, in the tool's own words where it has some.
-
-        """
+    async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
+        """Prepare the data set as ordered and return its size; see `plimsoll.agent.preparation.prepare`."""
         if self._volume is None:
-            message = "this agent was started without a volume; give it --directory, --file, --device or --image"
-            raise PreparationError(message)
+            raise PreparationError("this agent's assignment has no volume")
         self._data_set = None
         self._data_set = await prepare(self._volume, order, self._programs, progress)
         return self._data_set.target.size
 
-    async def stage(self, order: Stage, progress: Progress) -> None:
-        """Run the step of a tool that comes before it is armed, if it has one.
-
-        Raises:
-            PreparationError: it failed, in the tool's own words, or came to a stop.
-
-        """
+    async def stage(self, order: StageOrder, progress: Progress) -> None:
+        """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""
         self._staged = None
         tool = _tool(order.tool)
-        context = self._context(tool, order, StepKind.PREPARE)
-        try:
-            parameters = tool.parameters.model_validate(order.parameters)
-            if StepKind.PREPARE in tool.steps(parameters):
-                await self._run_preparation(tool, tool.command(parameters, context), context, progress)
-        except ValueError as error:
-            raise PreparationError(str(error)) from error
+        if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
+            _, _, context, command = self._build(order, StepKind.PREPARE)
+            await self._run_preparation(tool, command, context, progress)
         self._staged = order.trial
 
-    def arm(self, order: Arm) -> Armed:
-        """Build the command. Touches nothing but the work directory.
+    async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
+        """Run the tool's server until it ends or is cancelled; see `Programs.serve`."""
+        tool, parameters, context, command = self._build(order, StepKind.SERVE)
+        await self._programs.serve(
+            command,
+            Path(context.work_directory),
+            name=tool.key,
+            is_serving=partial(tool.is_serving, parameters),
+            ready=ready,
+        )
+
+    def arm(self, order: ArmOrder) -> Armed:
+        """Build the command; touches nothing but the work directory.
 
         Raises:
-            PreparationError: the tool is not known, its parameters are not possible, what it works on is not there or
-                not prepared, or this process has not staged a trial that needs it.
+            PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared,
+                or it needs staging and this process has not staged the trial.
 
         """
-        tool = _tool(order.tool)
-        context = self._context(tool, order, StepKind.MEASURE)
-        try:
-            parameters = tool.parameters.model_validate(order.parameters)
-            command = tool.command(parameters, context)
-        except ValueError as error:
-            raise PreparationError(str(error)) from error
-        staged = StepKind.PREPARE in tool.steps(parameters)
-        if staged and self._staged != order.trial:
+        tool, parameters, context, command = self._build(order, StepKind.MEASURE)
+        needs_staging = StepKind.PREPARE in tool.steps(parameters)
+        if needs_staging and self._staged != order.trial:
             message = f"this process has not staged {order.trial}, which {tool.key} needs; order it to stage it first"
             raise PreparationError(message)
-        data_set = self._data_set if tool.target in (TargetKind.VOLUME, TargetKind.IMAGE) else None
+        data_set = self._data_set if tool.target.is_data_set else None
         return Armed(
             order=order,
             parameters=parameters,
             context=context,
             argv=self._programs.resolved(command.argv),
             environment=command.environment,
-            observation=Observation(
+            observation=HostObservation(
                 self._host, data_set.identity if data_set else None, work_directory=context.work_directory
             ),
-            prefilled=data_set.prefilled if data_set else staged or not parameters.reads_data,
+            prefilled=data_set.prefilled if data_set else needs_staging or not parameters.reads_data,
         )
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
-        """Run the command now and reduce its output, then clean up. A tool that fails gives a document that says so."""
+        """Run the command, reduce its output to a document, and clean up. The document also describes a failure."""
         self._measuring = True
         if armed.parameters.removes_data and self._data_set is not None:
-            # However it ends: what is trimmed is unwritten again.
+            # Even if it fails: trimmed blocks are unwritten again.
             self._data_set = replace(self._data_set, prefilled=False)
         try:
-            finished = await process.run(
+            output = await process.run(
                 armed.argv,
                 directory=Path(armed.context.work_directory),
                 environment=armed.environment,
-                watch=armed.observation.look,
+                watches=[armed.observation.look],
             )
         finally:
             self._measuring = False
         armed.observation.end()
-        document = await self._document(armed, clock, finished)
-        document = _warned(document, await self._clean_up(armed))
-        return _warned(document, await self._keep(armed, document))
+        document = await self._document(armed, clock, output)
+        document = _with_warning(document, await self._clean_up(armed))
+        return _with_warning(document, await self._keep(armed, document))
 
-    async def _document(self, armed: Armed, clock: Clock, finished: process.Finished) -> ClientDocument:
-        measurement, parse_error = _parse(armed, finished)
+    async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
+        measurement, parse_error = _parse(armed, output)
         if measurement is not None and not measurement.tool_version:
-            # The tools of Ceph do not say it beside what they measure.
+            # Ceph's tools do not print their version with the measurement.
             version = self._versions.get(armed.order.tool, "")
             measurement = measurement.model_copy(update={"tool_version": version})
         target = armed.context.target
         return ClientDocument(
             client=self._client,
             node=self._node,
-            exit_code=finished.exit_code,
-            launched_at=finished.launched_at,
-            finished_at=finished.finished_at,
+            exit_code=output.exit_code,
+            launched_at=output.launched_at,
+            finished_at=output.finished_at,
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
-            stderr_tail=(finished.stderr or finished.stdout)[-STDERR_TAIL:],
+            stderr_tail=(output.stderr or output.stdout)[-STDERR_TAIL:],
             raw_sha256=await asyncio.to_thread(raw_digest, Path(armed.context.work_directory)),
             clock=clock,
             data_set_bytes=target.size if isinstance(target, VolumeTarget | ImageTarget) else 0,
@@ -240,122 +215,128 @@ class Worker:
         )
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
-        """Return what the tool says of its rates while it is measured; empty if it says nothing, or does not run."""
+        """Return the tool's current rates; empty if it prints none or does not run."""
         if not self._measuring:
             return ()
-        said = process.said_last(Path(armed.context.work_directory))
-        return _tool(armed.order.tool).live(armed.parameters, said)
+        recent = process.recent_output(Path(armed.context.work_directory))
+        return _tool(armed.order.tool).live(armed.parameters, recent)
 
     async def _keep(self, armed: Armed, document: ClientDocument) -> str:
-        """Keep the raw output if it is wanted; return what went wrong, if anything did: the numbers are as good."""
+        """Archive the raw output if requested; return a warning, empty on success."""
         if self.archive is None:
             return ""
         source = Path(armed.context.work_directory)
         try:
-            await asyncio.to_thread(self.archive.keep, armed.order.trial, document, source)
+            number = armed.order.round_number
+            await asyncio.to_thread(self.archive.keep, armed.order.trial, document, source, round_number=number)
         except OSError as error:
             return f"the raw output was not kept: {error}"
         return ""
 
     async def _clean_up(self, armed: Armed) -> str:
-        """Run the step of the tool that comes after it, if it has one; return what went wrong, if anything did."""
+        """Run the tool's clean-up, if any; return a warning, empty on success."""
         tool, order = _tool(armed.order.tool), armed.order
         if StepKind.CLEAN_UP not in tool.steps(armed.parameters):
             return ""
         self._staged = None
         try:
             context = self._context(tool, order, StepKind.CLEAN_UP)
-            finished = await self._programs.run(
+            output = await self._programs.run(
                 tool.command(armed.parameters, context),
                 Path(context.work_directory),
                 limit_seconds=CLEAN_UP_SECONDS + order.ramp_seconds + order.runtime_seconds,
             )
         except (process.OverdueError, ValueError) as error:
             return f"{tool.key}'s clean-up of {armed.context.target.name}: {error}"
-        if finished.exit_code == 0:
+        if output.exit_code == 0:
             return ""
-        words = last_words(finished)
-        return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {finished.exit_code}: {words}"
+        words = last_words(output)
+        return f"{tool.key}'s clean-up of {context.target.name} ended with exit code {output.exit_code}: {words}"
 
-    async def _run_preparation(self, tool: Tool, command: Command, context: StepContext, progress: Progress) -> None:
-        """Run what a tool does before it is armed, however long it takes as long as it does something."""
+    async def _run_preparation(self, tool: AnyTool, command: Command, context: StepContext, progress: Progress) -> None:
+        """Run a tool's step before arming, without a time limit while it makes progress."""
         step, of = f"{tool.key}'s preparation", context.target.name
-        tell = in_time(f"{tool.key} prepares the trial", progress)
-        stall = None if isinstance(context.target, VolumeTarget) else StallWatch()
-
-        def watch(pid: int) -> None:
-            tell(pid)
-            if stall is not None:
-                stall.look(pid)
-
+        watches = [report_elapsed(f"{tool.key} prepares the trial", progress)]
+        if not isinstance(context.target, VolumeTarget):
+            watches.append(StallWatch().look)
         try:
-            finished = await self._programs.run(command, Path(context.work_directory), watch=watch)
+            output = await self._programs.run(command, Path(context.work_directory), watches=watches)
         except StalledError as error:
-            message = f"{step} of {of} {error}; look at `ceph status`, at the pool's placement groups and what is full"
+            message = f"{step} of {of} {error}; check `ceph status`, the pool's placement groups, and full OSDs"
             raise PreparationError(message) from error
-        check_step(finished, step, of=of)
+        check_step(output, step, of=of)
 
-    def _context(self, tool: Tool, order: Arm | Stage, step: StepKind) -> StepContext:
+    def _build(self, order: ToolOrder, step: StepKind) -> tuple[AnyTool, ToolParameters, StepContext, Command]:
+        """Return a step's tool, parameters, context and command; PreparationError if the order cannot be fulfilled."""
+        tool = _tool(order.tool)
+        parameters, context = _parameters(tool, order), self._context(tool, order, step)
+        try:
+            return tool, parameters, context, tool.command(parameters, context)
+        except ValueError as error:
+            raise PreparationError(str(error)) from error
+
+    def _context(self, tool: AnyTool, order: ToolOrder, step: StepKind) -> StepContext:
         return StepContext(
             step=step,
-            target=self._target(tool),
+            target=self._target(tool, order),
             timing=Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds),
             seed=order.seed,
             work_directory=str(self._programs.fresh_directory(step)),
         )
 
-    def _target(self, tool: Tool) -> Target:
-        """Return what a tool works on.
-
-        Raises:
-            PreparationError: this agent was not given it, or it is not prepared.
-
-        """
+    def _target(self, tool: AnyTool, order: ToolOrder) -> Target:
+        """Return a tool's target; PreparationError if this agent has none, or it is not prepared."""
         match tool.target:
             case TargetKind.VOLUME | TargetKind.IMAGE:
-                return self._prepared(tool)
+                return self._prepared_target(tool)
             case TargetKind.POOL:
-                return _given(self._pool, tool, "a RADOS pool", "--rados-pool, --rados-namespace and --ceph-user")
+                return _require(self._pool, tool, "a RADOS pool", "rados")
             case TargetKind.OSDS:
-                return _given(self._osds, tool, "a key for OSDs", "--osd-keyring")
+                return _require(self._osds, tool, "a key for OSDs", "osdKeyring")
             case TargetKind.PEER:
-                return _NO_VOLUME
+                return PeerTarget(addresses=order.peers)
+            case TargetKind.API:
+                return ApiTarget()
 
-    def _prepared(self, tool: Tool) -> VolumeTarget | ImageTarget:
+    def _prepared_target(self, tool: AnyTool) -> VolumeTarget | ImageTarget:
         if self._data_set is None:
-            message = f"the volume is not prepared, and {tool.key} uses it; prepare it first"
-            raise PreparationError(message)
+            raise PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
         target = self._data_set.target
         if tool.target is TargetKind.IMAGE and not isinstance(target, ImageTarget):
-            message = f"{tool.key} needs an RBD image, but this agent was started with {target.name}; give it --image"
-            raise PreparationError(message)
+            raise PreparationError(f"{tool.key} needs an RBD image, but this agent's assignment has {target.name}")
         return target
 
 
-def _given(target: Target | None, tool: Tool, what: str, options: str) -> Target:
+def _require(target: Target | None, tool: AnyTool, what: str, field: str) -> Target:
     if target is None:
-        message = f"{tool.key} needs {what}, but this agent was started without one; give it {options}"
-        raise PreparationError(message)
+        raise PreparationError(f"{tool.key} needs {what}, but this agent's assignment has no {field}")
     return target
 
 
-def _tool(key: str) -> Tool:
+def _tool(key: str) -> AnyTool:
     tool = TOOLS.get(key)
     if tool is None:
-        message = f"tool {key} is not known; known are {', '.join(sorted(TOOLS))}"
-        raise PreparationError(message)
+        raise PreparationError(f"tool {key} is unknown; the known tools are {', '.join(sorted(TOOLS))}")
     return tool
 
 
-def _parse(armed: Armed, finished: process.Finished) -> tuple[Measurement | None, str | None]:
+def _parameters(tool: AnyTool, order: ToolOrder) -> ToolParameters:
     try:
-        return _tool(armed.order.tool).parse(armed.parameters, armed.context, output_of(finished)), None
+        parameters: ToolParameters = tool.parameters.model_validate(order.parameters)
+    except ValueError as error:
+        raise PreparationError(str(error)) from error
+    return parameters
+
+
+def _parse(armed: Armed, output: Output) -> tuple[Measurement | None, str | None]:
+    try:
+        return _tool(armed.order.tool).parse(armed.parameters, armed.context, output), None
     except OutputError as error:
         return None, str(error)[:MAX_TEXT]
 
 
-def _warned(document: ClientDocument, warning: str) -> ClientDocument:
-    """Return a document that says what went wrong after the measurement, if anything did."""
+def _with_warning(document: ClientDocument, warning: str) -> ClientDocument:
+    """Return a document with a warning, unless it is empty."""
     if not warning:
         return document
     measurement = document.measurement

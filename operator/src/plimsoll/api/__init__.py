@@ -1,1 +1,1 @@
-"""The API as Python: kinds, field models, names and the errors a user sees. Pure; the lowest layer."""
+"""The API as Python models: kinds, fields, names and validation errors. Pure; the lowest layer."""

@@ -1,11 +1,11 @@
-"""Latencies as people write them."""
+"""Latencies as text."""
 
 _UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
 
 
 def format_duration(nanoseconds: float) -> str:
-    """Write a latency with three significant digits and the unit that suits it: 1234567 -> `1.23 ms`."""
-    rounded = float(f"{nanoseconds:.2e}")  # first, as 999.9 µs is 1.00 ms
+    """Return a latency with three significant digits and a suitable unit: 1234567 -> `1.23 ms`."""
+    rounded = float(f"{nanoseconds:.2e}")  # before the unit is chosen: 999.9 µs is 1.00 ms
     for unit, size in _UNITS:
         if rounded >= size:
             value = rounded / size

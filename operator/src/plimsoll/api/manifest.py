@@ -1,8 +1,7 @@
-"""YAML text to plain JSON values, without YAML's surprises.
+"""Reads YAML text as plain JSON values, without YAML's surprises.
 
-A manifest is often written by hand. What YAML would quietly make of a mistake is refused with its line: a key that
-stands twice, `010` for eight, a key that is no text. Text from others is bounded: in size, in depth, and in what
-aliases expand to.
+Mistakes that YAML silently accepts are errors with their line: a duplicate key, `010` for eight, a key that is not
+text. The size, the depth and the expansion of aliases are limited.
 """
 
 import re
@@ -17,10 +16,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from plimsoll.api.errors import Problem, SpecError
 
 MAX_TEXT_BYTES = 256 * 2**10
-"""Far above any real manifest; a large one takes seconds to read."""
+"""Far above any real manifest; a larger one takes seconds to read."""
 MAX_DEPTH = 32
 MAX_VALUES = 20_000
-"""Scalars, lists and mappings together, an alias counting as what it stands for."""
+"""Scalars, lists and mappings together, with expanded aliases."""
 
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,18})")
 _FRACTION = re.compile(r"[-+]?[0-9]{0,19}\.[0-9]{0,19}([eE][-+][0-9]{1,2})?")
@@ -29,7 +28,7 @@ _NO_TAG = (None, "!", f"{_TAGS}str")
 
 
 class _Mark(Protocol):
-    """A place in the text, counted from 0; the parsers in Python and in C have a type each."""
+    """A position in the text, counted from 0; the parsers in Python and in C have different types."""
 
     @property
     def line(self) -> int: ...
@@ -39,7 +38,7 @@ class _Mark(Protocol):
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes and constructs what JSON can say, and nothing else."""
+    """Accepts only values that JSON can represent."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -49,16 +48,16 @@ class _Loader(yaml.SafeLoader):
         event: Event = self.peek_event()  # type: ignore[no-untyped-call] # not in the stubs
         tag = getattr(event, "tag", None)
         if tag not in _NO_TAG:
-            raise _refusal(f"tag {tag} has no meaning here; remove it", event.start_mark)
+            raise _error(f"tag {tag} is not supported; remove it", event.start_mark)
         if self._depth == MAX_DEPTH:
-            raise _refusal(f"is nested more than {MAX_DEPTH} levels deep", event.start_mark)
+            raise _error(f"is nested more than {MAX_DEPTH} levels deep", event.start_mark)
         self._depth += 1
         node: Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
 
     def compose_mapping_node(self, anchor: dict[str, Node]) -> MappingNode:
-        """Check the keys before merge keys (`<<`) are resolved: those may be overridden."""
+        """Check the keys before merge keys (`<<`), which may be overridden, are resolved."""
         node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
@@ -66,9 +65,9 @@ class _Loader(yaml.SafeLoader):
                 continue
             if not isinstance(key, ScalarNode) or key.tag != f"{_TAGS}str":
                 shown = f"key {key.value}" if isinstance(key, ScalarNode) else "a key"
-                raise _refusal(f"{shown} is not text; put it in quotes", key.start_mark)
+                raise _error(f"{shown} is not text; put it in quotes", key.start_mark)
             if key.value in seen:
-                raise _refusal(f"key {key.value} stands twice in one mapping; remove one", key.start_mark)
+                raise _error(f"key {key.value} is duplicate; remove one", key.start_mark)
             seen.add(key.value)
         return node
 
@@ -76,12 +75,12 @@ class _Loader(yaml.SafeLoader):
         return int(_checked(node, _WHOLE))
 
     def construct_text(self, node: ScalarNode) -> str:
-        """Put together characters that JSON escapes as two halves."""
+        """Combine surrogate pairs, which JSON escapes separately."""
         text = str(self.construct_scalar(node))
         try:
             return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
-            raise _refusal("has half a character, an unpaired surrogate; remove it", node.start_mark) from None
+            raise _error("has an unpaired surrogate; remove it", node.start_mark) from None
 
     def construct_fraction(self, node: ScalarNode) -> float:
         return float(_checked(node, _FRACTION))
@@ -91,14 +90,14 @@ def _checked(node: ScalarNode, form: re.Pattern[str]) -> str:
     text = str(node.value)
     if not form.fullmatch(text):
         remedy = "is not a plain decimal number; write it as one, or put it in quotes if it is text"
-        raise _refusal(f"{text} {remedy}", node.start_mark)
+        raise _error(f"{text} {remedy}", node.start_mark)
     return text
 
 
 _Loader.add_constructor(f"{_TAGS}int", _Loader.construct_whole)
 _Loader.add_constructor(f"{_TAGS}str", _Loader.construct_text)
 _Loader.add_constructor(f"{_TAGS}float", _Loader.construct_fraction)
-# A date stays the text that it is in JSON.
+# A date is text, as in JSON.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAGS}timestamp"]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
@@ -106,21 +105,21 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_manifest(text: str) -> JsonValue:
-    """Return the one document of a YAML or JSON text; None if it has none.
+    """Return the document of a YAML or JSON text; None if the text is empty.
 
     Raises:
-        SpecError: if it is not YAML, has more than one document or a surprise, or is too large.
+        SpecError: if it is not valid YAML, has more than one document, or is too large.
 
     """
     if len(text.encode(errors="replace")) > MAX_TEXT_BYTES:
-        raise _refusal(f"is larger than {MAX_TEXT_BYTES // 2**10} KiB; is it the right file?")
+        raise _error(f"is larger than {MAX_TEXT_BYTES // 2**10} KiB; is it the right file?")
     try:
         return _read(text)
     except yaml.MarkedYAMLError as error:
-        raise _refusal(f"is not YAML: {error.problem or error.context}", error.problem_mark) from error
+        raise _error(f"is not YAML: {error.problem or error.context}", error.problem_mark) from error
     except yaml.YAMLError as error:
         reason = str(error).partition("\n")[0]
-        raise _refusal(f"is not YAML: {reason}") from error
+        raise _error(f"is not YAML: {reason}") from error
 
 
 def _read(text: str) -> JsonValue:
@@ -128,11 +127,11 @@ def _read(text: str) -> JsonValue:
     try:
         nodes = [node for node in _documents(loader) if node.tag != f"{_TAGS}null"]
         if len(nodes) > 1:
-            raise _refusal("is a second document; put every document in a file of its own", nodes[1].start_mark)
+            raise _error("is a second document; write each document to its own file", nodes[1].start_mark)
         if not nodes:
             return None
         if _values(nodes[0], {}) > MAX_VALUES:
-            raise _refusal(f"has more than {MAX_VALUES} values, aliases expanded; is it the right file?")
+            raise _error(f"has more than {MAX_VALUES} values with expanded aliases; is it the right file?")
         document: JsonValue = loader.construct_document(nodes[0])
         return document
     finally:
@@ -147,16 +146,16 @@ def _documents(loader: _Loader) -> Iterator[Node]:
 
 
 def _values(node: Node, known: dict[int, int]) -> int:
-    """Count the values that a node expands to; every node is visited once, however often it is referred to."""
+    """Return the number of values that a node expands to; each node is visited once."""
     if isinstance(node, ScalarNode):
         return 1
     if id(node) not in known:
-        known[id(node)] = MAX_VALUES + 1  # a node that contains itself has no end
+        known[id(node)] = MAX_VALUES + 1  # for a node that contains itself
         parts = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
         known[id(node)] = 1 + sum(_values(part, known) for part in parts)
     return known[id(node)]
 
 
-def _refusal(remedy: str, mark: _Mark | None = None) -> SpecError:
+def _error(remedy: str, mark: _Mark | None = None) -> SpecError:
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
     return SpecError([Problem(field="", remedy=where + remedy)])

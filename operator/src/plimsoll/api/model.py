@@ -1,22 +1,31 @@
-"""The base of every document model: camelCase on the wire, closed, frozen."""
+"""The base class of all document models: camelCase in JSON, closed, frozen."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Strict
 from pydantic.alias_generators import to_camel
 
-Integer = Annotated[int, Strict()]
-"""A whole number that a user writes. As at the API server, `"2"`, `2.0` and `true` are none."""
+from plimsoll.api.schema import Rule, ServerOnly
+
+Integer = Annotated[int, Strict(), ServerOnly(format="int32")]
+"""A whole number written by a user; like the API server, it rejects `"2"`, `2.0` and `true`."""
 
 Flag = Annotated[bool, Strict()]
-"""A truth value that a user writes. As at the API server, `"yes"` and `1` are none."""
+"""A boolean written by a user; like the API server, it rejects `"yes"` and `1`."""
+
+Count = Annotated[int, ServerOnly(minimum=0)]
+"""A whole number that only programs write; the API server rejects negative ones."""
 
 
 class Model(BaseModel):
     """A JSON document or a part of one.
 
-    Unknown fields are refused: a typo must never become a silent default.
+    Unknown fields are errors, so that a typo never results in a silent default. The API server checks `rules` in
+    addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the entries of its
+    `Attributes:`.
     """
+
+    rules: ClassVar[tuple[Rule, ...]] = ()
 
     model_config = ConfigDict(
         frozen=True,

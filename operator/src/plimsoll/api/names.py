@@ -1,4 +1,4 @@
-"""Names and closed vocabularies shared by the code, the CRDs, the docs and the metrics."""
+"""Names and enumerations of the code, the CRDs, the docs and the metrics."""
 
 from enum import StrEnum
 
@@ -12,20 +12,20 @@ DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 """Source: Kubernetes, RFC 1123 labels."""
 
 CEPH_NAME_PATTERN = r"^[A-Za-z0-9][-._A-Za-z0-9]*$"
-"""Names of pools and CephX users. Ceph allows more, of which `/`, `@` and a leading `-` mean something to its tools."""
+"""Names of pools and CephX users. Ceph allows more, but its tools interpret `/`, `@` and a leading `-`."""
 
 MONITOR_PATTERN = r"^[\[\]a-zA-Z0-9.:,/_-]+$"
-"""Addresses of monitors as `mon_host` has them: nothing that would begin another line of a configuration file."""
+"""Addresses of monitors as in `mon_host`, without characters that start a new line of a configuration file."""
 
 DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"
 """Source: Kubernetes, keys of ConfigMaps and Secrets."""
 
 HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"
-"""Ceph's names of its health checks."""
+"""Ceph's names of health checks."""
 
 
 class Verdict(StrEnum):
-    """Whether the numbers may be believed."""
+    """Whether the numbers are trustworthy."""
 
     VALID = "Valid"
     SUSPECT = "Suspect"
@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 class Operation(StrEnum):
-    """A kind of I/O that is counted and timed on its own."""
+    """A kind of I/O with its own count and latencies."""
 
     READ = "read"
     WRITE = "write"
@@ -48,8 +48,20 @@ class Operation(StrEnum):
     SYNC = "sync"
 
 
+class Layer(StrEnum):
+    """The layer that a tool loads, from the bottom up."""
+
+    NETWORK = "Network"
+    DEVICE = "Device"
+    OSD = "OSD"
+    RADOS = "RADOS"
+    RBD = "RBD"
+    FILE_SYSTEM = "FileSystem"
+    CONTROL_PLANE = "ControlPlane"
+
+
 class LatencyKind(StrEnum):
-    """What a tool knows about latency: a dashboard must not show a p99 that nobody measured."""
+    """What a tool reports about latency, so that dashboards do not show a p99 that was not measured."""
 
     FULL = "full"
     MEAN_ONLY = "meanOnly"
@@ -57,7 +69,7 @@ class LatencyKind(StrEnum):
 
 
 class RunPhase(StrEnum):
-    """Where the conductor is. Displayed and resumed from, never believed over what the results say."""
+    """The phase of the conductor, for display and resuming. The results take precedence."""
 
     GATHERING = "Gathering"
     PREPARING = "Preparing"
@@ -69,7 +81,7 @@ class RunPhase(StrEnum):
 
 
 class AbortReason(StrEnum):
-    """Why an attempt produced no numbers."""
+    """Why an attempt has no numbers."""
 
     CLIENT_LOST = "ClientLost"
     CLIENT_NOT_STAGED = "ClientNotStaged"
@@ -83,7 +95,7 @@ class AbortReason(StrEnum):
 
 
 class FailureReason(StrEnum):
-    """Why a run could not be measured at all."""
+    """Why a run could not be measured."""
 
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
@@ -92,9 +104,9 @@ class FailureReason(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """What a condition of a `BenchmarkRun` is about, in the order of a run's life.
+    """The conditions of a `BenchmarkRun`, in the order of a run's life.
 
-    `Reconciling` and `Stalled` are there only while they are True, as kstatus wants it.
+    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
     """
 
     RECONCILING = "Reconciling"

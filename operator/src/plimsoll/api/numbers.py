@@ -1,4 +1,4 @@
-"""Sets of client numbers, written short: `0-7,12`. A list of a thousand numbers has no place in every trial."""
+"""Sets of client numbers as short text, `0-7,12`, because every trial has one and it may have a thousand numbers."""
 
 import re
 from collections.abc import Iterable
@@ -6,11 +6,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from plimsoll.api.schema import ServerOnly
+
 _RANGES = re.compile(r"(\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*)?")
 
 
 def format_numbers(numbers: Iterable[int]) -> str:
-    """Write numbers in ascending order as ranges; an empty set is an empty text."""
+    """Return numbers as ascending ranges; an empty set is an empty text."""
     ranges: list[list[int]] = []
     for number in sorted(set(numbers)):
         if ranges and number == ranges[-1][1] + 1:
@@ -21,10 +23,10 @@ def format_numbers(numbers: Iterable[int]) -> str:
 
 
 def parse_numbers(value: object) -> object:
-    """Read what `format_numbers` writes; what is no text is left to the caller's own validation.
+    """Return the numbers of a text by `format_numbers`; other values are returned for the caller's validation.
 
     Raises:
-        ValueError: if a text is not of that form.
+        ValueError: if a text has another form.
 
     """
     if not isinstance(value, str):
@@ -39,6 +41,8 @@ def parse_numbers(value: object) -> object:
     return tuple(numbers)
 
 
+_WRITTEN = ServerOnly(shape=str, max_length=8192, pattern=r"^([0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?)*)?$")
+
 ClientNumbers = Annotated[
-    tuple[int, ...], BeforeValidator(parse_numbers), PlainSerializer(format_numbers, return_type=str)
+    tuple[int, ...], BeforeValidator(parse_numbers), PlainSerializer(format_numbers, return_type=str), _WRITTEN
 ]

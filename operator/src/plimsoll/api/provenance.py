@@ -1,22 +1,33 @@
-"""What a trial's numbers were made by and from; part of a `BenchmarkResult`."""
+"""The tools and the raw output behind a trial's numbers; part of a `BenchmarkResult`."""
 
-from plimsoll.api.model import Model
+from typing import Annotated
+
+from pydantic import Field
+
+from plimsoll.api.model import Count, Model
+from plimsoll.api.schema import ServerOnly
+
+Sha256 = Annotated[str, ServerOnly(max_length=64, pattern=r"^[0-9a-f]{64}$")]
 
 
 class ToolUse(Model):
-    """How the clients' tools were run in a trial, and what they left: evidence for an audit.
+    """The tools of the clients, their commands and their output; for an audit.
 
     Attributes:
-        versions: of the tools that ran, such as `fio 3.39`; at most 8. More than one is a finding.
-        argv: the command of one client; those of the others differ in paths, offsets and seeds. Left out of attempts
-            that were replaced, and where the result would be too large.
-        argv_client: whose command it is.
-        raw_sha256: of everything that all tools wrote; absent if a client does not tell its own. `docs/trust.md` says
-            how to make it again.
+        versions: The tools with their versions. More than one is a finding.
+        argv: The command of one client. Empty for a replaced attempt, and if the result would be too large.
+        argv_client: Number of that client. The commands of other clients differ in paths, offsets and seeds.
+        raw_sha256: SHA-256 of the raw output of all clients' tools. Absent if a client does not report its digest.
 
     """
 
-    versions: tuple[str, ...] = ()
-    argv: tuple[str, ...] = ()
-    argv_client: int
-    raw_sha256: str | None = None
+    versions: Annotated[
+        tuple[Annotated[str, Field(description="A tool and its version."), ServerOnly(max_length=256)], ...],
+        ServerOnly(max_length=8),
+    ] = ()
+    argv: Annotated[
+        tuple[Annotated[str, Field(description="One argument."), ServerOnly(max_length=512)], ...],
+        ServerOnly(max_length=128),
+    ] = ()
+    argv_client: Count
+    raw_sha256: Sha256 | None = None  # docs/trust.md describes how to verify it

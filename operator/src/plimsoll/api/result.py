@@ -1,170 +1,92 @@
-"""`BenchmarkResult`: the numbers of one point. Spec is identity, status is what was measured.
+"""`BenchmarkResult`: the numbers of one point. The spec identifies the point, the status has the numbers.
 
-Bytes per second are whole, latencies whole nanoseconds; operations per second, ratios, deviations and intervals are
-numbers. Everything here is bounded, so that an object stays far below what the API server stores.
+Bytes per second are whole numbers, latencies whole nanoseconds. All fields are bounded, so that an object stays far
+below the size limit of the API server.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from plimsoll.api.model import Model
-from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.environment import Environment
+from plimsoll.api.model import Count, Model
+from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.numbers import ClientNumbers
-from plimsoll.api.provenance import ToolUse
-from plimsoll.api.surroundings import ClusterSummary, Osds, Spread
+from plimsoll.api.operation import (
+    Latency,
+    OperationResult,
+    OperationSummary,
+    Rate,
+    Rates,
+    Series,
+    Statistic,
+    Steadiness,
+    SteadyState,
+)
+from plimsoll.api.provenance import Sha256, ToolUse
+from plimsoll.api.schema import Rule, ServerOnly
+from plimsoll.api.surroundings import ClusterSummary, Hosts, HostSummary, Osds
 
+__all__ = [
+    "Abort",
+    "BenchmarkResult",
+    "ClientSummary",
+    "Finding",
+    "Fingerprint",
+    "HostSummary",
+    "Hosts",
+    "Latency",
+    "OperationResult",
+    "OperationSummary",
+    "Rates",
+    "ResultMeta",
+    "ResultSpec",
+    "ResultStatus",
+    "Series",
+    "Stalls",
+    "Statistic",
+    "Steadiness",
+    "SteadyState",
+    "Summary",
+    "Trial",
+    "Window",
+]
 
-class Statistic(Model):
-    """One quantity over the repetitions of a point.
-
-    Attributes:
-        trials: number of trials.
-        mean: arithmetic mean over the trials.
-        standard_deviation: sample standard deviation (n-1); absent for a single trial.
-        coefficient_of_variation: standard deviation divided by mean; absent for one trial or a mean of 0.
-        low: lower end of the 95 % confidence interval of the mean (Student's t); absent for a single trial.
-        high: upper end of it.
-
-    """
-
-    trials: int
-    mean: float
-    standard_deviation: float | None = None
-    coefficient_of_variation: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-class Latency(Model):
-    """A latency distribution, submission to completion.
-
-    Attributes:
-        kind: what the tool knows; without `full` there are no percentiles.
-        count: number of operations that were timed.
-        mean_nanoseconds: exact mean, not derived from the histogram.
-        standard_deviation_nanoseconds: exact, n-1.
-        percentiles: `"99.9"` -> nanoseconds; absent with fewer than 10 operations beyond it, and beyond 17.05 s,
-            where the histogram ends: see the maximum.
-        histogram: `plimsoll.measure.histogram.Histogram.encode`.
-
-    """
-
-    kind: LatencyKind
-    count: int
-    mean_nanoseconds: float | None = None
-    standard_deviation_nanoseconds: float | None = None
-    min_nanoseconds: int | None = None
-    max_nanoseconds: int | None = None
-    percentiles: dict[str, int] = Field(default_factory=dict)
-    histogram: str | None = None
-
-
-class Rates(Model):
-    """Operations and bytes per second; slow operations have decimals that matter."""
-
-    iops: float
-    bytes_per_second: int
-
-
-class Series(Model):
-    """One operation over time, over all clients: the common window in intervals of equal length.
-
-    Attributes:
-        interval_seconds: length of each interval, a whole number; the last one may be shorter, or half as long again.
-        iops: operations per second in each interval, at most 120 of them.
-        bytes_per_second: the same in bytes.
-
-    """
-
-    interval_seconds: int
-    iops: tuple[float, ...]
-    bytes_per_second: tuple[int, ...]
-
-
-class Steadiness(Model):
-    """SNIA's criterion for one quantity: over five rounds, range <= 20 % and slope excursion <= 10 % of the mean.
-
-    Attributes:
-        rounds: its mean in each of five equal rounds of the common window; for a percentile, that of each round.
-        range_ratio: (maximum - minimum) / mean.
-        slope_ratio: change over the window by the least-squares line, divided by the mean; not negative.
-
-    """
-
-    attained: bool
-    rounds: tuple[float, ...]
-    range_ratio: float
-    slope_ratio: float
-
-
-class SteadyState(Model):
-    """Whether an operation had come to rest. Source: SNIA SSS PTS 2.0.2, applied to the sum of all clients.
-
-    Attributes:
-        round_seconds: length of a round; below 10 s nothing is judged and this whole object is absent.
-        rate: of operations per second.
-        p99: of the 99th percentile of completion latency; absent if the tool keeps no latencies over time, or a round
-            has too few operations.
-
-    """
-
-    round_seconds: float
-    rate: Steadiness
-    p99: Steadiness | None = None
+_Name = Annotated[str, ServerOnly(max_length=64)]
+_Time = Annotated[str, ServerOnly(max_length=64)]
+_Message = Annotated[str, ServerOnly(max_length=4096)]
+_Client = Annotated[Count, Field(description="Number of a client.")]
+_Warning = Annotated[_Message, Field(description="One warning.")]
+_AnyValues = Annotated[dict[str, JsonValue], ServerOnly(max_length=64)]
 
 
 class Stalls(Model):
-    """Seconds of the common window without any completed operation.
+    """Seconds without a completed operation while all clients were measuring.
 
     Attributes:
-        seconds: in which no client completed anything.
-        worst_client_seconds: the same for the client that stood still longest.
-        worst_client: that client; absent if none stood still.
+        seconds: Seconds in which no client completed an operation.
+        worst_client_seconds: The same for the client with the longest stall.
+        worst_client: Number of that client; absent if no client stalled.
 
     """
 
     seconds: float
     worst_client_seconds: float
-    worst_client: int | None = None
-
-
-class OperationResult(Model):
-    """What one operation did during one trial, over all clients.
-
-    Attributes:
-        rates: over the common window; the headline.
-        whole_run: all I/O divided by the time from the first start to the last end.
-        sum_of_rates: each client's own I/O divided by its own runtime, added up: what others print.
-        bias: sum_of_rates IOPS divided by headline IOPS, minus 1; absent without I/O in the window.
-        series: throughput over time; absent if a client has none.
-        steady_state: absent if the window is too short to judge.
-
-    """
-
-    operation: Operation
-    ios: int
-    bytes: int
-    rates: Rates
-    whole_run: Rates
-    sum_of_rates: Rates
-    bias: float | None = None
-    latency: Latency
-    series: Series | None = None
-    steady_state: SteadyState | None = None
+    worst_client: Count | None = None
 
 
 class Window(Model):
-    """When the clients of a trial were measuring. Times are Unix nanoseconds on the clients' clocks.
+    """The time in which the clients were measuring, by their clocks.
 
     Attributes:
-        start_nanoseconds: the last client's start.
-        end_nanoseconds: the first client's end; not after start if the clients never ran together.
-        last_end_nanoseconds: the last client's end.
-        seconds: length of the common window, 0 if there is none.
-        whole_seconds: from the first client's start to the last client's end: what `whole_run` is divided by.
-        spread_seconds: last start minus first start.
-        overlap: common window divided by the mean runtime of the clients, 0 to 1.
+        start_nanoseconds: The last client's start, in Unix nanoseconds.
+        end_nanoseconds: The first client's end, in Unix nanoseconds; not after the start if they never ran at the same
+            time.
+        last_end_nanoseconds: The last client's end, in Unix nanoseconds.
+        seconds: Duration for which all clients were measuring; 0 without such a time.
+        whole_seconds: Duration from the first client's start to the last client's end.
+        spread_seconds: Last start minus first start.
+        overlap: Duration for which all clients were measuring, divided by the mean runtime of the clients.
 
     """
 
@@ -178,90 +100,60 @@ class Window(Model):
 
 
 class Finding(Model):
-    """One check that did not hold.
+    """A failed check.
 
     Attributes:
-        reason: CamelCase, from the closed list of `plimsoll.measure.checking.checks`.
-        verdict: what it makes of the trial.
-        message: the measured value, the limit, and what to do.
+        reason: Name of the check, in CamelCase, for programs.
+        verdict: Verdict that the check gives.
+        message: The measured value, the limit, and the remedy.
+        clients: Numbers of the affected clients; empty if it affects all of them.
 
     """
 
-    reason: str
+    reason: _Name  # one of plimsoll.measure.checking.checks
     verdict: Verdict
-    message: str
-    clients: tuple[int, ...] = ()
+    message: _Message
+    clients: Annotated[tuple[_Client, ...], ServerOnly(max_length=32)] = ()
+
+
+_Findings = Annotated[tuple[Finding, ...], ServerOnly(max_length=64)]
 
 
 class Abort(Model):
-    """Why an attempt produced no numbers."""
+    """Why an attempt has no numbers.
+
+    Attributes:
+        reason: Reason in CamelCase, for programs.
+        message: What happened, in words.
+
+    """
 
     reason: AbortReason
-    message: str
-
-
-class HostSummary(Model):
-    """What a client's host did during the measured part. Ratios are 0 to 1, rates bytes per second.
-
-    Attributes:
-        cpu: processors that the client used, on average; absent if unknown.
-        cpu_limit: processors that it may use at most; absent without a limit.
-        throttled_seconds: how long its quota stopped it; absent if unknown.
-        node_cpu_busy: part of the node's processors that was not idle.
-        memory_bytes: used by the client, page cache included; absent if unknown.
-        device_busy: part of the time in which the block device had something to do; absent if there is none.
-        device_queue: operations that were with the device, on average.
-
-    """
-
-    cpu: float | None = None
-    cpu_limit: float | None = None
-    throttled_seconds: float | None = None
-    node_cpu_busy: float
-    memory_bytes: int | None = None
-    received_bytes_per_second: int
-    sent_bytes_per_second: int
-    device_read_bytes_per_second: int | None = None
-    device_written_bytes_per_second: int | None = None
-    device_busy: float | None = None
-    device_queue: float | None = None
-
-
-class Hosts(Model):
-    """What the hosts of all clients did, in the terms of `HostSummary`; absent is what none of them told.
-
-    Attributes:
-        clients: whose host could be observed.
-
-    """
-
-    clients: int
-    cpu: Spread | None = None
-    throttled_seconds: Spread | None = None
-    node_cpu_busy: Spread | None = None
-    memory_bytes: Spread | None = None
-    received_bytes_per_second: Spread | None = None
-    sent_bytes_per_second: Spread | None = None
-    device_busy: Spread | None = None
+    message: _Message
 
 
 class ClientSummary(Model):
-    """One client's part of a trial.
+    """One client's part of the trial.
 
     Attributes:
-        start_offset_seconds: its start of measuring after the first client's.
-        iops: its own operations divided by its own runtime.
-        clock_offset_seconds: conductor's clock minus the client's; absent if it could not be measured.
-        stall_seconds: seconds of the common window in which it completed nothing; absent without a series.
-        host: absent if the host could not be observed.
+        client: Number of the client.
+        node: Node of the client.
+        start_offset_seconds: Start of its measurement relative to the first client's.
+        runtime_seconds: Duration of its measurement.
+        iops: Its operations divided by its runtime.
+        clock_offset_seconds: The conductor's clock minus the client's; absent if it could not be measured.
+        clock_error_seconds: Maximum error of that difference.
+        stall_seconds: Seconds in which it completed no operation while all clients were measuring; absent if it does
+            not record operations over time.
+        host: Load of its host during the measurement; absent if unknown.
 
     """
 
-    client: int
-    node: str
+    client: Count
+    node: Annotated[str, ServerOnly(max_length=253)]
     start_offset_seconds: float
     runtime_seconds: float
-    iops: float
+    iops: Rate
     clock_offset_seconds: float | None = None
     clock_error_seconds: float | None = None
     stall_seconds: float | None = None
@@ -269,65 +161,64 @@ class ClientSummary(Model):
 
 
 class Trial(Model):
-    """One attempt at one measured repetition of a point.
+    """One attempt at one repetition.
 
     Attributes:
-        pass_number: which repetition, from 0.
-        attempt: from 0; a later one replaces an aborted or invalid one.
-        epoch: identity of the conductor process that ran it.
-        clients: the clients that took part.
-        stalls: absent if a client has no series.
-        hosts: of all clients; absent if no host could be observed.
-        slowest: the clients with the lowest rates, at most 8.
-        osds: absent unless the tool measures OSDs.
-        cluster: absent if nobody was to look at one.
-        tool: absent if no client answered.
+        pass_number: Number of the repetition, from 0.
+        attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
+        epoch: Identity of the conductor process that ran it.
+        clients: Numbers of the clients that took part, such as 0-7,12.
+        outcome: How the attempt ended.
+        started_at: When the attempt began.
+        finished_at: When the attempt ended.
+        abort: Why the attempt has no numbers.
+        verdict: Whether the numbers are trustworthy.
+        findings: Failed checks.
+        stalls: Seconds without a completed operation while all clients were measuring; absent if a client does not
+            record operations over time.
+        operations: Numbers of each operation.
+        hosts: Load of the hosts of all clients during the measurement; absent if unknown. A quantity that no host
+            reported is absent.
+        slowest: The clients with the lowest rates, slowest first.
+        osds: Rates of all OSDs, each measured alone; absent for other tools.
+        cluster: State and load of the Ceph cluster during the measurement; absent without one. A quantity that Ceph did
+            not report is absent.
+        warnings: Distinct warnings of the clients' tools and parsers.
 
     """
 
-    pass_number: int
-    attempt: int
-    epoch: str
+    pass_number: Count
+    attempt: Count
+    epoch: Annotated[str, ServerOnly(max_length=128)]
     clients: ClientNumbers
     outcome: Outcome
-    started_at: str
-    finished_at: str
+    started_at: _Time
+    finished_at: _Time
     abort: Abort | None = None
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
+    findings: _Findings = ()
     window: Window | None = None
     stalls: Stalls | None = None
-    operations: tuple[OperationResult, ...] = ()
+    operations: Annotated[tuple[OperationResult, ...], ServerOnly(max_length=len(Operation))] = ()
     hosts: Hosts | None = None
-    slowest: tuple[ClientSummary, ...] = ()
+    slowest: Annotated[tuple[ClientSummary, ...], ServerOnly(max_length=8)] = ()
     osds: Osds | None = None
     cluster: ClusterSummary | None = None
-    tool: ToolUse | None = None
-    warnings: tuple[str, ...] = ()
-
-
-class OperationSummary(Model):
-    """One operation over the repetitions of a point.
-
-    Attributes:
-        latency: all trials' histograms merged, for display; statistics use the trials' own percentiles.
-        percentiles: `"99"` -> the percentile of each trial as a statistic over the trials.
-
-    """
-
-    operation: Operation
-    iops: Statistic
-    bytes_per_second: Statistic
-    mean_latency: Statistic | None = None
-    percentiles: dict[str, Statistic] = Field(default_factory=dict)
-    latency: Latency
+    tool: ToolUse | None = None  # absent if no client delivered
+    warnings: Annotated[tuple[_Warning, ...], ServerOnly(max_length=64)] = ()
 
 
 class Summary(Model):
-    """The point's numbers over the trials that count."""
+    """The numbers of the point over the trials that count.
 
-    trials: int
-    operations: tuple[OperationSummary, ...]
+    Attributes:
+        trials: Number of trials that count.
+        operations: Numbers of each operation over the trials.
+
+    """
+
+    trials: Count
+    operations: Annotated[tuple[OperationSummary, ...], ServerOnly(max_length=len(Operation))]
 
 
 class ResultMeta(Model):
@@ -339,46 +230,78 @@ class ResultMeta(Model):
 
 
 class ResultSpec(Model):
-    """What the numbers are of."""
-
-    run: str
-    run_uid: str
-    point: str
-    workload: str
-    tool: str
-    label: str
-    parameters: dict[str, JsonValue]
-    clients: int
-    runtime_seconds: int
-    ramp_seconds: int
-    repetitions: int
-
-
-class Fingerprint(Model):
-    """What the numbers are of, in two parts, so that two results know whether they may be compared.
+    """The identity of the point. It never changes.
 
     Attributes:
-        identity: what was asked for and of what: results are comparable if this is equal.
-        context: everything else that may explain a difference; printed beside a comparison.
-        identity_sha256: of `identity` as JSON with sorted keys and no spaces.
-        context_sha256: of `context`, likewise.
+        run: Name of the BenchmarkRun.
+        run_uid: UID of the BenchmarkRun.
+        point: Name of the point within the run.
+        workload: Name of the workload.
+        tool: Tool of the workload.
+        label: Parameters of the point in words, such as randwrite 4Ki qd16.
+        parameters: Parameters of the tool, defaults included.
+        clients: Number of clients.
+        runtime_seconds: Duration of the measurement in each trial.
+        ramp_seconds: Duration of the load before the measurement in each trial.
+        repetitions: Number of planned trials.
 
     """
 
-    identity: dict[str, JsonValue]
-    context: dict[str, JsonValue]
-    identity_sha256: str
-    context_sha256: str
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self == oldSelf",
+            message="cannot be changed, because it identifies the numbers",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+    run: Annotated[str, ServerOnly(max_length=63)]
+    run_uid: _Name
+    point: _Name
+    workload: _Name
+    tool: _Name
+    label: Annotated[str, ServerOnly(max_length=256)]
+    parameters: _AnyValues
+    clients: Count
+    runtime_seconds: Count
+    ramp_seconds: Count
+    repetitions: Count
+
+
+class Fingerprint(Model):
+    """Identity and context of the numbers, which decide whether two results are comparable.
+
+    Attributes:
+        identity: The specification and the storage. Results with equal identities are comparable.
+        context: Other facts that may explain a difference.
+        identity_sha256: SHA-256 of identity as JSON with sorted keys and without spaces.
+        context_sha256: SHA-256 of context in the same form.
+
+    """
+
+    identity: _AnyValues
+    context: _AnyValues
+    identity_sha256: Sha256
+    context_sha256: Sha256
 
 
 class ResultStatus(Model):
-    """What was measured. `final` once every planned trial of the point is recorded."""
+    """The measured numbers. Only the run's conductor writes them.
 
-    trials: tuple[Trial, ...] = ()
+    Attributes:
+        trials: All attempts, in the order of recording.
+        verdict: Whether the numbers are trustworthy; absent without numbers.
+        findings: Failed checks, each in its worst case over the trials.
+        environment: Environment of the measurement, such as nodes, versions and the size of the data set.
+        final: Whether every planned trial is recorded.
+
+    """
+
+    trials: Annotated[tuple[Trial, ...], ServerOnly(max_length=256)] = ()
     summary: Summary | None = None
     verdict: Verdict | None = None
-    findings: tuple[Finding, ...] = ()
-    environment: dict[str, JsonValue] = Field(default_factory=dict)
+    findings: _Findings = ()
+    environment: Annotated[Environment, ServerOnly(shape=_AnyValues)] = Field(default_factory=Environment)
     fingerprint: Fingerprint | None = None
     final: bool = False
 

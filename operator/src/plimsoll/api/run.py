@@ -1,21 +1,22 @@
-"""`BenchmarkRun`: what a user asks for.
+"""`BenchmarkRun`: the specification of a run.
 
-The tool parameters of a workload stay as they were written here; `tools.decode` gives them their types. That
-keeps this layer free of tools, and makes a sweep the same thing for all of them.
+The tool parameters of a workload are kept as written; `tools.decode` decodes them. This keeps this layer independent of
+tools, and sweeps the same for all tools.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
-from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
-from plimsoll.api.quantity import Size
+from plimsoll.api.pods import ResourceRequirements, Toleration
+from plimsoll.api.quantity import BlockSize, Size
+from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.api.storage import DnsLabel, SecretReference, Storage
-from plimsoll.api.wording import shown
+from plimsoll.api.wording import did_you_mean, shown
 
 MAX_CLIENTS = 1000
 MAX_WORKLOADS = 32
@@ -27,12 +28,16 @@ _GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 Percent = Annotated[Integer, Field(ge=1, le=100)]
-HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64)]
+HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
+ClientCount = Annotated[
+    Integer, Field(ge=1, le=MAX_CLIENTS, description="Number of clients, at most spec.clients.count.")
+]
+LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
 
 
 def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     problems = [
-        Problem(field=f"[{number}]", value=str(value), remedy="stands in the list before; every value must occur once")
+        Problem(field=f"[{number}]", value=str(value), remedy="is already in the list; each value must be unique")
         for number, value in enumerate(values)
         if values.index(value) != number
     ]
@@ -42,7 +47,7 @@ def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class ObjectMeta(Model):
-    """The part of a Kubernetes object's metadata that a run needs; the rest is kept out of the way."""
+    """The metadata of a run; other fields are ignored."""
 
     model_config = Model.model_config | {"extra": "ignore"}
 
@@ -52,43 +57,74 @@ class ObjectMeta(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_a_name_of_its_own(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        """Results and resuming need a name that is known beforehand."""
+    def _check_has_name(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
+        """Refuse generated names: results and resuming need a known name."""
         if isinstance(document, dict) and "name" not in document and "generateName" in document:
             raise SpecError([Problem(field="generateName", remedy="is not supported; write metadata.name instead")])
         return document
 
 
 class Clients(Model):
-    """The load generators.
+    """The load generators, each in its own pod.
 
     Attributes:
-        network_bytes_per_second: what the network can carry between the storage and one client's node, where a client
-            cannot find out by itself. Reads faster than that were answered by a cache.
+        count: Number of clients.
+        spread: Required allows the numbers of clients on two nodes to differ by at most one; Preferred only tries to.
+        network_bytes_per_second: Capacity of the network between the storage and the node of a client, from 1Ki to 1Pi
+            per second, such as 1250M for 10 Gbit/s. Faster reads come from a cache and are marked. Set it if a client
+            cannot see the node's interfaces, as in a pod. Not checked if absent.
+        resources: Requests and limits of each client, as in a container; without cpu, 100m are requested. Choose enough
+            CPU: a throttled client measures its own limit.
+        node_selector: Labels that the nodes of clients must have. The conductor may run on other nodes, to leave
+            the clients their resources.
+        tolerations: Taints that clients and conductor tolerate, as in a pod.
+        priority_class_name: PriorityClass of clients and conductor; the cluster's default if absent.
+        image_pull_secrets: Secrets in the namespace of the run for pulling the image of clients and conductor.
 
     """
 
     count: Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)] = 1
     spread: Literal["Required", "Preferred"] = "Required"
     network_bytes_per_second: Annotated[Size, Field(ge=2**10, le=2**50)] | None = None
-    resources: Mapping[str, JsonValue] = Field(default_factory=dict)
-    node_selector: Mapping[str, str] = Field(default_factory=dict)
-    tolerations: tuple[Mapping[str, JsonValue], ...] = ()
-    priority_class_name: str | None = None
-    image_pull_secrets: tuple[SecretReference, ...] = ()
+    resources: Annotated[Mapping[str, JsonValue], ServerOnly(shape=ResourceRequirements)] = Field(default_factory=dict)
+    node_selector: Annotated[Mapping[str, LabelValue], ServerOnly(max_length=32)] = Field(default_factory=dict)
+    tolerations: Annotated[
+        tuple[Mapping[str, JsonValue], ...], ServerOnly(shape=tuple[Toleration, ...], max_length=32)
+    ] = ()
+    priority_class_name: Annotated[str, ServerOnly(max_length=253)] | None = None
+    image_pull_secrets: Annotated[tuple[SecretReference, ...], ServerOnly(max_length=16)] = ()
 
 
 class Workload(Model):
-    """One tool with its parameters, some of which are lists (sweep axes)."""
+    """One tool with its parameters.
+
+    Attributes:
+        name: Unique name of the workload. The names of points start with it.
+        clients: Axis: number of clients that generate load; the others are idle. All clients if absent.
+        runtime_seconds: Duration of the measurement in each trial.
+        ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
+            runtimeSeconds.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.rampSeconds < self.runtimeSeconds",
+            message="must be less than runtimeSeconds; decrease it, or increase runtimeSeconds",
+            field_path=".rampSeconds",
+        ),
+    )
 
     name: WorkloadName
-    tool: str
-    parameters: Mapping[str, JsonValue]
+    # In the document, one field with the tool's key contains the parameters. Lists among them are the axes of a sweep.
+    tool: Annotated[str, ServerOnly(absent=True)]
+    parameters: Annotated[Mapping[str, JsonValue], ServerOnly(absent=True)]
     clients: (
         Annotated[
-            tuple[Annotated[Integer, Field(ge=1, le=MAX_CLIENTS)], ...],
+            tuple[ClientCount, ...],
             Field(min_length=1, max_length=MAX_AXIS_VALUES),
             AfterValidator(_unique),
+            ServerOnly(list_type="set"),
         ]
         | None
     ) = None
@@ -97,8 +133,8 @@ class Workload(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_the_tool(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        """Take `{name: w, fio: {...}}` apart into tool and parameters."""
+    def _split_tool(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
+        """Split `{name: w, fio: {...}}` into tool and parameters."""
         if not isinstance(document, dict):
             return document
         tools = [key for key in document if key not in _GENERIC_WORKLOAD_FIELDS]
@@ -116,7 +152,8 @@ class Workload(Model):
     def _ramp_is_shorter_than_runtime(self) -> Self:
         if self.ramp_seconds >= self.runtime_seconds:
             remedy = (
-                f"must be less than runtimeSeconds, which is {self.runtime_seconds}; lower it, or measure for longer"
+                f"must be less than runtimeSeconds, which is {self.runtime_seconds}; decrease it, or increase "
+                "runtimeSeconds"
             )
             raise SpecError([Problem(field="rampSeconds", value=str(self.ramp_seconds), remedy=remedy)])
         return self
@@ -126,18 +163,53 @@ def _one_tool(found: list[str]) -> str:
     if not found:
         return "has no tool; add one such as fio with a mapping of its parameters"
     others = ", ".join(_GENERIC_WORKLOAD_FIELDS)
-    return f"must have one tool besides {others}, but has {' and '.join(found)}; remove one or correct its spelling"
+    remedy = next(filter(None, (did_you_mean(name, _GENERIC_WORKLOAD_FIELDS, 1) for name in found)), "")
+    return (
+        f"must have one tool besides {others}, but has {' and '.join(found)}; "
+        f"{remedy or 'remove one or correct its spelling'}"
+    )
 
 
 class Precondition(Model):
-    """Random overwriting of the prefilled data set, so that the storage is measured as used and not as new."""
+    """Random overwrites of the prefilled data set, so that the storage is measured in a used state.
 
-    block_size: Annotated[Size, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
+    Attributes:
+        block_size: Size of each write, from 512 to 64Mi, a multiple of 512. Write bytes, whole Ki (at most 9999Ki) or
+            whole Mi.
+        seconds: Duration of the overwriting by each client.
+
+    """
+
+    block_size: Annotated[BlockSize, Field(ge=512, le=64 * 2**20, multiple_of=512)] = 65536
     seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 600
 
 
+_PREFILL_REQUIRED = (
+    "must be true, because precondition overwrites prefilled data; set it to true, or remove precondition"
+)
+
+
 class Prepare(Model):
-    """What is done to every volume before the first trial, in this order: discard, prefill, precondition, settle."""
+    """Preparation of every volume before the first trial, in this order: discard, prefill, precondition, settle.
+
+    Attributes:
+        prefill: Write the whole data set once, because storage answers reads of unwritten extents without any I/O.
+        precondition: Overwrite the data set at random after the prefill, so that the storage is measured in a used
+            state. Not done if absent.
+        discard: Discard the volume before it is written, if it supports that.
+        drop_caches: Drop the caches of the nodes before every trial. Requires the administrator's permission.
+        settle_seconds: Time to wait after that, until background work of the storage is done.
+        fill_percent: Part of a file system that the data set uses; the file system needs some space itself.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.prefill || !has(self.precondition)",
+            message=_PREFILL_REQUIRED,
+            field_path=".prefill",
+        ),
+    )
 
     prefill: Flag = True
     precondition: Precondition | None = None
@@ -147,43 +219,99 @@ class Prepare(Model):
     fill_percent: Percent = 80
 
     @model_validator(mode="after")
-    def _overwrites_what_was_written(self) -> Self:
+    def _check_precondition(self) -> Self:
         if self.precondition is not None and not self.prefill:
-            remedy = (
-                "must be true, because precondition overwrites what the prefill wrote; set it to true, or leave out "
-                "precondition"
-            )
-            raise SpecError([Problem(field="prefill", value="false", remedy=remedy)])
+            raise SpecError([Problem(field="prefill", value="false", remedy=_PREFILL_REQUIRED)])
         return self
 
 
 class Gates(Model):
-    """Conditions on the cluster that must hold before, during and after a trial.
+    """Conditions on the Ceph cluster that must hold before, during and after a trial.
 
     Attributes:
-        accepted_health_checks: Ceph's health checks that may stand, such as `MON_DISK_LOW`.
+        ceph_health: Required measures only while the cluster is healthy; Ignored measures at any time.
+        accepted_health_checks: Ceph's health checks that are accepted with cephHealth Required, such as MON_DISK_LOW,
+            by their names in `ceph health detail`.
+        pause_scrub: Pause scrubbing of the measured pools during trials. It is always resumed afterwards.
 
     """
 
     ceph_health: Literal["Required", "Ignored"] = "Required"
-    accepted_health_checks: Annotated[tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique)] = ()
+    accepted_health_checks: Annotated[
+        tuple[HealthCheck, ...], Field(max_length=32), AfterValidator(_unique), ServerOnly(list_type="set")
+    ] = ()
     pause_scrub: Flag = True
 
 
 class Timeouts(Model):
-    """No wait is without an end."""
+    """Timeouts of the phases. They pause while a run is suspended.
+
+    Attributes:
+        provision_seconds: Timeout until the storage is ready.
+        ready_seconds: Timeout until all clients have reported.
+        total_seconds: Timeout of the whole run. A run that cannot finish in this time is refused.
+
+    """
 
     provision_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 600
     ready_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 300
     total_seconds: Annotated[Integer, Field(ge=1, le=_MAX_SECONDS)] = 14400
 
 
+def _fixed(field: str, *, required: bool = False) -> Rule:
+    """Return the rule that makes a field of the specification immutable."""
+    equal = f"self.{field} == oldSelf.{field}"
+    return Rule(
+        rule=equal if required else f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || {equal})",
+        message="cannot be changed, because numbers must belong to one specification; create a new run",
+        field_path=f".{field}",
+        reason="FieldValueForbidden",
+    )
+
+
 class RunSpec(Model):
-    """The specification of a run."""
+    """The specification of the run.
+
+    Only suspend, cleanup, results and ttlSecondsAfterFinished can be changed later, because numbers must belong to one
+    specification. To measure something else, create a new run.
+
+    Attributes:
+        workloads: The workloads. Each one is a tool with its parameters. Parameters that are lists are axes: every
+            combination of their values is a point, which is measured repetitions times. A run has at most 512 points.
+        repetitions: Trials of each point. At least 3 are needed to estimate how much trials differ, 5 for a good
+            estimate.
+        cleanup: When the storage created for this run is removed: Always, OnSuccess to keep it after a failure, or
+            Never. Pods always stop. Can be changed at any time.
+        results: What happens to the BenchmarkResults when the run is deleted: Delete removes them, Retain keeps them as
+            a baseline. Takes effect when the results are created; later changes have no effect.
+        ttl_seconds_after_finished: Time after which a finished run is deleted; never if absent. Omit it under GitOps,
+            which would create and start a deleted run again. Can be changed at any time.
+        suspend: Stop measuring and keep the storage. After resuming, the current trial is repeated and the volumes are
+            prefilled again. Can be changed at any time.
+
+    """
+
+    # The rules of tools are in plimsoll.plan.rules.
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.workloads.all(w, !has(w.clients) || w.clients.all(c, c <= self.clients.count))",
+            message=(
+                "every value of a workload's clients must be at most spec.clients.count; increase that, or decrease "
+                "the value"
+            ),
+            field_path=".workloads",
+        ),
+        _fixed("storage"),
+        _fixed("clients"),
+        _fixed("workloads", required=True),
+        *map(_fixed, ("repetitions", "prepare", "gates", "timeouts")),
+    )
 
     storage: Storage | None = None
     clients: Clients = Clients()
-    workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS)]
+    workloads: Annotated[
+        tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS), ServerOnly(list_keys=("name",))
+    ]
     repetitions: Annotated[Integer, Field(ge=1, le=MAX_REPETITIONS)] = 5
     prepare: Prepare = Prepare()
     gates: Gates = Gates()
@@ -194,7 +322,7 @@ class RunSpec(Model):
     suspend: Flag = False
 
     @model_validator(mode="after")
-    def _workloads_fit_together(self) -> Self:
+    def _check_workloads(self) -> Self:
         problems = [*_same_names(self.workloads), *_too_many_clients(self.workloads, self.clients.count)]
         if problems:
             raise SpecError(problems)
@@ -205,7 +333,7 @@ def _same_names(workloads: tuple[Workload, ...]) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, workload in enumerate(workloads):
         if first.setdefault(workload.name, index) != index:
-            remedy = f"is the name of workloads[{first[workload.name]}] already; give each workload its own"
+            remedy = f"is already the name of workloads[{first[workload.name]}]; choose unique names"
             yield Problem(field=f"workloads[{index}].name", value=shown(workload.name), remedy=remedy)
 
 
@@ -213,13 +341,13 @@ def _too_many_clients(workloads: tuple[Workload, ...], count: int) -> Iterator[P
     for index, workload in enumerate(workloads):
         for number, clients in enumerate(workload.clients or ()):
             if clients > count:
-                remedy = f"is more than spec.clients.count, which is {count}; raise that or lower the axis"
+                remedy = f"is more than spec.clients.count, which is {count}; increase that, or decrease the value"
                 field = field_path(["workloads", index, "clients", number])
                 yield Problem(field=field, value=str(clients), remedy=remedy)
 
 
 class BenchmarkRun(Model):
-    """A run as a user writes it or as the API server stores it; `status` is not read from here."""
+    """A run as written by a user or stored by the API server, without its `status`."""
 
     api_version: Literal["plimsoll.dev/v1alpha1"]
     kind: Literal["BenchmarkRun"]
@@ -238,24 +366,27 @@ def load_run(text: str) -> BenchmarkRun:
     """Read one `BenchmarkRun` from YAML or JSON text.
 
     Raises:
-        SpecError: naming every field that is wrong, its value and the remedy.
+        SpecError: with every invalid field, its value and the remedy.
 
     """
+    # Only here: agents and conductors read no manifest, and do without YAML.
+    from plimsoll.api.manifest import read_manifest  # noqa: PLC0415
+
     return decode_run(read_manifest(text))
 
 
 def decode_run(document: JsonValue) -> BenchmarkRun:
-    """Read a `BenchmarkRun` from plain JSON values, as the API server and YAML give them.
+    """Read a `BenchmarkRun` from plain JSON values.
 
     Raises:
-        SpecError: naming every field that is wrong, its value and the remedy.
+        SpecError: with every invalid field, its value and the remedy.
 
     """
     if not isinstance(document, dict):
         what = "is empty" if document is None else "is not a mapping"
         raise SpecError([Problem(field="", remedy=f"{what}; write one {RUN_KIND} of {API_VERSION}")])
     try:
-        # By alias alone: `settle_seconds` is no name that the API server knows.
+        # By alias only: the API server does not know `settle_seconds`.
         return BenchmarkRun.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise SpecError(problems_of(error)) from error
+        raise SpecError(problems_of(error, model=BenchmarkRun)) from error

@@ -1,6 +1,6 @@
-"""The channel between the conductor and whoever watches it: the operator in a cluster, the launcher locally.
+"""The state that the conductor publishes for the operator, or for the launcher in local mode.
 
-It is for showing and for resuming, and small. The numbers are in the results.
+It is small, and for display and resuming only. The results have the numbers.
 """
 
 from typing import Annotated, Literal
@@ -11,23 +11,23 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import FailureReason, Operation, RunPhase
 
 _MAX_POINT = 253
-"""Characters of a point's name, which is a part of an object's."""
+"""Maximum length of a point's name, which is part of an object's name."""
 
 
 class TrialKey(Model):
-    """Identity of one attempt. `str()` is how it is shown: `random-write-003 pass 1 attempt 0`."""
+    """Identity of one attempt; as text, `random-write-003 pass 1 attempt 0`."""
 
     point: Annotated[str, Field(max_length=_MAX_POINT)]
     pass_number: Annotated[int, Field(ge=0, lt=2**31)]
     attempt: Annotated[int, Field(ge=0, lt=2**31)]
 
     def __str__(self) -> str:
-        """Return it for people."""
+        """Return the point, the pass and the attempt."""
         return f"{self.point} pass {self.pass_number} attempt {self.attempt}"
 
 
 class CurrentTrial(Model):
-    """The trial that is under way; Unix seconds."""
+    """The current trial; times in Unix seconds."""
 
     key: TrialKey
     label: str
@@ -44,7 +44,7 @@ class Prefill(Model):
 
 
 class LiveRate(Model):
-    """What one operation does at this moment, in the words of a tool that runs: to watch, not to quote."""
+    """The current rates of one operation as reported by the running tool; for display only."""
 
     operation: Operation
     iops: Annotated[float, Field(ge=0, lt=2**63, allow_inf_nan=False)]
@@ -52,10 +52,10 @@ class LiveRate(Model):
 
 
 class Live(Model):
-    """What the tools of a trial under way say, added up.
+    """The sum of the current rates in a trial.
 
     Attributes:
-        clients: whose tools' rates are in the sums; the others have said nothing yet, or not for a while.
+        clients: number of clients in the sum; the others have not reported recently.
 
     """
 
@@ -64,21 +64,22 @@ class Live(Model):
 
 
 class Failure(Model):
-    """Why the run ended without being measured."""
+    """Why the run could not be measured."""
 
     reason: FailureReason
     message: str
 
 
 class RunState(Model):
-    """What the conductor is doing.
+    """The state of the conductor.
 
     Attributes:
-        epoch: identity of the conductor process that wrote this.
-        in_flight: the attempt that was begun and not yet recorded; a later conductor records it as aborted.
-        elapsed_seconds: how long the run has been active, without the time it was suspended or interrupted.
-        live: absent unless the tools of a trial are running and one of them has said something.
-        trials_done: (point, pass) pairs that need no further attempt.
+        epoch: identity of the conductor process.
+        gathered: UID of the conductor's Job once all clients have registered with a conductor of that Job.
+        in_flight: the attempt that has started and is not recorded yet; a later conductor records it as aborted.
+        elapsed_seconds: how long the run has been active, without suspensions and interruptions.
+        live: current rates; absent unless a running tool has reported any.
+        trials_done: number of (point, pass) pairs that need no further attempt.
 
     """
 
@@ -88,6 +89,7 @@ class RunState(Model):
     message: str = ""
     registered: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
+    gathered: str = ""
     prefill: Prefill = Prefill()
     current: CurrentTrial | None = None
     live: Live | None = None

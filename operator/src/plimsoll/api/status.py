@@ -1,6 +1,6 @@
-"""The status of a `BenchmarkRun`: what the operator says about a run, and what `kubectl get` shows of it.
+"""The status of a `BenchmarkRun`, written by the operator, with the texts that `kubectl get` shows.
 
-The numbers are in the results; what stands here is derived from them and bounded.
+It is bounded and derived from the results, which have the numbers.
 """
 
 from collections.abc import Sequence
@@ -11,79 +11,100 @@ from pydantic import Field
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, Operation, Verdict
+from plimsoll.api.schema import ServerOnly
 
 MAX_HEADLINES = 32
 MAX_MESSAGE_CHARACTERS = 32768
-"""Of a condition. Source: Kubernetes, `metav1.Condition`."""
+"""Maximum length of a condition's message. Source: Kubernetes, `metav1.Condition`."""
 
 _ABNORMAL = (ConditionType.RECONCILING, ConditionType.STALLED)
 
 _DisplayText = Annotated[str, Field(max_length=256)]
 _ShortText = Annotated[str, Field(max_length=64)]
-_Time = Annotated[str, Field(max_length=64)]
+_Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _Count = Annotated[int, Field(ge=0)]
+_Setting = Annotated[str, Field(max_length=1024, description="Version or setting.")]
+_SmallCount = Annotated[_Count, ServerOnly(format="int32")]
 
 
 class Condition(Model):
-    """One aspect of a run's state, in the shape of `metav1.Condition`.
+    """One aspect of the state.
 
     Attributes:
-        type: what it is about.
-        status: whether it holds.
-        observed_generation: `metadata.generation` of the specification that it speaks of.
-        last_transition_time: when `status` last changed, RFC 3339.
-        reason: CamelCase, for programs.
-        message: for people: what is the case and what to do next.
+        type: Aspect of the condition.
+        status: Whether the condition holds.
+        observed_generation: Generation of the specification that the condition refers to.
+        last_transition_time: When status last changed.
+        reason: Reason in CamelCase, for programs.
+        message: Explanation and next step, for people.
 
     """
 
+    # As in metav1.Condition.
     type: ConditionType
     status: ConditionStatus
-    observed_generation: Annotated[int, Field(ge=0)] = 0
-    last_transition_time: _Time = ""
+    observed_generation: _Count = 0
+    last_transition_time: Annotated[_Time, ServerOnly(required=True)] = ""  # set_condition sets it
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)] = ""
 
 
 class Hold(Model):
-    """How long a run has kept its place in the queue without measuring.
+    """How long a run has kept its queue place without measuring.
 
     Attributes:
-        seconds: the sum of what was counted before `since`.
-        since: since when the clock runs, RFC 3339; absent while all clients are there.
-        measured_trials: trials that were measured when the sum began; one more resets it.
+        seconds: Time before since.
+        since: Start of the current hold, by a suspension; absent while all clients are ready.
+        measured_trials: Measured trials at the start of the sum. A further trial resets it.
 
     """
 
-    seconds: _Count
+    seconds: _SmallCount
     since: _Time | None = None
-    measured_trials: _Count
+    measured_trials: _SmallCount
 
 
 class Points(Model):
-    """How far a run is.
+    """Progress of the run.
 
     Attributes:
-        total: points of the frozen plan.
-        completed: those whose every trial is recorded.
-        invalid: those of the completed ones whose verdict is Invalid.
+        total: Number of points.
+        completed: Points with all trials recorded.
+        invalid: Completed points with Invalid numbers.
 
     """
 
-    total: _Count = 0
-    completed: _Count = 0
-    invalid: _Count = 0
+    total: _SmallCount = 0
+    completed: _SmallCount = 0
+    invalid: _SmallCount = 0
 
 
 class HeadlineLatency(Model):
-    """Percentiles of submission to completion; absent if the tool does not know them."""
+    """Percentiles of latency, from submission to completion; absent if the tool does not report them.
+
+    Attributes:
+        p50: Median.
+        p99: 99th percentile.
+
+    """
 
     p50: _Count | None = None
     p99: _Count | None = None
 
 
 class Headline(Model):
-    """The numbers of one operation of one point, as means over the trials that count. Never of an Invalid point."""
+    """The numbers of one operation of one point.
+
+    Attributes:
+        workload: Name of the workload.
+        point: Name of the point; the BenchmarkResult has the name of the run, a hyphen and this.
+        label: Parameters of the point in words, such as randwrite 4Ki qd16.
+        operation: The operation.
+        iops: Operations per second of all clients, in the time in which all of them were measuring.
+        bytes_per_second: Bytes per second of all clients, in the time in which all of them were measuring.
+        verdict: Whether the numbers are trustworthy.
+
+    """
 
     workload: _ShortText
     point: _ShortText
@@ -96,7 +117,18 @@ class Headline(Model):
 
 
 class Display(Model):
-    """What `kubectl get benchmarkruns` shows: text for people, not an interface for programs."""
+    """Texts for kubectl get. Programs read the other fields.
+
+    Attributes:
+        workloads: Names of the workloads.
+        progress: Completed trials of all trials, such as 7/24.
+        status: Current activity of the run, or how it ended.
+        message: What the run waits for, or why it ended, with the remedy.
+        iops: Best rate among the headline numbers.
+        p99: 99th percentile of latency at that rate.
+        verdict: Worst verdict among the points.
+
+    """
 
     workloads: _DisplayText | None = None
     progress: _ShortText | None = None
@@ -108,7 +140,18 @@ class Display(Model):
 
 
 class ResultDisplay(Model):
-    """What `kubectl get benchmarkresults` shows: text for people, not an interface for programs."""
+    """Texts for kubectl get. Programs read the other fields.
+
+    Attributes:
+        operation: Operation of the numbers.
+        iops: Mean rate over the trials that count, with its 95 % confidence interval.
+        bytes_per_second: Mean rate in bytes per second over the trials that count.
+        p99: 99th percentile of latency.
+        trials: Trials that count, of all planned ones, such as 4/5.
+        reason: The check that decides the verdict, and the number of other failed checks, such as ClientThrottled +2.
+            While trials are missing, the problem of the last attempt.
+
+    """
 
     operation: _ShortText | None = None
     iops: _ShortText | None = None
@@ -119,22 +162,29 @@ class ResultDisplay(Model):
 
 
 class BenchmarkRunStatus(Model):
-    """What is the case with a run.
+    """The observed state of the run. Only the operator writes it.
 
     Attributes:
-        observed_generation: of the specification that this status speaks of; -1 before the operator saw the run.
-        start_time: when the run was admitted, RFC 3339.
-        completion_time: when it ended, whatever the end, RFC 3339.
-        estimated_completion_time: when the last trial should be over if nothing has to be repeated, RFC 3339.
-        plan_sha256: digest of the frozen plan; a plan with another one is not the operator's.
-        hold: how long it has kept its place in the queue without measuring; absent if it did not since a trial.
-        headline: the first 32 of the numbers, in the order of the plan.
-        environment: versions and settings that the numbers depend on.
+        observed_generation: Generation of the specification that this status refers to; -1 before the operator has
+            observed the run.
+        conditions: Aspects of the run's state. Succeeded summarizes them and is Unknown while the run is active;
+            Reconciling and Stalled exist only while they are True.
+        start_time: When the run was admitted.
+        completion_time: When the run ended, successfully or not.
+        estimated_completion_time: When the last trial ends if none has to be repeated.
+        plan_sha256: SHA-256 of the frozen plan as the operator created it. A plan with another digest is not used.
+        hold: How long the run has kept its queue place without measuring, summed over its suspensions. Absent
+            before the first suspension, and after a trial measured since the last one.
+        headline: The first 32 numbers, in the order of the specification, as means over the trials that count, without
+            Invalid points. The BenchmarkResults have all numbers.
+        environment: Versions and settings that affect the numbers, such as those of Ceph, the kernel and the tools.
 
     """
 
     observed_generation: Annotated[int, Field(ge=-1)] = -1
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=len(ConditionType))] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], Field(max_length=len(ConditionType)), ServerOnly(list_keys=("type",))
+    ] = ()
     start_time: _Time | None = None
     completion_time: _Time | None = None
     estimated_completion_time: _Time | None = None
@@ -142,17 +192,15 @@ class BenchmarkRunStatus(Model):
     hold: Hold | None = None
     points: Points | None = None
     headline: Annotated[tuple[Headline, ...], Field(max_length=MAX_HEADLINES)] = ()
-    environment: Annotated[dict[str, Annotated[str, Field(max_length=1024)]], Field(max_length=64)] = Field(
-        default_factory=dict
-    )
+    environment: Annotated[dict[str, _Setting], Field(max_length=64)] = Field(default_factory=dict)
     display: Display | None = None
 
 
 def set_condition(conditions: Sequence[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with `new` in place of the one of its type, in the order of `ConditionType`.
+    """Return the conditions with `new` replacing the one of its type, in the order of `ConditionType`.
 
-    `last_transition_time` becomes `now` if the status is another than before, and stays otherwise; what `new` says
-    of it does not count. `Reconciling` and `Stalled` are removed when they are not True.
+    `last_transition_time` becomes `now` if the status has changed, and is kept otherwise; its value in `new` is
+    ignored. `Reconciling` and `Stalled` are removed unless they are True.
 
     Raises:
         ValueError: if `now` has no time zone.
@@ -168,12 +216,12 @@ def set_condition(conditions: Sequence[Condition], new: Condition, now: datetime
 
 
 def format_time(moment: datetime) -> str:
-    """Return a moment as Kubernetes writes it, in whole seconds: `2026-01-31T12:00:00Z`.
+    """Return a time in Kubernetes' format, in whole seconds: `2026-01-31T12:00:00Z`.
 
     Raises:
-        ValueError: if it has no time zone.
+        ValueError: if the time has no time zone.
 
     """
     if moment.tzinfo is None:
-        raise ValueError("a time without a time zone is no moment")
+        raise ValueError("a time needs a time zone")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

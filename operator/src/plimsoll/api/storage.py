@@ -1,6 +1,6 @@
-"""What is measured, as users name it: a pool of Rook's or of any Ceph cluster, or a StorageClass; and its volumes."""
+"""The measured storage: a pool of a Rook cluster or of any Ceph cluster, or a StorageClass; and its volumes."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -8,52 +8,95 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
 from plimsoll.api.quantity import Size
+from plimsoll.api.schema import Rule
 
 _USER_TYPE = "client."
+_WITHOUT_TYPE = f"must not start with {_USER_TYPE}; write the name after it"
+_ONE_LAYOUT = "must have exactly one of replicated and erasureCoded"
+_ONE_POOL = "must have exactly one of pool and existingPool"
+_ONE_SOURCE = "must have exactly one of rook, ceph and storageClass"
+_BLOCK_ONLY = "must be Block, because access is LibRBD, which does not support file systems; remove the field"
+_CACHE_OF_LIBRBD = "has no effect unless access is LibRBD; remove the field"
+_LIBRBD_ONLY = "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD"
+_PVC_ONLY = "must be PVC, because a StorageClass provides volumes by PVCs only; remove the field"
 _MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 
 
 def _without_type(user: str) -> str:
     if user.startswith(_USER_TYPE):
-        raise ValueError(f"must be without {_USER_TYPE}, which is the same for all users; write what follows it")
+        raise ValueError(_WITHOUT_TYPE)
     return user
 
 
 DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
 CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
-CephUser = Annotated[CephName, AfterValidator(_without_type)]
-Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253)]
+CephUser = Annotated[
+    CephName,
+    AfterValidator(_without_type),
+    Rule(
+        rule=f"!self.startsWith('{_USER_TYPE}')",
+        message=_WITHOUT_TYPE,
+    ),
+]
+Monitor = Annotated[str, Field(pattern=MONITOR_PATTERN, max_length=253, description="Address of one monitor.")]
 
 
 class NamespacedName(Model):
-    """A reference to an object in a namespace."""
+    """A reference to an object in a namespace.
+
+    Attributes:
+        namespace: Namespace of the CephCluster.
+        name: Name of the CephCluster.
+
+    """
 
     namespace: DnsLabel
     name: DnsLabel
 
 
 class Replicated(Model):
-    """A replicated pool."""
+    """Replication: several complete copies of every object.
+
+    Attributes:
+        size: Number of copies of every object. 1 is not redundant and for measuring only.
+
+    """
 
     size: Annotated[Integer, Field(ge=1, le=10)]
 
 
 class ErasureCoded(Model):
-    """An erasure-coded pool of k data and m coding chunks."""
+    """Erasure coding: data chunks of every object, and coding chunks computed from them.
+
+    Attributes:
+        data_chunks: Number of data chunks per object (k).
+        coding_chunks: Number of coding chunks per object, so many chunks may be lost (m).
+
+    """
 
     data_chunks: Annotated[Integer, Field(ge=2, le=32)]
     coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
 
 
 class Pool(Model):
-    """The Ceph pool that is made for a run.
+    """The Ceph pool that is created for a run.
 
     Attributes:
-        compression_mode: of BlueStore, by Ceph's own names; Ceph's default for the cluster if absent.
-        placement_groups: fixed, with the autoscaler off; if absent, about 100 replicas of them per OSD, rounded down to
-            a power of two.
+        failure_domain: Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd.
+        device_class: CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent.
+        compression_mode: BlueStore's compression mode, with Ceph's names. The cluster's default if absent.
+        placement_groups: Number of placement groups. It is fixed, with the autoscaler off, because numbers are not
+            comparable while placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups
+            per OSD, rounded down to a power of two.
 
     """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="has(self.replicated) != has(self.erasureCoded)",
+            message=_ONE_LAYOUT,
+        ),
+    )
 
     replicated: Replicated | None = None
     erasure_coded: ErasureCoded | None = None
@@ -65,26 +108,49 @@ class Pool(Model):
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
         if (self.replicated is None) == (self.erasure_coded is None):
-            message = "needs exactly one of replicated and erasureCoded"
-            raise ValueError(message)
+            raise ValueError(_ONE_LAYOUT)
         return self
 
 
 class SecretReference(Model):
-    """A Secret in the namespace of the run."""
+    """A Secret in the namespace of the run.
+
+    Attributes:
+        name: Name of the Secret.
+
+    """
 
     name: DnsLabel
 
 
 class ExistingPool(Model):
-    """A pool that is there already; `data_pool` is where the data goes if that pool holds the metadata only."""
+    """An existing pool.
+
+    Attributes:
+        name: Name of the pool in Ceph.
+        data_pool: Pool of the images' data, if the pool itself has only their metadata, as with erasure coding.
+
+    """
 
     name: CephName
     data_pool: CephName | None = None
 
 
 class RookStorage(Model):
-    """A Rook-Ceph cluster: a pool made for this run and removed afterwards, or one that is there."""
+    """A Rook-Ceph cluster, and exactly one of pool and existingPool.
+
+    A StorageClass is created for this run, and removed afterwards according to cleanup.
+
+    Attributes:
+        cluster: The CephCluster object. The administrator decides which namespaces may use which cluster.
+        pool: The pool that is created for this run, and removed afterwards according to cleanup: exactly one of
+            replicated and erasureCoded. With erasureCoded, a replicated pool for the metadata is created as well.
+        existing_pool: An existing pool, which is never removed. Its CephBlockPool needs the annotation
+            plimsoll.dev/allow-benchmarks.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (Rule(rule="has(self.pool) != has(self.existingPool)", message=_ONE_POOL),)
 
     cluster: NamespacedName
     pool: Pool | None = None
@@ -93,20 +159,34 @@ class RookStorage(Model):
     @model_validator(mode="after")
     def _one_pool(self) -> Self:
         if (self.pool is None) == (self.existing_pool is None):
-            message = "needs exactly one of pool and existingPool"
-            raise ValueError(message)
+            raise ValueError(_ONE_POOL)
         return self
 
 
 class KeyringReference(Model):
-    """A Secret in the namespace of the run that holds a Ceph keyring file under `key`."""
+    """A Secret in the namespace of the run with a Ceph keyring file.
+
+    Attributes:
+        name: Name of the Secret.
+        key: Key of the Ceph keyring file in the Secret.
+
+    """
 
     name: DnsLabel
     key: Annotated[str, Field(pattern=DATA_KEY_PATTERN, max_length=253)] = "keyring"
 
 
 class CephStorage(Model):
-    """Any Ceph cluster, without Rook."""
+    """Any Ceph cluster, without Rook.
+
+    Attributes:
+        monitors: Addresses of the monitors, such as 192.0.2.1:6789 or [v2:192.0.2.1:3300].
+        user: Name of the CephX user of clients and conductor, without "client.". The documentation lists the
+            capabilities that it needs.
+        keyring_secret: Secret in the namespace of the run with the keyring of that user.
+        pool: The existing pool for images and objects. It is never removed.
+
+    """
 
     monitors: Annotated[tuple[Monitor, ...], Field(min_length=1, max_length=15)]
     user: CephUser
@@ -115,19 +195,42 @@ class CephStorage(Model):
 
 
 class StorageClassStorage(Model):
-    """Any StorageClass: NFS, iSCSI, local, cloud."""
+    """Any StorageClass: NFS, iSCSI, local disks, a cloud's block storage.
+
+    Attributes:
+        name: Name of the StorageClass.
+
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
 
 
 class Volume(Model):
-    """The volume that each client gets.
+    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
 
     Attributes:
-        access: through a PersistentVolumeClaim, or an RBD image per client through librbd.
-        rbd_cache: with librbd, whether its writeback cache in the client is on.
+        size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
+            unless you want to measure them.
+        mode: Block for a raw device, Filesystem for a file in a mounted file system.
+        access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
+            accesses in user space, without a driver of the node.
+        rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
+            include the speed of that cache.
 
     """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.access == 'PVC' || self.mode == 'Block'",
+            message=_BLOCK_ONLY,
+            field_path=".mode",
+        ),
+        Rule(
+            rule="self.access == 'LibRBD' || !self.rbdCache",
+            message=_CACHE_OF_LIBRBD,
+            field_path=".rbdCache",
+        ),
+    )
 
     size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
     mode: Literal["Block", "Filesystem"] = "Block"
@@ -135,21 +238,36 @@ class Volume(Model):
     rbd_cache: Flag = False
 
     @model_validator(mode="after")
-    def _fits_its_access(self) -> Self:
+    def _check_access(self) -> Self:
         if self.access == "LibRBD" and self.mode != "Block":
-            remedy = "must be Block, because access is LibRBD, which knows no file system; leave it out"
-            raise SpecError([Problem(field="mode", value=self.mode, remedy=remedy)])
+            raise SpecError([Problem(field="mode", value=self.mode, remedy=_BLOCK_ONLY)])
         if self.access == "PVC" and self.rbd_cache:
-            remedy = "has an effect with access LibRBD only; leave it out"
-            raise SpecError([Problem(field="rbdCache", value="true", remedy=remedy)])
+            raise SpecError([Problem(field="rbdCache", value="true", remedy=_CACHE_OF_LIBRBD)])
         return self
 
 
 class Storage(Model):
-    """Where the storage comes from: exactly one of `rook`, `ceph` and `storageClass`.
+    """The measured storage: exactly one of rook, ceph and storageClass, and the volumes on it.
 
-    `volume` may be absent if no workload runs on one, as with `radosBench`.
+    Required for all current tools.
     """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="[has(self.rook), has(self.ceph), has(self.storageClass)].filter(present, present).size() == 1",
+            message=_ONE_SOURCE,
+        ),
+        Rule(
+            rule="!has(self.ceph) || !has(self.volume) || self.volume.access == 'LibRBD'",
+            message=_LIBRBD_ONLY,
+            field_path=".volume.access",
+        ),
+        Rule(
+            rule="!has(self.storageClass) || !has(self.volume) || self.volume.access == 'PVC'",
+            message=_PVC_ONLY,
+            field_path=".volume.access",
+        ),
+    )
 
     rook: RookStorage | None = None
     ceph: CephStorage | None = None
@@ -159,18 +277,15 @@ class Storage(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if sum(source is not None for source in (self.rook, self.ceph, self.storage_class)) != 1:
-            message = "needs exactly one of rook, ceph and storageClass"
-            raise ValueError(message)
+            raise ValueError(_ONE_SOURCE)
         return self
 
     @model_validator(mode="after")
-    def _volume_fits_its_source(self) -> Self:
+    def _check_volume(self) -> Self:
         if self.volume is None:
             return self
         if self.ceph is not None and self.volume.access != "LibRBD":
-            remedy = "must be LibRBD, because no StorageClass is known of a Ceph cluster without Rook; set it to LibRBD"
-            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=remedy)])
+            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_LIBRBD_ONLY)])
         if self.storage_class is not None and self.volume.access != "PVC":
-            remedy = "must be PVC, because a StorageClass gives volumes by claims only; leave it out"
-            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=remedy)])
+            raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_PVC_ONLY)])
         return self

@@ -1,10 +1,11 @@
-"""What the validation library says, in the words of somebody who writes YAML.
+"""Validation errors in the terms of a YAML author.
 
-Every kind of error that a document can cause is worded here. Unforeseen kinds keep the library's own words.
+Every kind of error that a document can cause has its wording here. Other kinds keep the wording of pydantic.
 """
 
+import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -20,6 +21,7 @@ from plimsoll.api.quantity import format_quantity
 
 _SHOWN_VALUE_CHARACTERS = 80
 _LONG = 2**20
+_SUGGESTIONS = 3
 
 _FORMS = {
     DNS_LABEL_PATTERN: "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
@@ -28,7 +30,7 @@ _FORMS = {
     DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",
     HEALTH_CHECK_PATTERN: "must be the name of a health check such as MON_DISK_LOW",
 }
-"""Pattern -> the form it wants, in words."""
+"""Pattern -> the form that it requires, in words."""
 
 _KINDS = {
     "int_type": "a whole number",
@@ -46,11 +48,11 @@ _KINDS = {
     "model_type": "a mapping of fields",
     "model_attributes_type": "a mapping of fields",
 }
-"""Kind of error -> what is expected there."""
+"""Kind of error -> the expected type."""
 
 
 def shown(value: object) -> str:
-    """Return a value as a user would recognise it, shortened; nothing for an absent one, a list or a mapping."""
+    """Return a value as the user wrote it, shortened; empty for an absent value, a list or a mapping."""
     if value is None or isinstance(value, dict | list | tuple):
         return ""
     if isinstance(value, bool):
@@ -59,8 +61,19 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_VALUE_CHARACTERS else text[: _SHOWN_VALUE_CHARACTERS - 1] + "…"
 
 
+def unknown_field(name: str, known: Iterable[str]) -> str:
+    """Return the remedy for an unknown field: the closest known one if there is one."""
+    return f"is not a known field; {did_you_mean(name, known, 1) or 'remove it or correct its spelling'}"
+
+
+def did_you_mean(name: str, known: Iterable[str], most: int = _SUGGESTIONS) -> str:
+    """Return a question with the known names closest to a misspelled one; empty if none is close."""
+    near = difflib.get_close_matches(name, known, n=most)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
 def remedy_of(details: ErrorDetails) -> str:
-    """Return what is wrong and what to write instead, as a clause after the field and its value."""
+    """Return the error and its remedy as a clause that follows the field and its value."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _KINDS or (value is None and kind != "value_error"):
         return _wrong_kind(_KINDS.get(kind, ""), value)
@@ -86,7 +99,7 @@ def _wrong_kind(expected: str, value: object) -> str:
 def _bound(words: str, key: str) -> Callable[[Mapping[str, Any], object], str]:
     def wording(context: Mapping[str, Any], value: object) -> str:
         limit = context[key]
-        # Where a quantity was written, or a number is too long to read, the limit is given as one as well.
+        # If the user wrote a quantity, or the number is too long to read, the limit is shown as a quantity as well.
         is_size = isinstance(limit, int) and (isinstance(value, str) or limit >= _LONG)
         quantity = format_quantity(limit) if is_size else str(limit)
         return f"must be {words} {limit}" + (f" ({quantity})" if quantity != str(limit) else "")
@@ -113,14 +126,14 @@ def _count(words: str, key: str, one: str, many: str) -> Callable[[Mapping[str, 
 
 
 def _as_clause(message: str) -> str:
-    """Turn 'Input should be ...' into the clause 'should be ...'."""
+    """Return the clause 'should be ...' of 'Input should be ...'."""
     text = message.removeprefix("Input ").removeprefix("Value ")
     return text[:1].lower() + text[1:]
 
 
 _WORDINGS: Mapping[str, Callable[[Mapping[str, Any], object], str]] = {
     "missing": lambda _, __: "is required; add it",
-    "extra_forbidden": lambda _, __: "is not a known field; remove it or correct its spelling",
+    "extra_forbidden": lambda _, __: unknown_field("", ()),
     "value_error": lambda context, _: str(context["error"]),
     "json_invalid": lambda context, _: f"is not JSON: {context['error']}",
     "literal_error": _choice,

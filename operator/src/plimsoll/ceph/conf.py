@@ -1,4 +1,4 @@
-"""What a client of Ceph reads: where the monitors are, and its key."""
+"""The files that a Ceph client reads: `ceph.conf` with the monitors, and a keyring."""
 
 import re
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ KEYRING_FILE = "keyring"
 CONF_PATH = f"{MOUNT}/{CONF_FILE}"
 
 OSD_BENCH_MOUNT = "/etc/plimsoll/osd-bench"
-"""Where the administrator's keyring for `osdBench` is, also as a file `keyring`."""
+"""Directory of the administrator's keyring for `osdBench`, which is also a file `keyring`."""
 
 
 def ceph_conf(monitors: Iterable[str]) -> str:
-    """Return `ceph.conf` for these addresses, the same text in whatever order they come.
+    """Return `ceph.conf` for these addresses; their order does not matter.
 
-    librbd's cache is off: `volume.rbdCache` turns it on for a command, and nothing else does. The lock of a client that
-    died is broken without shutting that client out of the cluster: an image is of one run and one client, whose
-    predecessor is gone, and nobody of a run may shut out anybody.
+    librbd's cache is off; only `volume.rbdCache` turns it on, for a command. A client breaks the lock of a dead
+    predecessor without blocklisting it: an image belongs to one client of one run, and the run's users must not be able
+    to blocklist others.
     """
     return (
         "[global]\n"
@@ -37,9 +37,9 @@ def keyring(user: str, key: str) -> str:
 
 
 def monitors_of(endpoints: str) -> tuple[str, ...]:
-    """Return the addresses in the field `data` of Rook's ConfigMap `rook-ceph-mon-endpoints`, sorted.
+    """Return the sorted addresses in the field `data` of Rook's ConfigMap `rook-ceph-mon-endpoints`.
 
-    It reads `c=10.0.0.12:6789,a=10.0.0.11:6789`, in an order that changes. Empty if there is none.
+    The field contains `c=10.0.0.12:6789,a=10.0.0.11:6789`, in changing order.
     """
     entries = (entry.strip() for entry in endpoints.split(","))
     return tuple(sorted(entry.partition("=")[2] for entry in entries if "=" in entry))
@@ -50,10 +50,10 @@ _DEFAULT_PORTS = frozenset({"", "3300", "6789"})
 
 
 def monitor_keys(monitors: Iterable[str]) -> frozenset[str]:
-    """Return the monitors' addresses in one form each, whichever of its forms `mon_host` has.
+    """Return the monitors' addresses in canonical form, whichever forms `mon_host` uses.
 
-    Protocol, nonce and the default ports say nothing of which monitor it is: `10.0.0.1`, `10.0.0.1:6789` and
-    `[v2:10.0.0.1:3300/0]` are the same one. Another port may be a monitor of another cluster on that host.
+    Protocol, nonce and default ports do not identify a monitor: `10.0.0.1`, `10.0.0.1:6789` and `[v2:10.0.0.1:3300/0]`
+    are the same one. Another port can be a monitor of another cluster on that host.
     """
     return frozenset(filter(None, (_monitor_key(part.strip()) for one in monitors for part in one.split(","))))
 
@@ -71,7 +71,7 @@ def _monitor_key(text: str) -> str:
 
 
 def _canonical(host: str) -> str:
-    """Return an IP address in its shortest form, a name without its last dot; case means nothing in either."""
+    """Return an IP address in its shortest form, or a name without its final dot, in lower case."""
     try:
         return str(ip_address(host))
     except ValueError:

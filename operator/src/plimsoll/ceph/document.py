@@ -1,7 +1,7 @@
-"""Reading what Ceph's commands print with `--format json`.
+"""Reading the JSON output of Ceph's commands.
 
-These documents change with every release: unknown fields are ignored. What is looked for and is missing, or is of
-another type, is a `ValueError` that names it.
+It changes with every release, so unknown fields are ignored. A required field that is missing or of another type is a
+`ValueError` that names it.
 """
 
 import json
@@ -15,31 +15,21 @@ _LARGEST = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in a document, and where it stands."""
+    """A value in a document, and its path. Every method raises ValueError if the value has another type."""
 
     value: object
     path: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a document.
-
-        Raises:
-            ValueError: it is not JSON.
-
-        """
+        """Parse a document."""
         try:
             return cls(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"Ceph's answer is not JSON: {str(error)[:80]}; it begins {text[:_QUOTED]!r}") from None
+            raise ValueError(f"Ceph's answer is not JSON: {str(error)[:80]}: {text[:_QUOTED]!r}") from None
 
     def __getitem__(self, key: str) -> "Node":
-        """Return a field of an object.
-
-        Raises:
-            ValueError: this is no object, or has no such field.
-
-        """
+        """Return a field of an object; ValueError if it is absent."""
         fields = self._fields()
         if key not in fields:
             raise ValueError(f"Ceph's answer has no field {self._below(key)}")
@@ -51,45 +41,45 @@ class Node:
         return None if fields.get(key) is None else Node(fields[key], self._below(key))
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Yield the fields of an object; ValueError if this is none."""
+        """Yield the fields of an object."""
         for key, value in self._fields().items():
             yield key, Node(value, self._below(key))
 
     def elements(self) -> Iterator["Node"]:
-        """Yield the elements of a list; ValueError if this is none."""
+        """Yield the elements of a list."""
         if not isinstance(self.value, list):
             raise self._not("a list")
         for position, value in enumerate(self.value):
             yield Node(value, f"{self.path}[{position}]")
 
     def text(self) -> str:
-        """Return a text; ValueError if this is none."""
+        """Return a string."""
         if not isinstance(self.value, str):
-            raise self._not("a text")
+            raise self._not("a string")
         return self.value
 
     def truth(self) -> bool:
-        """Return a truth value; ValueError if this is none."""
+        """Return a boolean."""
         if not isinstance(self.value, bool):
             raise self._not("true or false")
         return self.value
 
     def integer(self) -> int:
-        """Return a whole number, also one that Ceph writes as a text; ValueError if this is none."""
+        """Return a whole number, which Ceph may write as a string."""
         number = self.number()
         if number != int(number):
             raise self._not("a whole number")
         return int(number) if not isinstance(self.value, int) else self.value
 
     def count(self) -> int:
-        """Return a whole number that is not negative; ValueError if this is none."""
+        """Return a whole number that is not negative."""
         number = self.integer()
         if number < 0:
-            raise self._not("a number from 0")
+            raise self._not("a number of at least 0")
         return number
 
     def number(self) -> float:
-        """Return a finite number, also one that Ceph writes as a text; ValueError if this is none."""
+        """Return a finite number, which Ceph may write as a string."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float | str):
             raise self._not("a number")
         try:
@@ -109,4 +99,6 @@ class Node:
         return f"{self.path}.{key[:_QUOTED]}" if self.path else key[:_QUOTED]
 
     def _not(self, wanted: str) -> ValueError:
-        return ValueError(f"{self.path or 'the whole'} of Ceph's answer is not {wanted}: {str(self.value)[:_QUOTED]!r}")
+        value = str(self.value)[:_QUOTED]
+        place = f"field {self.path} of Ceph's answer" if self.path else "Ceph's answer"
+        return ValueError(f"{place} is not {wanted}: {value!r}")

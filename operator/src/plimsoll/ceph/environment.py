@@ -1,18 +1,28 @@
-"""Where a Ceph cluster's numbers were measured: what stands under `ceph` and `pool` of a result's environment.
+"""The Ceph cluster of a measurement: `ceph` and `pool` of a result's environment.
 
-`pool` decides whether two results may be compared: it tells how data is laid out, and has no names in it. `ceph` is
-everything else that may explain a difference. Both are of bounded size whatever the cluster's: of hundreds of OSDs
-there are counts, and least, median and greatest values. What could not be read is left out.
+`pool` is the layout of the data, without names, and decides whether two results are comparable. `ceph` is everything
+else that may explain a difference. Both have a bounded size: counts, minimum, median and maximum instead of single
+OSDs. What could not be read is absent.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import (
+    CapacityDescription,
+    CephDescription,
+    Counts,
+    Environment,
+    ImageDescription,
+    OsdsDescription,
+    OsdSettingsDescription,
+    PoolDescription,
+    PoolLayout,
+    Quantiles,
+)
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.osds import (
     Osd,
@@ -34,27 +44,26 @@ from plimsoll.ceph.pools import (
     parse_profile,
 )
 
-Json = dict[str, JsonValue]
 _Read = TypeVar("_Read")
 
 _KINDS = 8
 _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
-_UNKNOWN = "unknown"
+_UNKNOWN: Literal["unknown"] = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """What Ceph's commands printed, each with `--format json`; empty for one that could not be run.
+    """The output of Ceph's commands with `--format json`; empty for a command that failed.
 
     Attributes:
-        versions: `ceph versions`; likewise `osd_metadata`, `osd_tree`, `osd_df`, `osd_dump`, `df_detail` and
-            `config_dump`.
+        versions: `ceph versions`; `osd_metadata`, `osd_tree`, `osd_df`, `osd_dump`, `df_detail` and `config_dump` are
+            named likewise.
         pools: `ceph osd pool ls detail`.
         crush_rules: `ceph osd crush rule dump`.
         profiles: name -> `ceph osd erasure-code-profile get`.
-        configs: OSD -> `ceph config show-with-defaults osd.N`; some of them are enough, since each is asked for alone.
+        configs: OSD -> `ceph config show-with-defaults osd.N`, for some OSDs, because each needs its own command.
         image: `rbd info` of one of the run's images.
 
     """
@@ -74,13 +83,13 @@ class Outputs:
 
 
 class _Reading:
-    """Reads outputs, and keeps what is wrong with those that cannot be read."""
+    """Reads outputs, and collects the problems of unreadable ones."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
     def of(self, parse: Callable[[str], _Read], text: str) -> _Read | None:
-        """Return what an output says; None if there is none, or it is not what the command prints."""
+        """Return the parsed output; None if it is empty or unreadable."""
         try:
             return parse(text) if text else None
         except ValueError as error:
@@ -88,12 +97,13 @@ class _Reading:
             return None
 
 
-def ceph_environment(outputs: Outputs, *, pools: Sequence[str], access: str, client_nodes: Collection[str]) -> Json:
-    """Return `ceph`, and `pool` if the pools could be read, for a result's environment. Never raises.
+def ceph_environment(
+    outputs: Outputs, *, pools: Sequence[str], access: str, client_nodes: Collection[str]
+) -> Environment:
+    """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
-    `pools` are those that the run's I/O goes to, the one with the data last; `access` is how clients reach it:
-    `librbd`, `PVC` or `rados`; `client_nodes` are the names of the nodes that they run on. What is wrong with outputs
-    that cannot be read stands under `unread`.
+    `pools` are the pools of the run's I/O, the one with the data last; `access` is the clients' path to it: `librbd`,
+    `PVC` or `rados`; `client_nodes` are the names of their nodes. `unread` lists the problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -102,34 +112,27 @@ def ceph_environment(outputs: Outputs, *, pools: Sequence[str], access: str, cli
     read = {name: reading.of(parse_profile, text) for name, text in outputs.profiles.items()}
     profiles = {name: profile for name, profile in read.items() if profile}
     used = [details[name] for name in dict.fromkeys(pools) if name in details]
-    ceph: dict[str, JsonValue] = {
-        "fsid": reading.of(_fsid, outputs.osd_dump),
-        "versions": reading.of(_versions, outputs.versions),
-        "osds": _osds(osds.values()),
-        "settings": _settings(reading, outputs, osds),
-        "clusterFlags": reading.of(_cluster_flags, outputs.osd_dump),
-        "usedRatio": reading.of(_used_ratio, outputs.df_detail),
-        "pools": [_described(pool, rules, profiles) for pool in used] or None,
-        "clientPath": access,
-        "image": reading.of(_image, outputs.image),
-        "clientsOnStorageNodes": clients_on_storage_nodes(client_nodes, osds.values()),
-    }
-    if unread := [*dict.fromkeys(reading.problems)][:_KINDS]:
-        ceph["unread"] = [*unread]
-    known: Json = {"ceph": _known(ceph)}
-    if used and len(used) == len(dict.fromkeys(pools)):
-        known["pool"] = pool_layout(used, rules, profiles)
-    return known
-
-
-def osds_of(outputs: Outputs) -> dict[int, Osd]:
-    """Return all OSDs, by number, from the commands that tell of them and could be read."""
-    return _read_osds(_Reading(), outputs)
+    ceph = CephDescription(
+        fsid=reading.of(_fsid, outputs.osd_dump),
+        versions=reading.of(_versions, outputs.versions),
+        osds=_osds(osds.values()),
+        settings=_settings(reading, outputs, osds),
+        cluster_flags=reading.of(_cluster_flags, outputs.osd_dump),
+        used_ratio=reading.of(_used_ratio, outputs.df_detail),
+        pools=tuple(_described(pool, rules, profiles) for pool in used) or None,
+        client_path=access,
+        image=reading.of(_image, outputs.image),
+        clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
+        # Last, when every output has been read.
+        unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
+    )
+    all_known = used and len(used) == len(dict.fromkeys(pools))
+    return Environment(ceph=ceph, pool=_run_layout(used, rules, profiles) if all_known else None)
 
 
 def osd_classes(outputs: Outputs) -> dict[int, str]:
-    """Return the device class of each OSD that has one, as `measure.intake.TrialFacts` wants it."""
-    return {number: osd.device_class for number, osd in osds_of(outputs).items() if osd.device_class}
+    """Return the device class of each OSD that has one."""
+    return {number: osd.device_class for number, osd in _read_osds(_Reading(), outputs).items() if osd.device_class}
 
 
 def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
@@ -140,20 +143,22 @@ def _read_osds(reading: _Reading, outputs: Outputs) -> dict[int, Osd]:
     )
 
 
-def pool_layout(
+def _run_layout(
     pools: Sequence[PoolDetail], rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
-) -> Json:
-    """Return how the run's data is laid out, without any names; with a pool for metadata, that one's layout too."""
+) -> PoolLayout:
+    """Return the layout of the run's data, including that of a separate metadata pool, without names."""
     layout = _layout(pools[-1], rules, profiles)
-    return {**layout, "metadata": _layout(pools[0], rules, profiles)} if len(pools) > 1 else layout
+    if len(pools) == 1:
+        return layout
+    return layout.model_copy(update={"metadata": _layout(pools[0], rules, profiles)})
 
 
-def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> JsonValue:
-    """Return whether a client ran on a node that also ran an OSD; `unknown` if the names cannot tell.
+def clients_on_storage_nodes(nodes: Collection[str], osds: Iterable[Osd]) -> bool | Literal["unknown"]:
+    """Whether a client ran on a node that also ran an OSD; `unknown` if the names do not show it.
 
-    A node and a host are the same if their names are, up to the first dot. Two sets of names that have none in common
-    may be names of two kinds: an OSD in a container often knows the container's name only. Then only OSDs whose host
-    and CRUSH bucket have the same name are believed to know where they are.
+    A node and a host are the same if their names are equal up to the first dot. If the two sets of names have no
+    element in common, they may be of different kinds: an OSD in a container often knows only the container's name. Then
+    a host name counts only if it equals the name of the OSD's CRUSH bucket.
     """
     clients = {_short(name) for name in nodes if name}
     known = list(osds)
@@ -168,8 +173,8 @@ def _short(name: str) -> str:
     return name.partition(".")[0].lower()
 
 
-def _versions(text: str) -> JsonValue:
-    """Return the one version of all daemons, or which daemons have which."""
+def _versions(text: str) -> str | dict[str, Counts]:
+    """Return the common version of all daemons, or else the versions of each kind of daemon."""
     daemons = {
         kind: {_version(name): count.count() for name, count in found.items()}
         for kind, found in Node.parse(text).items()
@@ -177,132 +182,128 @@ def _versions(text: str) -> JsonValue:
     overall = daemons.pop("overall", {})
     if len(overall) == 1:
         return next(iter(overall))
-    return {kind[:_CHARACTERS]: _counts(Counter(found)) for kind, found in [*daemons.items()][:_KINDS]}
+    counts = {kind[:_CHARACTERS]: _counts(Counter(found)) for kind, found in [*daemons.items()][:_KINDS]}
+    return {kind: found for kind, found in counts.items() if found is not None}
 
 
 def _version(text: str) -> str:
-    """Shorten `ceph version 18.2.7 (<commit>) reef (stable)` to `18.2.7 reef`, as long as it looks like that."""
+    """Shorten `ceph version 18.2.7 (<commit>) reef (stable)` to `18.2.7 reef`; keep any other form."""
     words = text.split()
     shortened = f"{words[2]} {words[4]}" if words[:2] == ["ceph", "version"] and len(words) > 4 else text  # noqa: PLR2004  # the fifth word is there
     return shortened[:_CHARACTERS]
 
 
-def _osds(osds: Collection[Osd]) -> JsonValue:
+def _osds(osds: Collection[Osd]) -> OsdsDescription | None:
     if not osds:
         return None
-    return _known(
-        {
-            "count": len(osds),
-            "up": _number_of(osd.is_up for osd in osds),
-            "in": _number_of(osd.is_in for osd in osds),
-            "hosts": len({osd.host for osd in osds if osd.host}) or None,
-            "failureHosts": len({osd.bucket for osd in osds if osd.bucket}) or None,
-            "deviceClasses": _counts(Counter(osd.device_class for osd in osds if osd.device_class)),
-            "devices": _counts(Counter(osd.device for osd in osds if osd.device)),
-            "rotational": _number_of(osd.rotational for osd in osds),
-            "objectStores": _counts(Counter(osd.object_store for osd in osds if osd.object_store)),
-            "kernels": _counts(Counter(osd.kernel for osd in osds if osd.kernel)),
-            "processors": _counts(Counter(osd.processor for osd in osds if osd.processor)),
-            "sizeBytes": _spread(osd.size_bytes for osd in osds),
-            "utilisation": _spread(osd.utilisation for osd in osds),
-            "placementGroups": _spread(osd.placement_groups for osd in osds),
-        }
+    return OsdsDescription(
+        count=len(osds),
+        up=_number_of(osd.is_up for osd in osds),
+        members=_number_of(osd.is_in for osd in osds),
+        hosts=len({osd.host for osd in osds if osd.host}) or None,
+        failure_hosts=len({osd.bucket for osd in osds if osd.bucket}) or None,
+        device_classes=_counts(Counter(osd.device_class for osd in osds if osd.device_class)),
+        devices=_counts(Counter(osd.device for osd in osds if osd.device)),
+        rotational=_number_of(osd.rotational for osd in osds),
+        object_stores=_counts(Counter(osd.object_store for osd in osds if osd.object_store)),
+        kernels=_counts(Counter(osd.kernel for osd in osds if osd.kernel)),
+        processors=_counts(Counter(osd.processor for osd in osds if osd.processor)),
+        size_bytes=_quantiles(osd.size_bytes for osd in osds),
+        utilisation=_quantiles(osd.utilisation for osd in osds),
+        placement_groups=_quantiles(osd.placement_groups for osd in osds),
     )
 
 
-def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> JsonValue:
-    """Tell how the OSDs are set: that is what two clusters of the same hardware differ in."""
+def _settings(reading: _Reading, outputs: Outputs, osds: Mapping[int, Osd]) -> OsdSettingsDescription | None:
+    """Return the OSDs' settings, in which two clusters with the same hardware may differ."""
     kept = reading.of(parse_config_dump, outputs.config_dump) or {}
     shown = {number: reading.of(parse_config_show, text) or {} for number, text in outputs.configs.items()}
     every = {number: settings_of(osd, shown.get(number, {}), kept) for number, osd in osds.items()}
 
-    def counts(value: Callable[[OsdSettings], str | None]) -> JsonValue:
+    def counts(value: Callable[[OsdSettings], str | None]) -> Counts | None:
         return _counts(Counter(known for one in every.values() if (known := value(one)) is not None))
 
-    return (
-        _known(
-            {
-                "mclockProfiles": counts(lambda one: one.profile),
-                "queues": counts(lambda one: one.queue),
-                "clusterModes": counts(lambda one: one.cluster_mode),
-                "serviceModes": counts(lambda one: one.service_mode),
-                "capacityIops": _known(dict(_capacities(osds, every))) or None,
-                "memoryTargetBytes": _spread(one.memory_target_bytes for one in every.values()),
-            }
-        )
-        or None
+    settings = OsdSettingsDescription(
+        mclock_profiles=counts(lambda one: one.profile),
+        queues=counts(lambda one: one.queue),
+        cluster_modes=counts(lambda one: one.cluster_mode),
+        service_modes=counts(lambda one: one.service_mode),
+        capacity_iops=dict(_capacities(osds, every)) or None,
+        memory_target_bytes=_quantiles(one.memory_target_bytes for one in every.values()),
     )
+    return settings if settings.document() else None
 
 
-def _capacities(osds: Mapping[int, Osd], every: Mapping[int, OsdSettings]) -> Iterator[tuple[str, JsonValue]]:
-    """Tell for each device class what mClock takes its OSDs to be capable of, and whether that is the same.
+def _capacities(osds: Mapping[int, Osd], every: Mapping[int, OsdSettings]) -> Iterator[tuple[str, CapacityDescription]]:
+    """Yield for each device class the capacity that mClock assumes for its OSDs, and whether it is the same for all.
 
-    With the number of OSDs of which it is known: what was never set is Ceph's default, and only the OSD itself tells.
+    It counts only OSDs with a known capacity: if it was never set, only the OSD itself shows Ceph's default.
     """
     classes = sorted({osd.device_class or _UNKNOWN for osd in osds.values()})
     for name in classes[:_KINDS]:
         mine = [every[number] for number, osd in osds.items() if (osd.device_class or _UNKNOWN) == name]
         known = [one.capacity_iops for one in mine if one.capacity_iops is not None]
-        spread = _spread(known)
-        if isinstance(spread, dict):
-            equal = spread["min"] == spread["max"]
-            yield name[:_CHARACTERS], {**spread, "equal": equal, "osds": len(known)}
+        if spread := _quantiles(known):
+            yield (
+                name[:_CHARACTERS],
+                CapacityDescription(
+                    min=spread.min,
+                    median=spread.median,
+                    max=spread.max,
+                    equal=spread.min == spread.max,
+                    osds=len(known),
+                ),
+            )
 
 
-def _cluster_flags(text: str) -> JsonValue:
-    """Return the flags that are set for all pools, such as `noscrub`."""
-    return [*sorted(flag for flag in Node.parse(text)["flags"].text().split(",") if flag)[:_FLAGS]]
+def _cluster_flags(text: str) -> tuple[str, ...]:
+    """Return the flags that apply to all pools, such as `noscrub`."""
+    return tuple(sorted(flag for flag in Node.parse(text)["flags"].text().split(",") if flag)[:_FLAGS])
 
 
-def _used_ratio(text: str) -> JsonValue:
+def _used_ratio(text: str) -> float:
     return round(Node.parse(text)["stats"]["total_used_raw_ratio"].number(), _DECIMALS)
 
 
 def _described(
     pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]
-) -> JsonValue:
-    options: Json = {
-        name[:_CHARACTERS]: value[:_CHARACTERS] for name, value in sorted(pool.options.items())[: 4 * _KINDS]
-    }
-    return _known(
-        {
-            "name": pool.name[: 2 * _CHARACTERS],
-            **_layout(pool, rules, profiles),
-            "minSize": pool.min_size,
-            "pgNumTarget": pool.pg_num_target,
-            "pgpNum": pool.pgp_num,
-            "autoscaleMode": pool.autoscale_mode[:_CHARACTERS],
-            "flags": [flag[:_CHARACTERS] for flag in sorted(pool.flags)[:_FLAGS]],
-            "options": options or None,
-            "applications": [name[:_CHARACTERS] for name in pool.applications[:_KINDS]],
-        }
+) -> PoolDescription:
+    options = {name[:_CHARACTERS]: value[:_CHARACTERS] for name, value in sorted(pool.options.items())[: 4 * _KINDS]}
+    return PoolDescription(
+        **_layout(pool, rules, profiles).model_dump(by_alias=False),
+        name=pool.name[: 2 * _CHARACTERS],
+        min_size=pool.min_size,
+        pg_num_target=pool.pg_num_target,
+        pgp_num=pool.pgp_num,
+        autoscale_mode=pool.autoscale_mode[:_CHARACTERS],
+        flags=tuple(flag[:_CHARACTERS] for flag in sorted(pool.flags)[:_FLAGS]),
+        options=options or None,
+        applications=tuple(name[:_CHARACTERS] for name in pool.applications[:_KINDS]),
     )
 
 
-def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]) -> Json:
+def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[str, ErasureCodeProfile]) -> PoolLayout:
     rule, profile = rules.get(pool.crush_rule), profiles.get(pool.erasure_code_profile)
-    return _known(
-        {
-            "type": pool.type,
-            "size": None if profile else pool.size,
-            "dataChunks": profile.data_chunks if profile else None,
-            "codingChunks": profile.coding_chunks if profile else None,
-            "failureDomain": (rule.failure_domain if rule else "")[:_CHARACTERS] or None,
-            "deviceClass": (rule.device_class if rule else "")[:_CHARACTERS] or None,
-            "pgNum": pool.pg_num,
-            "compression": pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
-        }
+    return PoolLayout(
+        type=pool.type,
+        size=None if profile else pool.size,
+        data_chunks=profile.data_chunks if profile else None,
+        coding_chunks=profile.coding_chunks if profile else None,
+        failure_domain=(rule.failure_domain if rule else "")[:_CHARACTERS] or None,
+        device_class=(rule.device_class if rule else "")[:_CHARACTERS] or None,
+        pg_num=pool.pg_num,
+        compression=pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
     )
 
 
-def _fsid(text: str) -> JsonValue:
+def _fsid(text: str) -> str:
     return Node.parse(text)["fsid"].text()[:_CHARACTERS]
 
 
-def _image(text: str) -> JsonValue:
+def _image(text: str) -> ImageDescription:
     image = Node.parse(text)
-    features: list[JsonValue] = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
-    return _known({"objectSize": image["object_size"].count(), "features": features[:_FLAGS]})
+    features = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
+    return ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
 
 
 def _number_of(flags: Iterable[bool | None]) -> int | None:
@@ -310,26 +311,21 @@ def _number_of(flags: Iterable[bool | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _counts(found: Counter[str]) -> JsonValue:
-    """Return how often each word is there, the most frequent ones of many."""
-    counts: Json = {}
+def _counts(found: Counter[str]) -> Counts | None:
+    """Return the counts of the most frequent words, and the sum of all `others`."""
+    counts: Counts = {}
     for word, count in sorted(found.items(), key=lambda item: (-item[1], item[0])):
         key = word[:_CHARACTERS] if word[:_CHARACTERS] in counts or len(counts) < _KINDS else "others"
-        earlier = counts.get(key, 0)
-        counts[key] = count + (earlier if isinstance(earlier, int) else 0)
+        counts[key] = count + counts.get(key, 0)
     return counts or None
 
 
-def _spread(values: Iterable[float | None]) -> JsonValue:
+def _quantiles(values: Iterable[float | None]) -> Quantiles | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    return {"min": _rounded(min(known)), "median": _rounded(median(known)), "max": _rounded(max(known))}
+    return Quantiles(min=_rounded(min(known)), median=_rounded(median(known)), max=_rounded(max(known)))
 
 
 def _rounded(value: float) -> int | float:
     return int(value) if value == int(value) else round(value, _DECIMALS)
-
-
-def _known(document: Mapping[str, JsonValue | None]) -> Json:
-    return {key: value for key, value in document.items() if value is not None}

@@ -1,7 +1,7 @@
-"""Whether a cluster is fit to be measured.
+"""Whether a cluster is fit for a measurement.
 
-Stricter than Rook, which takes a cluster for healthy while placement groups are laggy. Scrubs and snapshot trimming do
-not close the gate: a large cluster is never without, and a run would wait for ever. They make a trial Suspect instead.
+The gate is stricter than Rook, which considers laggy placement groups healthy. Scrubs and snapshot trimming do not
+close it: a large cluster always has some, and a run would wait forever. They make a trial Suspect instead.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,30 +12,30 @@ HEALTH_OK = "HEALTH_OK"
 HEALTH_ERR = "HEALTH_ERR"
 
 OWN_CHECKS = frozenset({"MANY_OBJECTS_PER_PG", "POOL_NO_REDUNDANCY", "POOL_TOO_FEW_PGS", "POOL_TOO_MANY_PGS"})
-"""What a benchmark's pool causes by being what it was asked to be; none of them says that the cluster is in trouble."""
+"""Checks that the requested pool itself may cause; they do not mean that the cluster is degraded."""
 
 _NAMED = 6
 _MAX_WORDS = 80
 _CLEAN = frozenset({"active", "clean"})
 _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"})
-"""What Ceph does to placement groups in their time while all of their data is where it has to be."""
+"""States of placement groups under maintenance while all their data is in place."""
 
 
 def gate_problems(status: ClusterStatus, *, accepted: frozenset[str]) -> tuple[str, ...]:
-    """Return why a cluster must not be measured now, a sentence each; empty if it may.
+    """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
-    `accepted` are the health checks that may stand. A check of severity HEALTH_ERR never may.
+    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is never tolerated.
     """
     return (*_osds(status), *_groups(status), *_recovery(status), *_health(status, accepted))
 
 
 def unclean_states(status: ClusterStatus) -> dict[str, int]:
-    """Return the placement groups whose data is not all available and where it has to be: state -> number."""
+    """Return the placement groups whose data is not all available and in place: state -> number."""
     return {state: count for state, count in status.pg_states.items() if count and not _is_clean(state)}
 
 
 def upkeep_states(status: ClusterStatus) -> dict[str, int]:
-    """Return the placement groups that are clean and being scrubbed, or rid of old snapshots: state -> number."""
+    """Return the clean placement groups that are scrubbed, or whose snapshots are trimmed: state -> number."""
     return {
         state: count
         for state, count in status.pg_states.items()
@@ -44,10 +44,10 @@ def upkeep_states(status: ClusterStatus) -> dict[str, int]:
 
 
 def standing_checks(status: ClusterStatus, accepted: frozenset[str]) -> dict[str, str]:
-    """Return the health checks that must not stand: name -> severity.
+    """Return the health checks that close the gate: name -> severity.
 
-    A check of severity HEALTH_OK is a remark: POOL_SCRUB_FLAGS is one, which a run's own paused scrubs cause. One of
-    severity HEALTH_ERR is never accepted. An unhealthy cluster that names no check is given as `(unnamed)`.
+    A check of severity HEALTH_OK is a remark, such as POOL_SCRUB_FLAGS while the run pauses scrubs. One of severity
+    HEALTH_ERR is never accepted. An unhealthy cluster without a named check yields `(unnamed)`.
     """
     harmless = accepted | OWN_CHECKS
     bad = {
@@ -60,7 +60,7 @@ def standing_checks(status: ClusterStatus, accepted: frozenset[str]) -> dict[str
 
 
 def states_text(states: Mapping[str, int]) -> str:
-    """Return states or other counted things in words, the most frequent first: `8 active+undersized, 1 unknown`."""
+    """Return counted states as text, the most frequent first: `8 active+undersized, 1 unknown`."""
     ordered = sorted(states.items(), key=lambda item: (-item[1], item[0]))
     named = [f"{count} {state[:_MAX_WORDS]}" for state, count in ordered[:_NAMED]]
     rest = sum(count for _, count in ordered[_NAMED:])
@@ -68,7 +68,7 @@ def states_text(states: Mapping[str, int]) -> str:
 
 
 def checks_text(checks: Mapping[str, str]) -> str:
-    """Return health checks in words: `OSD_DOWN (HEALTH_WARN)`."""
+    """Return health checks as text: `OSD_DOWN (HEALTH_WARN)`."""
     named = [f"{name[:_MAX_WORDS]} ({severity[:_MAX_WORDS]})" for name, severity in sorted(checks.items())]
     return ", ".join([*named[:_NAMED], f"{len(named) - _NAMED} more"] if len(named) > _NAMED else named)
 
@@ -77,11 +77,11 @@ def _osds(status: ClusterStatus) -> Iterator[str]:
     if not status.osds:
         yield "the cluster has no OSDs; add some"
     if status.osds_up < status.osds:
-        yield f"{status.osds - status.osds_up} of {status.osds} OSDs are down; `ceph osd tree down` names them"
+        yield f"{status.osds - status.osds_up} of {status.osds} OSDs are down; `ceph osd tree down` lists them"
     if status.osds_in < status.osds:
         yield (
-            f"{status.osds - status.osds_in} of {status.osds} OSDs are out; take them in again with `ceph osd in`, or "
-            "remove them"
+            f"{status.osds - status.osds_in} of {status.osds} OSDs are out; mark them in with `ceph osd in`, or remove "
+            "them"
         )
 
 
@@ -89,25 +89,25 @@ def _groups(status: ClusterStatus) -> Iterator[str]:
     if unclean := unclean_states(status):
         yield (
             f"{sum(unclean.values())} placement groups are not active+clean ({states_text(unclean)}); wait until they "
-            "are, or see `ceph health detail` for what keeps them"
+            "are, or see `ceph health detail` for the cause"
         )
     if status.remapped_pgs:
         yield (
-            f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and switch off the "
-            "balancer while measuring"
+            f"{status.remapped_pgs} placement groups are remapped; wait until their data has moved, and turn the "
+            "balancer off during the measurement"
         )
 
 
 def _recovery(status: ClusterStatus) -> Iterator[str]:
     if rate := status.recovering_bytes_per_second:
-        yield f"the cluster recovers {rate} bytes/s; wait until it is done"
+        yield f"the cluster is recovering {rate} bytes/s; wait until recovery ends"
 
 
 def _health(status: ClusterStatus, accepted: frozenset[str]) -> Iterator[str]:
-    if bad := standing_checks(status, accepted):
+    if failing := standing_checks(status, accepted):
         yield (
-            f"the cluster is {status.health[:_MAX_WORDS]}: {checks_text(bad)}; see `ceph health detail`, and remove "
-            "the causes or name checks that may stand in spec.gates.acceptedHealthChecks"
+            f"the cluster is {status.health[:_MAX_WORDS]}: {checks_text(failing)}; see `ceph health detail`, and fix "
+            "the causes or add tolerable checks to spec.gates.acceptedHealthChecks"
         )
 
 

@@ -1,4 +1,4 @@
-"""The OSDs of a cluster: what they are, and how they are set."""
+"""The OSDs of a cluster and their settings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,13 +11,13 @@ _CAPACITY = "osd_mclock_max_capacity_iops_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Osd:
-    """One OSD. Empty words and None are what Ceph did not tell.
+    """One OSD. An empty string or None means unknown.
 
     Attributes:
-        host: as the daemon knows it: with Rook, the node's name.
-        bucket: the host that it belongs to in the CRUSH map.
-        device: model or kernel name of what it stores on.
-        utilisation: part of it that is full, 0 to 1.
+        host: as the daemon reports it; with Rook, the node's name.
+        bucket: its host in the CRUSH map.
+        device: model or kernel name of its device.
+        utilisation: used part of the device, 0 to 1.
 
     """
 
@@ -40,12 +40,12 @@ class Osd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsdSettings:
-    """How an OSD is set; None is unknown.
+    """The settings of an OSD; None is unknown.
 
     Attributes:
-        capacity_iops: what mClock takes it to be capable of, for its kind of device.
-        cluster_mode: what it permits on the wire to other daemons, in its order of preference: `crc secure`.
-        service_mode: what it permits to clients, likewise; encryption costs throughput.
+        capacity_iops: the capacity that mClock assumes for its kind of device.
+        cluster_mode: permitted connection modes to other daemons, in order of preference: `crc secure`.
+        service_mode: permitted connection modes to clients, likewise; encryption costs throughput.
 
     """
 
@@ -58,34 +58,19 @@ class OsdSettings:
 
 
 def parse_osd_df(text: str) -> dict[int, Osd]:
-    """Read `ceph osd df --format json`, by the OSD's number.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd df`: number of the OSD -> OSD. This and all other parsers raise ValueError with the field."""
     osds = [_of_df(node) for node in Node.parse(text)["nodes"].elements()]
     return {osd.number: osd for osd in osds}
 
 
 def parse_osd_metadata(text: str) -> dict[int, Osd]:
-    """Read `ceph osd metadata --format json`, by the OSD's number. Of an OSD that never started nothing is told.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd metadata`, which has only the number of an OSD that never started."""
     osds = [_of_metadata(node) for node in Node.parse(text).elements()]
     return {osd.number: osd for osd in osds}
 
 
 def parse_osd_tree(text: str) -> dict[int, Osd]:
-    """Read `ceph osd tree --format json`, by the OSD's number.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd tree`."""
     nodes = list(Node.parse(text)["nodes"].elements())
     hosts = {
         child.integer(): node["name"].text()
@@ -98,7 +83,7 @@ def parse_osd_tree(text: str) -> dict[int, Osd]:
 
 
 def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
-    """Add what several commands say of the same OSDs; where two say something, the first does."""
+    """Merge the outputs of several commands; the first known value of each field wins."""
     merged: dict[int, Osd] = {}
     for source in sources:
         for number, osd in source.items():
@@ -107,23 +92,14 @@ def merge_osds(*sources: Mapping[int, Osd]) -> dict[int, Osd]:
 
 
 def parse_config_show(text: str) -> dict[str, str]:
-    """Read what a running daemon is set to, from `ceph config show` or `show-with-defaults`: name -> value.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read the settings of a running daemon from `ceph config show` or `show-with-defaults`: name -> value."""
     return {entry["name"].text(): entry["value"].text() for entry in Node.parse(text).elements()}
 
 
 def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
-    """Read what the monitors keep, from `ceph config dump`: section -> name -> value.
+    """Read the monitors' settings from `ceph config dump`: section -> name -> value.
 
-    What is set for a part of a section only, such as a device class, is left out: whom it concerns is not evaluated.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
+    Settings with a mask, such as a device class, are skipped: masks are not evaluated.
     """
     sections: dict[str, dict[str, str]] = {}
     for entry in Node.parse(text).elements():
@@ -134,7 +110,7 @@ def parse_config_dump(text: str) -> dict[str, dict[str, str]]:
 
 
 def settings_of(osd: Osd, shown: Mapping[str, str], kept: Mapping[str, Mapping[str, str]]) -> OsdSettings:
-    """Return how an OSD is set: as it shows itself, else as the monitors keep it; what neither tells is unknown."""
+    """Return an OSD's settings: those that it shows itself, else those of the monitors."""
     known: dict[str, str] = {}
     for section in ("global", "osd", f"osd.{osd.number}"):
         known |= kept.get(section, {})

@@ -1,4 +1,4 @@
-"""What Ceph's commands say of pools: how they are laid out, and what was done to them."""
+"""The layout and the counters of pools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ _TYPES = {1: "replicated", 3: "erasure"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolDetail:
-    """A pool as `ceph osd pool ls detail` tells it.
+    """A pool of `ceph osd pool ls detail`.
 
     Attributes:
-        number: Ceph's own, never used again for another pool.
+        number: Ceph's own, never reused for another pool.
         type: `replicated` or `erasure`.
-        size: replicas; of an erasure-coded pool all chunks.
-        pg_num_target: what `pg_num` is on its way to; likewise `pgp_num_target`.
+        size: replicas, or all chunks of an erasure-coded pool.
+        pg_num_target: final value of a changing `pg_num`; likewise `pgp_num_target`.
         autoscale_mode: `on`, `off` or `warn`.
         flags: `noscrub`, `ec_overwrites`, `creating`, `bulk`, ...
-        options: what was set for this pool only: `compression_mode`, `pg_num_max`, ...; values as words.
-        crush_rule: its number.
-        erasure_code_profile: its name; empty for a replicated pool.
+        options: settings of this pool only: `compression_mode`, `pg_num_max`, ...; values as strings.
+        crush_rule: the rule's number.
+        erasure_code_profile: the profile's name; empty for a replicated pool.
 
     """
 
@@ -44,13 +44,13 @@ class PoolDetail:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no placement group is about to be split or merged."""
+        """Whether no placement group is still to be split or merged."""
         return self.pg_num == self.pg_num_target == self.pgp_num == self.pgp_num_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureCodeProfile:
-    """`ceph osd erasure-code-profile get`. Empty words are Ceph's own defaults."""
+    """A profile of `ceph osd erasure-code-profile get`. Empty strings mean Ceph's defaults."""
 
     data_chunks: int
     coding_chunks: int
@@ -62,11 +62,12 @@ class ErasureCodeProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrushRule:
-    """A rule of `ceph osd crush rule dump`: what its replicas or chunks are spread over.
+    """A rule of `ceph osd crush rule dump`.
 
     Attributes:
-        failure_domain: type of the buckets, `host`; empty if the rule chooses in more than one step.
-        device_class: empty for all.
+        failure_domain: type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule
+            chooses in more than one step.
+        device_class: empty for all classes.
 
     """
 
@@ -77,34 +78,19 @@ class CrushRule:
 
 
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
-    """Read the counters of all pools from `ceph df detail --format json`, by the pool's name.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph df detail`: name of the pool -> counters. All parsers raise ValueError with the field."""
     pools = Node.parse(df_detail_text)["pools"]
     return {pool["name"].text(): _counters(pool["stats"]) for pool in pools.elements()}
 
 
 def parse_pools(osd_pool_ls_detail_text: str) -> dict[str, PoolDetail]:
-    """Read `ceph osd pool ls detail --format json`, by the pool's name.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd pool ls detail`: name of the pool -> pool."""
     pools = [_detail(pool) for pool in Node.parse(osd_pool_ls_detail_text).elements()]
     return {pool.name: pool for pool in pools}
 
 
 def parse_profile(text: str) -> ErasureCodeProfile:
-    """Read `ceph osd erasure-code-profile get NAME --format json`.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd erasure-code-profile get`."""
     document = Node.parse(text)
     words = {key: value.text() for key, value in document.items()}
     return ErasureCodeProfile(
@@ -118,12 +104,7 @@ def parse_profile(text: str) -> ErasureCodeProfile:
 
 
 def parse_crush_rules(text: str) -> dict[int, CrushRule]:
-    """Read `ceph osd crush rule dump --format json`, by the rule's number.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph osd crush rule dump`: number of the rule -> rule."""
     rules = [_rule(rule) for rule in Node.parse(text).elements()]
     return {rule.number: rule for rule in rules}
 

@@ -5,14 +5,7 @@ from plimsoll.ceph.watch import ClusterStatus
 
 
 def parse_status(text: str) -> ClusterStatus:
-    """Read what the command printed.
-
-    A health check that an administrator has muted is left out: he has said that it may stand.
-
-    Raises:
-        ValueError: it is not that document; the message names the field.
-
-    """
+    """Read `ceph status`, without health checks that an administrator has muted; ValueError with the field."""
     document = Node.parse(text)
     osds, groups = document["osdmap"], document["pgmap"]
     recovering = groups.get("recovering_bytes_per_sec")
@@ -26,7 +19,7 @@ def parse_status(text: str) -> ClusterStatus:
         osds_up_since=str(osds["osd_up_since"].value),
         osds_in_since=str(osds["osd_in_since"].value),
         remapped_pgs=osds["num_remapped_pgs"].count(),
-        # Ceph prints it while something recovers only.
+        # Ceph prints it only during recovery.
         recovering_bytes_per_second=recovering.count() if recovering else 0,
         used_bytes=groups["bytes_used"].count(),
         total_bytes=groups["bytes_total"].count(),

@@ -1,4 +1,4 @@
-"""What was seen of a Ceph cluster around a trial."""
+"""Observations of a Ceph cluster around a trial."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """What `ceph status` says.
+    """The output of `ceph status`.
 
     Attributes:
         health: `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`.
-        checks: name of each health check -> its severity, in the same words; one may be there while all is well.
-        pg_states: state as Ceph writes it, `active+clean+scrubbing` -> number of placement groups.
-        osds_up_since: when the set of OSDs that are up last changed, as Ceph writes it; likewise `osds_in_since`.
-        recovering_bytes_per_second: 0 if nothing recovers.
+        checks: name of each health check -> its severity, one of the same values; some have severity `HEALTH_OK`.
+        pg_states: state as Ceph writes it, such as `active+clean+scrubbing` -> number of placement groups.
+        osds_up_since: last change of the set of OSDs that are up, as Ceph writes it; likewise `osds_in_since`.
+        recovering_bytes_per_second: 0 without recovery.
 
     """
 
@@ -33,7 +33,7 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolCounters:
-    """What clients have done to a pool since it was made, as `ceph df detail` counts it."""
+    """The clients' I/O since a pool was created, from `ceph df detail`."""
 
     reads: int
     writes: int
@@ -43,12 +43,12 @@ class PoolCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSample:
-    """One look at the cluster.
+    """One observation of the cluster.
 
     Attributes:
-        at: Unix nanoseconds, of the answer.
-        status: None if Ceph did not answer in time; then `problem` says why.
-        pools: counters by name of the pool; empty if they could not be read.
+        at: time of the answer in Unix nanoseconds.
+        status: None if Ceph did not answer in time; `problem` has the reason.
+        pools: name of the pool -> counters; empty if they could not be read.
 
     """
 
@@ -60,14 +60,14 @@ class ClusterSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWatch:
-    """The looks at the cluster around one trial, by time: the first from before T0, the last from after its end.
+    """The observations around one trial, in order: the first before T0, the last after the end.
 
-    Without samples somebody was to look and did not.
+    Without samples, the planned observations are missing.
 
     Attributes:
-        pools: those that the run's own I/O goes to.
-        accepted_checks: health checks that may stand.
-        required: the run demands a healthy cluster; if not, what is wrong with it makes numbers Suspect at most.
+        pools: the pools of the run's own I/O.
+        accepted_checks: tolerated health checks.
+        required: whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect.
 
     """
 

@@ -1,4 +1,4 @@
-"""The command line: what users call, and the programs that pods and `run` start."""
+"""The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
 import importlib
 import sys
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from plimsoll import __version__
 
 _COMMANDS = {
     "plan": "plimsoll.cli.plan",
@@ -27,16 +25,15 @@ _COMMANDS = {
     "check-installation": "plimsoll.cli.check_installation",
 }
 
-
 PLUGIN = "kubectl plimsoll"
-"""What the program is called when kubectl starts it, as `kubectl-plimsoll`."""
+"""Name of the program when kubectl starts it as `kubectl-plimsoll`."""
 
 
 class _LazyGroup(click.Group):
-    """Imports a command when it is used: an agent must not pay for tables and progress bars."""
+    """Imports a command when it is used, so that an agent does not load tables and progress bars."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
-        """Run under the name that the user typed."""
+        """Run with the program name that the user typed."""
         if options.get("prog_name") is None and Path(sys.argv[0]).name == PLUGIN.replace(" ", "-"):
             options["prog_name"] = PLUGIN
         return super().main(*arguments, **options)
@@ -52,6 +49,6 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__)
+@click.version_option(package_name="plimsoll")
 def main() -> None:
     """Find out how much load a storage system can safely carry."""

@@ -1,4 +1,4 @@
-"""`plimsoll check-installation`: whether the operator does its work. Started by `helm test`."""
+"""`plimsoll check-installation`: whether the operator works. Started by `helm test`."""
 
 import asyncio
 import logging
@@ -21,16 +21,16 @@ _log = logging.getLogger(__name__)
 
 
 class NotInstalledError(Exception):
-    """Something does not work; the message says what, and where to look."""
+    """The operator does not work; the message names the failed step and where to look."""
 
 
 @click.command(hidden=True)
-@click.option("--namespace", required=True, help="Namespace for the run that is made and removed.")
+@click.option("--namespace", required=True, help="Namespace of the test run.")
 @click.option(
     "--timeout", "seconds", type=click.IntRange(min=1), default=60, show_default=True, help="Seconds for each step."
 )
 def command(*, namespace: str, seconds: int) -> None:
-    """Make a suspended run, see that the operator has seen it, and that it lets it go. Nothing is loaded."""
+    """Create and delete a suspended run, and check that the operator handles both. Generates no load."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         asyncio.run(_in_cluster(namespace, seconds))
@@ -40,7 +40,7 @@ def command(*, namespace: str, seconds: int) -> None:
 
 
 async def _in_cluster(namespace: str, seconds: float) -> None:
-    # Only here: its import takes longer than everything else.
+    # Imported here because it takes longer than everything else.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
     async with AioKube() as kube:
@@ -50,39 +50,39 @@ async def _in_cluster(namespace: str, seconds: float) -> None:
 async def check_installation(
     kube: Kube, namespace: str, *, seconds: float, poll_seconds: float = _POLL_SECONDS
 ) -> None:
-    """Make a run, wait for the operator's word, delete it and wait until it is gone.
+    """Create a run, wait for the operator to observe it, delete it, and wait until it is gone.
 
     Raises:
-        ApiError: if the API server does not take the run: its definition is missing, or another than ours.
-        NotInstalledError: if the operator does not do its part in time.
+        ApiError: if the API server rejects the run: its CRD is missing or of another version.
+        NotInstalledError: if the operator does not react in time.
 
     """
     name = f"check-{token_hex(4)}"
     await persist(lambda: kube.create(_suspended_run(name, namespace)), seconds=_REQUEST_SECONDS)
-    _log.info("run %s/%s is made", namespace, name)
+    _log.info("created run %s/%s", namespace, name)
 
-    async def look() -> Object | None:
+    async def read() -> Object | None:
         return await persist(lambda: kube.get(RUN, name, namespace), seconds=_REQUEST_SECONDS)
 
-    async def is_seen() -> bool:
-        return _is_suspended(await look())
+    async def is_observed() -> bool:
+        return _is_suspended(await read())
 
     async def is_gone() -> bool:
-        return await look() is None
+        return await read() is None
 
     try:
-        await _until(is_seen, seconds, poll_seconds, f"the operator has not seen run {namespace}/{name}")
-        _log.info("the operator has seen it")
+        await _until(is_observed, seconds, poll_seconds, f"the operator has not observed run {namespace}/{name}")
+        _log.info("the operator has observed the run")
     finally:
         await persist(lambda: kube.delete(RUN, name, namespace), seconds=_REQUEST_SECONDS)
-    await _until(is_gone, seconds, poll_seconds, f"the operator does not let run {namespace}/{name} go")
+    await _until(is_gone, seconds, poll_seconds, f"the operator has not released run {namespace}/{name}")
 
 
 async def _until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_seconds: float, otherwise: str) -> None:
     deadline = time.monotonic() + seconds
     while not await condition():
         if time.monotonic() > deadline:
-            message = f"{otherwise} after {seconds:.0f} s: look at the log of its Deployment"
+            message = f"{otherwise} after {seconds:.0f} s; check the logs of its Deployment"
             raise NotInstalledError(message)
         await asyncio.sleep(poll_seconds)
 
@@ -93,7 +93,7 @@ def _is_suspended(run: Object | None) -> bool:
 
 
 def _suspended_run(name: str, namespace: str) -> Object:
-    """Return a run for which nothing is made, as long as it is suspended."""
+    """Return a run that creates no objects, because it is suspended."""
     return {
         "apiVersion": API_VERSION,
         "kind": RUN_KIND,

@@ -1,4 +1,4 @@
-"""One local run at a time in a directory or on a device: two of them would each measure what the other leaves over."""
+"""Locks that allow one local run at a time per directory or device: two runs would share its throughput."""
 
 import fcntl
 import os
@@ -10,18 +10,19 @@ from pathlib import Path
 from plimsoll.cli.place import PlaceError
 
 LOCK_FILE = ".plimsoll.lock"
-_WORDS_BYTES = 200
+_UNKNOWN_HOLDER = "which one is unknown"
+_HOLDER_BYTES = 200
 _PROBE_SECONDS = 3.0
-"""udev holds the lock of a device for a moment after somebody has closed it."""
+"""udev locks a device briefly after a program has closed it."""
 _POLL_SECONDS = 0.1
 
 
 @contextmanager
 def claimed_directory(directory: Path, name: str) -> Iterator[None]:
-    """Claim a directory for the run of that name, however it ends: the kernel keeps the lock only as long as it lives.
+    """Lock a directory for a run. The kernel releases the lock when the process ends.
 
     Raises:
-        PlaceError: another run has it, or no lock can be made in it.
+        PlaceError: if another run holds the lock, or the lock file cannot be created.
 
     """
     path = directory / LOCK_FILE
@@ -30,7 +31,7 @@ def claimed_directory(directory: Path, name: str) -> Iterator[None]:
     except BlockingIOError as error:
         message = (
             f"--directory {directory} is being measured by another run ({_holder(path)}); "
-            "wait for its end: each would measure what the other leaves over"
+            "wait until it has ended: two runs would share the throughput"
         )
         raise PlaceError(message) from error
     except OSError as error:
@@ -42,17 +43,17 @@ def claimed_directory(directory: Path, name: str) -> Iterator[None]:
             os.write(descriptor, f"run {name}, process {os.getpid()}\n".encode())
         yield
     finally:
-        # Whoever waits for it while it is removed finds out: see `_locked_file`.
+        # `_locked_file` notices that the file was removed.
         path.unlink(missing_ok=True)
         os.close(descriptor)
 
 
 @contextmanager
 def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
-    """Claim devices in the way that all programs do which write to whole devices, and that udev respects.
+    """Lock devices as other programs that write to whole devices do; udev respects this lock.
 
     Raises:
-        PlaceError: another program has one of them.
+        PlaceError: if another program holds one of them.
 
     """
     with ExitStack() as stack:
@@ -63,7 +64,7 @@ def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
                 _lock_in_time(descriptor)
             except BlockingIOError as error:
                 message = (
-                    f"--device {device} is locked by another program, perhaps by a run that measures it; wait for it"
+                    f"--device {device} is locked by another program, possibly another run; wait until it has ended"
                 )
                 raise PlaceError(message) from error
             except OSError as error:
@@ -73,11 +74,11 @@ def claimed_devices(devices: Sequence[Path]) -> Iterator[None]:
 
 
 def _locked_file(path: Path) -> int:
-    """Return a descriptor that holds the lock of the file that has this name now.
+    """Return a descriptor that locks the file that currently has this name.
 
     Raises:
-        BlockingIOError: somebody else holds it.
-        OSError: the file cannot be opened or locked.
+        BlockingIOError: if another process holds the lock.
+        OSError: if the file cannot be opened or locked.
 
     """
     while True:
@@ -89,15 +90,15 @@ def _locked_file(path: Path) -> int:
         except OSError:
             os.close(descriptor)
             raise
-        # A run that just ended has removed the file between the two calls.
+        # A run that just ended removed the file between the two calls.
         os.close(descriptor)
 
 
 def _lock_in_time(descriptor: int) -> None:
-    """Lock a file that somebody may hold for a moment.
+    """Lock a file that another process may hold briefly.
 
     Raises:
-        BlockingIOError: somebody holds it for longer.
+        BlockingIOError: if it is held for longer.
 
     """
     deadline = time.monotonic() + _PROBE_SECONDS
@@ -120,5 +121,5 @@ def _is_named(descriptor: int, path: Path) -> bool:
 
 def _holder(path: Path) -> str:
     with suppress(OSError), path.open("rb") as file:
-        return file.read(_WORDS_BYTES).decode(errors="replace").strip() or "it does not say which"
-    return "it does not say which"
+        return file.read(_HOLDER_BYTES).decode(errors="replace").strip() or _UNKNOWN_HOLDER
+    return _UNKNOWN_HOLDER

@@ -1,11 +1,10 @@
-"""Which cluster and namespace a command asks, by the options that kubectl's users know.
+"""The cluster and namespace that a command uses, chosen by kubectl's options.
 
-The options are kept beside the command (`click.Context.meta`), so that whatever reads a source finds them, and a
-command that takes one needs no more than the decorator.
+The options are stored in `click.Context.meta`, where the code that reads a source finds them: a command only needs the
+decorator.
 """
 
 import asyncio
-import difflib
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -14,21 +13,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from plimsoll.api.wording import did_you_mean
 from plimsoll.cli import PLUGIN
 from plimsoll.cli.kubeconfig import DEFAULT_FILE, choose_context
 from plimsoll.kube.errors import ApiError, ForbiddenError, TransientError, UnauthorizedError, UnknownKindError
+from plimsoll.report.text import first_few
 
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
 VIEWER = "plimsoll-view"
-"""ClusterRole of the chart, which is also a part of Kubernetes' own `view`."""
+"""ClusterRole of the chart, aggregated to Kubernetes' `view`."""
 
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_NOBODY = "system:anonymous"
-"""Whom the API server takes somebody for whose kubeconfig gives no credentials, or names a program that fails."""
+_ANONYMOUS = "system:anonymous"
+"""User of a request without credentials: the kubeconfig has none, or its credential plugin failed."""
 _META = "plimsoll.cluster"
-_NEAR = 3
 _LISTED = 10
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """An API server and a namespace. `kubeconfig` and `context` None are the pod's own."""
+class ClusterAccess:
+    """An API server and a namespace. Without `kubeconfig` and `context` it is the pod's own cluster."""
 
     kubeconfig: str | None
     context: str | None
@@ -45,12 +45,12 @@ class Access:
 
     @property
     def cluster(self) -> str:
-        """Return what the cluster is called in a message."""
+        """Return the name of the cluster in messages."""
         return f"context {self.context}" if self.context else "this pod's cluster"
 
     def connect(self) -> "AioKube":
-        """Return a connection that is not open yet."""
-        # Only here: its import takes longer than everything else of a comparison.
+        """Return a client, not connected yet."""
+        # Imported here because it takes longer than everything else.
         from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
         return AioKube(kubeconfig=self.kubeconfig, context=self.context)
@@ -59,9 +59,9 @@ class Access:
 def cluster_options(function: F) -> F:
     """Add the options that `access` reads."""
     options = (
-        _option("-n", "--namespace", help="Namespace of runs that are named without one; that of the context."),
-        _option("--context", help="Context of the kubeconfig; its current one."),
-        _option("--kubeconfig", metavar="FILE", help="How to reach the cluster; KUBECONFIG, or ~/.kube/config."),
+        _option("-n", "--namespace", help="Namespace of runs given by name only (default: the context's)."),
+        _option("--context", help="Context of the kubeconfig (default: its current one)."),
+        _option("--kubeconfig", metavar="FILE", help="Kubeconfig file (default: KUBECONFIG, or ~/.kube/config)."),
     )
     for option in reversed(options):
         function = option(function)
@@ -76,37 +76,37 @@ def _option(*names: str, help: str, metavar: str = "NAME") -> Callable[[F], F]: 
 
 
 def is_about_a_cluster() -> bool:
-    """Tell whether a bare name is that of a run: kubectl asks, or an option names a cluster."""
+    """Whether a bare name is that of a run: kubectl started the program, or an option chooses a cluster."""
     return program() == PLUGIN or any(map(_given, ("namespace", "context", "kubeconfig")))
 
 
 def program() -> str:
-    """Return what the user calls this program."""
+    """Return the name with which the user started this program."""
     context = click.get_current_context(silent=True)
     return PLUGIN if context is not None and context.find_root().info_name == PLUGIN else "plimsoll"
 
 
-def access() -> Access:
-    """Return what the options of the present command lead to.
+def access() -> ClusterAccess:
+    """Return the cluster and namespace that the options of the current command choose.
 
     Raises:
-        click.ClickException: if nothing says which cluster to ask.
+        click.ClickException: if no cluster is configured.
 
     """
     kubeconfig, context, namespace = _given("kubeconfig"), _given("context"), _given("namespace")
     files = kubeconfig or os.environ.get("KUBECONFIG")
     if files is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        return Access(kubeconfig=None, context=None, namespace=namespace or _own_namespace())
+        return ClusterAccess(kubeconfig=None, context=None, namespace=namespace or _own_namespace())
     files = files or str(DEFAULT_FILE.expanduser())
     chosen = choose_context(files, context)
-    return Access(kubeconfig=files, context=chosen.name, namespace=namespace or chosen.namespace)
+    return ClusterAccess(kubeconfig=files, context=chosen.name, namespace=namespace or chosen.namespace)
 
 
-def ask(where: Access, question: "Callable[[AioKube], Awaitable[T]]") -> T:
-    """Return what a cluster answers.
+def ask(where: ClusterAccess, question: "Callable[[AioKube], Awaitable[T]]") -> T:
+    """Return the answer of a cluster.
 
     Raises:
-        click.ClickException: saying what it does not, and what to do.
+        click.ClickException: if a request fails, with the remedy.
 
     """
 
@@ -120,35 +120,33 @@ def ask(where: Access, question: "Callable[[AioKube], Awaitable[T]]") -> T:
         raise click.ClickException(explain(error, where)) from error
 
 
-def explain(error: ApiError, where: Access) -> str:
-    """Return what went wrong, and what to do."""
+def explain(error: ApiError, where: ClusterAccess) -> str:
+    """Return the error with its remedy."""
     match error:
-        case ForbiddenError() if isinstance(error, UnauthorizedError) or _NOBODY in error.reason:
+        case ForbiddenError() if isinstance(error, UnauthorizedError) or _ANONYMOUS in error.reason:
             remedy = (
-                f"{where.cluster} does not accept these credentials; log in again, or choose another with --context"
+                f"{where.cluster} rejected these credentials; log in again, or choose another context with --context"
             )
         case ForbiddenError():
             remedy = (
-                f"ask whoever looks after {where.cluster} for a RoleBinding to the ClusterRole {VIEWER} there, or to "
-                "view, of which that is a part"
+                f"ask an administrator of {where.cluster} for a RoleBinding to the ClusterRole {VIEWER}, or to view, "
+                "which includes it"
             )
         case UnknownKindError():
             remedy = f"is Plimsoll installed in {where.cluster}? --context chooses another cluster"
         case TransientError():
-            remedy = f"is the API server of {where.cluster} up, and can it be reached from here?"
+            remedy = f"is the API server of {where.cluster} up, and reachable from here?"
         case _:
             return str(error)
     return f"{error}\n{remedy}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the names that somebody may have meant, as the end of a sentence; empty if nothing is known."""
+    """Return the names that the user may have meant, as the end of a sentence; empty if none is known."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=_NEAR)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"; there are {', '.join(names[:_LISTED])}{more}" if names else ""
+    if question := did_you_mean(name, names):
+        return f"; {question}"
+    return f"; there are {first_few(names, _LISTED)}" if names else ""
 
 
 def _given(option: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading a user's file, and telling the user what is wrong with it."""
+"""Reads and checks a BenchmarkRun file."""
 
 import secrets
 from pathlib import Path
@@ -10,17 +10,17 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.api.run import BenchmarkRun, load_run
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import refuse_if_hopeless
+from plimsoll.plan.estimate import check_fits_deadline
 from plimsoll.plan.expand import make_plan
 
 _SEED_BITS = 63
 
 
 def read_run(path: Path) -> BenchmarkRun:
-    """Read a `BenchmarkRun` file; exits with what is wrong with it."""
+    """Read a `BenchmarkRun` file; exits with all its errors."""
     try:
         with path.open("rb") as file:
-            # No more of an endless file than it takes to refuse it.
+            # Just enough of an endless file to reject it.
             content = file.read(MAX_TEXT_BYTES + 1)
         return load_run(content.decode(errors="strict" if len(content) <= MAX_TEXT_BYTES else "replace"))
     except UnicodeDecodeError as error:
@@ -32,10 +32,10 @@ def read_run(path: Path) -> BenchmarkRun:
 
 
 def freeze(path: Path, run: BenchmarkRun, seed: int | None) -> Plan:
-    """Make the plan of a run, with a new seed if none is given; exits with what is wrong with it."""
+    """Return the plan of a run, with a random seed by default; exits if the run cannot be planned."""
     try:
         plan = make_plan(run, seed=secrets.randbits(_SEED_BITS) if seed is None else seed)
-        refuse_if_hopeless(plan)
+        check_fits_deadline(plan)
     except SpecError as error:
         _refuse(path, error)
     return plan
@@ -43,5 +43,5 @@ def freeze(path: Path, run: BenchmarkRun, seed: int | None) -> Plan:
 
 def _refuse(path: Path, error: Exception) -> NoReturn:
     lines = "\n".join(f"  {line}" for line in str(error).splitlines())
-    message = f"{path} cannot be used:\n{lines}"
+    message = f"{path} is invalid:\n{lines}"
     raise click.ClickException(message) from error

@@ -1,4 +1,4 @@
-"""A table in the widest layout that fits where it is shown, with never a column of width 0."""
+"""Tables in the widest layout that fits the console; no column has width 0."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,28 +11,26 @@ from rich.table import Table
 from rich.text import Text
 
 NO_TERMINAL_COLUMNS = 160
-"""A file or a pipe has no width; this holds every column."""
-
-NONE = "-"
+"""The width for files and pipes: every column fits."""
 
 _GAP = 2
 _FOLDED_COLUMNS = 20
-"""What a column whose text may be folded needs at least."""
+"""Minimum width of a column whose text may be folded."""
 
 R = TypeVar("R")
 
 
 def stdout_console() -> Console:
-    """Return a console for results: as wide as the terminal, and wide enough where there is none."""
+    """Return a console for results: as wide as the terminal, or wide enough for every column without one."""
     console = Console()
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
     return Console(width=NO_TERMINAL_COLUMNS)
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: with them Python 3.11 cannot make a Column[Row]
-class Column(Generic[R]):
-    """One column. `folded` text may go over several lines; numbers may not."""
+@dataclass(frozen=True, kw_only=True)  # without slots: with them Python 3.11 cannot create a FittedColumn[Row]
+class FittedColumn(Generic[R]):
+    """One column. Only `folded` text may span several lines."""
 
     heading: str
     cell: Callable[[R], Text]
@@ -40,14 +38,14 @@ class Column(Generic[R]):
     folded: bool = False
 
     def columns(self, found: Sequence[R]) -> int:
-        """Return how many terminal columns it needs at least."""
+        """Return the minimum number of terminal columns."""
         if self.folded:
             return _FOLDED_COLUMNS
         return max(cell_len(self.heading), *(self.cell(row).cell_len for row in found), 1)
 
 
 def text_of(cell: Callable[[R], str]) -> Callable[[R], Text]:
-    """Return the cell of a plain text, in which nothing is markup."""
+    """Return a cell of plain text without markup."""
     return lambda row: Text(cell(row))
 
 
@@ -56,28 +54,28 @@ class FittedTable(Generic[R]):
     """Rows in one of several layouts.
 
     Attributes:
-        layouts: from wide to narrow: what is left out first matters least.
-        missed: columns that are named below the table where they are left out.
-        remedy: where to find what is left out.
+        layouts: from wide to narrow: the least important columns are left out first.
+        missed: columns that a line below the table names if they are left out.
+        remedy: the command or option that shows all columns.
 
     """
 
     rows: Sequence[R]
-    layouts: Sequence[Sequence[Column[R]]]
-    missed: Sequence[Column[R]]
+    layouts: Sequence[Sequence[FittedColumn[R]]]
+    missed: Sequence[FittedColumn[R]]
     remedy: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         layout = next((one for one in self.layouts if self._columns(one) <= options.max_width), self.layouts[-1])
         yield self._table(layout)
-        left_out = [column.heading for column in self.missed if column not in layout]
-        if left_out:
-            yield Text(f"No room for {', '.join(left_out)}: use a wider terminal, or {self.remedy}.", style="dim")
+        omitted = [column.heading for column in self.missed if column not in layout]
+        if omitted:
+            yield Text(f"No room for {', '.join(omitted)}: use a wider terminal, or {self.remedy}.", style="dim")
 
-    def _columns(self, layout: Sequence[Column[R]]) -> int:
+    def _columns(self, layout: Sequence[FittedColumn[R]]) -> int:
         return sum(column.columns(self.rows) for column in layout) + _GAP * (len(layout) - 1)
 
-    def _table(self, layout: Sequence[Column[R]]) -> Table:
+    def _table(self, layout: Sequence[FittedColumn[R]]) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         for column in layout:
             table.add_column(

@@ -1,4 +1,4 @@
-"""The launcher of local mode: the processes of one run, kept alive the way Jobs keep pods alive."""
+"""The launcher of local mode: starts the processes of a run and restarts them as Jobs restart pods."""
 
 import asyncio
 import os
@@ -15,9 +15,11 @@ from plimsoll.agent.agent import EXIT_UNUSABLE
 from plimsoll.cli.place import Place
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
+from plimsoll.protocol.assignment import Assignment
+from plimsoll.tools.registry import DATA_SET_TOOL
 
 MAX_RESTARTS = 3
-"""Of the conductor, and of each client: then something is wrong that another process will not mend."""
+"""Of the conductor and of each client; further restarts would not help."""
 
 _FINAL = {EXIT_COMPLETE, EXIT_INTERRUPTED, *EXIT_OF_FAILURE.values()}
 _DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
@@ -26,18 +28,18 @@ _TERM_SECONDS = 5.0
 
 
 class LaunchError(Exception):
-    """The processes of a run cannot be kept alive; the message says why."""
+    """The processes of a run do not stay alive; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What the processes need to know.
+    """The parameters of the processes.
 
     Attributes:
         results: directory with the frozen plan.
         secret: directory that `write_session` has written.
-        scratch: directory for the tools' output.
-        raw_output: where that is kept; None if it is not.
+        scratch: directory for the agents' assignments and the tools' output.
+        raw_output: directory that keeps it; None if it is not kept.
         extra_conductor_options: passed on as they are.
 
     """
@@ -60,7 +62,7 @@ class _Child:
 
 
 class Launcher:
-    """Starts a conductor and its agents, and starts anew what dies before its time."""
+    """Starts a conductor and its agents, and restarts those that fail."""
 
     def __init__(self, launch: Launch) -> None:
         """Start nothing yet."""
@@ -73,7 +75,7 @@ class Launcher:
         """Return the conductor's final exit code; `on_poll` is called a few times a second.
 
         Raises:
-            LaunchError: if a process dies again and again, or cannot work here at all.
+            LaunchError: if a process fails repeatedly, or cannot work on this machine.
 
         """
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ class Launcher:
             await self._stop_all()
 
     def interrupt(self) -> None:
-        """Have the conductor record what is in flight, and end."""
+        """Make the conductor record the current trial and exit."""
         if self._conductor is not None and self._conductor.process.returncode is None:
             self._conductor.process.terminate()
 
@@ -112,7 +114,7 @@ class Launcher:
         if code is None:
             return
         if code == EXIT_UNUSABLE:
-            message = f"client {client} cannot work here: {self._last_words(f'client-{client}.log')}"
+            message = f"client {client} cannot work on this machine: {self._last_words(f'client-{client}.log')}"
             raise LaunchError(message)
         if code != 0:
             self._count_restart(child, f"client {client}", f"client-{client}.log")
@@ -121,14 +123,15 @@ class Launcher:
     def _count_restart(self, child: _Child, name: str, log: str) -> None:
         if child.attempt >= MAX_RESTARTS:
             words = self._last_words(log)
-            message = f"{name} died {child.attempt + 1} times, last with exit code {child.process.returncode}: {words}"
+            times = f"{child.attempt + 1} times, last with exit code {child.process.returncode}"
+            message = f"{name} failed {times}: {words}"
             raise LaunchError(message)
         child.attempt += 1
 
     def _last_words(self, log: str) -> str:
         path = self._logs / log
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
-        return f"{lines[-1] if lines else 'it said nothing'} (see {path})"
+        return f"{lines[-1] if lines else 'no output'} (see {path})"
 
     async def _start_conductor(self, attempt: int) -> Process:
         launch = self._launch
@@ -142,20 +145,25 @@ class Launcher:
 
     async def _start_agent(self, client: int, attempt: int) -> Process:
         launch = self._launch
-        return await self._start(
-            f"client-{client}.log",
-            attempt,
-            "agent",
-            *("--conductor", f"https://127.0.0.1:{launch.port}"),
-            *("--secret", str(client_directory(launch.secret, client))),
-            *("--client", str(client), "--attempt", str(attempt), "--fio", launch.fio),
-            *("--work", str(launch.scratch / f"client-{client}-{attempt}")),
-            *(("--raw-output", str(launch.raw_output)) if launch.raw_output is not None else ()),
-            *launch.place.agent_options(client),
+        assignment = Assignment(
+            conductor=f"https://127.0.0.1:{launch.port}",
+            secret=str(client_directory(launch.secret, client)),
+            client=client,
+            attempt=attempt,
+            work=str(launch.scratch / f"client-{client}-{attempt}"),
+            tools=(DATA_SET_TOOL,),
+            volume=launch.place.volume(client),
+            programs={"fio": launch.fio},
+            raw_output=None if launch.raw_output is None else str(launch.raw_output),
         )
+        # A file, not standard input: its name identifies the client in the list of processes.
+        file = launch.scratch / f"client-{client}-{attempt}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(assignment.model_dump_json(exclude_none=True))
+        return await self._start(f"client-{client}.log", attempt, "agent", "--assignment", str(file))
 
     async def _start(self, log: str, attempt: int, *arguments: str) -> Process:
-        """Start a program of this package. Ctrl-C of the terminal does not reach it; this process's death does."""
+        """Start a program of this package that ignores Ctrl-C of the terminal and ends with this process."""
         with (self._logs / log).open("a" if attempt else "w") as output:
             return await asyncio.create_subprocess_exec(
                 *_DIE_WITH_PARENT,
@@ -180,7 +188,7 @@ class Launcher:
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback interface that nobody listens on now."""
+    """Return an unused TCP port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

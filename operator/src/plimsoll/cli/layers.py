@@ -1,46 +1,56 @@
-"""`plimsoll layers RESULT`: a Ceph cluster from the bottom up, every layer read against the one below."""
+"""`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from rich.text import Text
 
+from plimsoll.api.environment import Environment, StorageClassDescription
+from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_of
+from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
-from plimsoll.measure.limits import LAYER_OF_TOOL, Best, LayerRow, amplification, layers
+from plimsoll.conductor.reporting import MAX_FACTS
+from plimsoll.measure.limits import Best, LayerRow, amplification, layers, osd_count
 from plimsoll.measure.rates import rate_text
+from plimsoll.report.text import NONE, mebibytes, ratio_text
+from plimsoll.tools.registry import LAYERS
 
-_MEBIBYTE = 2**20
 _QUANTITIES = ("bytes_per_second", "iops")
 
-COLUMNS = (
-    *("layer", "operation"),
-    *(f"{name}{part}" for name in _QUANTITIES for part in ("", "_limit", "_efficiency", "_point")),
-)
-"""Of CSV, a row per layer and operation: bytes and operations per second, and parts of the limit."""
+_PARTS = {"": "value", "_limit": "limit", "_limited_by": "limitedBy", "_efficiency": "efficiency", "_point": "point"}
+"""Ending of a column -> part of a best rate."""
+
+COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in _QUANTITIES for suffix in _PARTS))
+"""Columns of CSV, a row per layer and operation: bytes and operations per second, and ratios to the limit."""
+
+_NAMES = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", Layer.OSD: "the OSDs"}
 
 
 @click.command()
 @click.argument("result")
+@click.option(
+    "--device-run",
+    help="A run on block devices like those of the OSDs, one client on each, as the lowest layer; named like RESULT.",
+)
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
-def command(*, result: str, output: str) -> None:
-    """Show what OSDs, RADOS and RBD do, what the layer below permits, and the ratio.
+def command(*, result: str, device_run: str | None, output: str) -> None:
+    """Show the rates of OSDs, RADOS, RBD and file systems, the limit that the layers below set, and their ratio.
 
-    RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME),
-    with osdBench, radosBench, and fio or rbdBench on RBD, of whichever there are.
+    RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME)
+    with any of osdBench, radosBench, and fio or rbdBench on volumes in Ceph.
     """
     found = load_results(result)
-    if not any("ceph" in one.status.environment for one in found):
-        tools = ", ".join(LAYER_OF_TOOL)
-        message = f"{result} was not measured on a Ceph cluster that Plimsoll knows; measure one with {tools}"
+    if all(one.status.environment.ceph is None for one in found):
+        tools = ", ".join(LAYERS)
+        message = f"{result} has no information about a Ceph cluster; measure one with {tools}"
         raise click.ClickException(message)
+    devices = _device_results(device_run) if device_run else []
     copies = write_amplification(found)
-    rows = layers(found, write_amplification=copies, network_rate=network_rate(found))
+    rows = layers(found, LAYERS, write_amplification=copies, network_rate=network_rate(found), devices=devices)
     if output == CSV:
         write_csv(COLUMNS, map(_row, rows))
         return
@@ -49,25 +59,60 @@ def command(*, result: str, output: str) -> None:
         return
     console = stdout_console()
     console.print(_table(rows))
-    for line in _explanations(rows, copies):
+    for line in (*_sentences(rows), *_explanations(rows, copies, osd_count(found))):
         console.print(Text(line), soft_wrap=True)
 
 
+def _device_results(source: str) -> list[BenchmarkResult]:
+    """Return the results of a run on block devices.
+
+    Raises:
+        click.ClickException: if a result is of something else, or of clients that shared a device.
+
+    """
+    found = load_results(source)
+    for result in found:
+        problem = _problem(result)
+        if problem:
+            message = f"--device-run {source}: point {result.spec.point} {problem}"
+            raise click.ClickException(message)
+    return found
+
+
+def _problem(result: BenchmarkResult) -> str | None:
+    """Return why a result does not show what one device can do."""
+    environment, clients = result.status.environment, result.spec.clients
+    found = environment.volume_device or ()
+    devices = found if isinstance(found, tuple) else (found,)
+    if not devices or environment.ceph is not None or _is_of_ceph(environment, devices):
+        remedy = "name a run with volume.mode Block and a StorageClass of whole devices, or of `plimsoll run --device`"
+        return f"was not measured on block devices outside Ceph; {remedy}"
+    # Of many names only some are kept.
+    if len(devices) < MAX_FACTS and clients > len(devices) * (environment.node_count or 1):
+        return f"has {clients} clients, some on the same device; measure one client per device"
+    return None
+
+
+def _is_of_ceph(environment: Environment, devices: Sequence[str]) -> bool:
+    """Whether volumes of a StorageClass are Ceph's, as far as their devices or their driver show it."""
+    described = environment.storage_class
+    driver = described.provisioner or "" if isinstance(described, StorageClassDescription) else ""
+    return driver.endswith(".csi.ceph.com") or any(name.startswith(("rbd", "nbd")) for name in devices)
+
+
 def write_amplification(results: Iterable[BenchmarkResult]) -> float | None:
-    """Return how many bytes the pool writes for each of a client's, from the results' environment; None if unknown."""
+    """Return the bytes that the pool writes per byte of a client, from the results' environment; None if unknown."""
     for result in results:
-        pool = result.status.environment.get("pool")
-        known = pool if isinstance(pool, dict) else {}
-        size, data, coding = (known.get(name) for name in ("size", "dataChunks", "codingChunks"))
-        if isinstance(size, int):
-            return amplification(replicas=size)
-        if isinstance(data, int) and isinstance(coding, int):
-            return amplification(data_chunks=data, coding_chunks=coding)
+        pool = result.status.environment.pool
+        if pool is not None and pool.size is not None:
+            return amplification(replicas=pool.size)
+        if pool is not None and pool.data_chunks is not None and pool.coding_chunks is not None:
+            return amplification(data_chunks=pool.data_chunks, coding_chunks=pool.coding_chunks)
     return None
 
 
 def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
-    """Return what the network of one client carries, bytes per second, if the run's specification said so."""
+    """Return the bytes per second that the network of one client carries, if the run's specification has it."""
     for result in results:
         fingerprint = result.status.fingerprint
         known = fingerprint.context.get("networkBytesPerSecond") if fingerprint else None
@@ -77,33 +122,34 @@ def network_rate(results: Iterable[BenchmarkResult]) -> float | None:
 
 
 def _rate(best: Best | None) -> str:
-    return NONE if best is None else f"{best.value / _MEBIBYTE:,.1f}"
+    return mebibytes(best.value if best else None)
 
 
 def _limit(best: Best | None) -> str:
-    return NONE if best is None or best.limit is None else f"{best.limit / _MEBIBYTE:,.1f}"
+    return mebibytes(best.limit if best else None)
 
 
 def _iops(best: Best | None) -> str:
-    return NONE if best is None else rate_text(best.value, None)
+    return NONE if best is None else rate_text(best.value)
 
 
 def _iops_limit(best: Best | None) -> str:
-    return NONE if best is None or best.limit is None else rate_text(best.limit, None)
+    return NONE if best is None or best.limit is None else rate_text(best.limit)
 
 
 def _percent(best: Best | None) -> str:
-    return NONE if best is None or best.efficiency is None else f"{100 * best.efficiency:.0f} %"
+    return ratio_text(best.efficiency if best else None)
 
 
-_LAYER = Column[LayerRow](heading="Layer", cell=text_of(lambda row: row.layer))
-_OPERATION = Column[LayerRow](heading="Op", cell=text_of(lambda row: row.operation))
-_RATE = Column[LayerRow](heading="MiB/s", cell=text_of(lambda row: _rate(row.bytes_per_second)), right=True)
-_RATE_LIMIT = Column[LayerRow](heading="Limit", cell=text_of(lambda row: _limit(row.bytes_per_second)), right=True)
-_RATE_PART = Column[LayerRow](heading="Of it", cell=text_of(lambda row: _percent(row.bytes_per_second)), right=True)
-_IOPS = Column[LayerRow](heading="IOPS", cell=text_of(lambda row: _iops(row.iops)), right=True)
-_IOPS_LIMIT = Column[LayerRow](heading="Limit", cell=text_of(lambda row: _iops_limit(row.iops)), right=True)
-_IOPS_PART = Column[LayerRow](heading="Of it", cell=text_of(lambda row: _percent(row.iops)), right=True)
+_Column = FittedColumn[LayerRow]
+_LAYER = _Column(heading="Layer", cell=text_of(lambda row: row.layer))
+_OPERATION = _Column(heading="Op", cell=text_of(lambda row: row.operation))
+_RATE = _Column(heading="MiB/s", cell=text_of(lambda row: _rate(row.bytes_per_second)), right=True)
+_RATE_LIMIT = _Column(heading="Limit", cell=text_of(lambda row: _limit(row.bytes_per_second)), right=True)
+_RATE_PART = _Column(heading="Of limit", cell=text_of(lambda row: _percent(row.bytes_per_second)), right=True)
+_IOPS = _Column(heading="IOPS", cell=text_of(lambda row: _iops(row.iops)), right=True)
+_IOPS_LIMIT = _Column(heading="Limit", cell=text_of(lambda row: _iops_limit(row.iops)), right=True)
+_IOPS_PART = _Column(heading="Of limit", cell=text_of(lambda row: _percent(row.iops)), right=True)
 
 _BYTES = (_LAYER, _OPERATION, _RATE, _RATE_LIMIT, _RATE_PART)
 _LAYOUTS = ((*_BYTES, _IOPS, _IOPS_LIMIT, _IOPS_PART), _BYTES)
@@ -113,17 +159,32 @@ def _table(rows: Sequence[LayerRow]) -> FittedTable[LayerRow]:
     return FittedTable(rows=rows, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json")
 
 
-def _explanations(rows: Sequence[LayerRow], copies: float | None) -> list[str]:
-    lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best that may be believed."]
+def _sentences(rows: Sequence[LayerRow]) -> Iterator[str]:
+    """Yield what each layer attains, in bytes, and what limits it."""
+    for row in rows:
+        best = row.bytes_per_second
+        if best is not None and best.limited_by is not None:
+            limit = _NAMES.get(best.limited_by, best.limited_by)
+            yield f"{row.layer} {row.operation}s reach {ratio_text(best.efficiency)} of the limit set by {limit}."
+
+
+def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | None) -> list[str]:
+    lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."]
+    if any(row.layer is Layer.DEVICE for row in rows):
+        lines.append(
+            "The number of OSDs is unknown: Device is the sum of the measured devices, which set no limit."
+            if osds is None
+            else f"Device is the mean rate of one device, times {osds} for the OSDs."
+        )
     if copies is None:
-        lines.append("The pool's layout is not known, so the OSDs set no limit.")
+        lines.append("The pool's layout is unknown, so neither OSDs nor devices limit what clients write.")
     else:
-        lines.append(f"For each byte of a client's the pool writes {copies:g}.")
+        lines.append(f"The pool writes {copies:g} bytes per byte of a client.")
     exceeded = [
         best for row in rows for best in (row.bytes_per_second, row.iops) if best and (best.efficiency or 0) > 1
     ]
     if exceeded:
-        lines.append("More than 100 %: the layer below was not asked for its best, or a cache answered.")
+        lines.append("More than 100 %: the layer below was not fully loaded, or a cache answered.")
     return lines
 
 
@@ -137,12 +198,20 @@ def _document(row: LayerRow) -> dict[str, object]:
 
 
 def _best(best: Best | None) -> dict[str, object] | None:
-    return None if best is None else {**asdict(best), "efficiency": best.efficiency}
+    if best is None:
+        return None
+    return {
+        "value": best.value,
+        "limit": best.limit,
+        "limitedBy": best.limited_by and best.limited_by.value,
+        "efficiency": best.efficiency,
+        "point": best.point,
+    }
 
 
 def _row(row: LayerRow) -> dict[str, object]:
     found: dict[str, object] = {"layer": row.layer.value, "operation": row.operation.value}
     for name, best in zip(_QUANTITIES, (row.bytes_per_second, row.iops), strict=True):
-        values = (None,) * 4 if best is None else (best.value, best.limit, best.efficiency, best.point)
-        found |= dict(zip((name, f"{name}_limit", f"{name}_efficiency", f"{name}_point"), values, strict=True))
+        known = _best(best) or {}
+        found |= {f"{name}{suffix}": known.get(part) for suffix, part in _PARTS.items()}
     return found

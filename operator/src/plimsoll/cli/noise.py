@@ -1,4 +1,4 @@
-"""`plimsoll noise RESULT [SAME...]`: how small a change could be found at all."""
+"""`plimsoll noise RESULT [SAME...]`: the smallest change that a comparison can detect."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options, program
-from plimsoll.cli.compare_view import format_value
-from plimsoll.cli.fitted import NONE, Column, FittedTable, stdout_console, text_of
-from plimsoll.cli.likeness import likeness_of
+from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Rule
+from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
+from plimsoll.report.likeness import likeness_of
+from plimsoll.report.text import count_text, metric_text, ratio_text
 
 _MOST_TRIALS = 1000
 
@@ -25,12 +25,12 @@ COLUMNS = (
     *("point", "operation", "metric", "gates", "trials", "mean", "deviation", "within", "between", "runs"),
     *("detectable", "threshold", "note"),
 )
-"""Of CSV, a row per metric: operations and bytes per second, nanoseconds, and parts of the mean."""
+"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """The noise of one metric. `is_first` of its point, which is named only there."""
+class _NoiseLine:
+    """The noise of one metric. Only the first one of a point shows its name."""
 
     result: BenchmarkResult
     noise: MetricNoise
@@ -44,7 +44,7 @@ class _Line:
 @click.option(
     "--trials",
     type=click.IntRange(min=MINIMUM_TRIALS, max=_MOST_TRIALS),
-    help="Of each side of a comparison to come; as many as RESULT was to have if not given.",
+    help="Trials on each side of a future comparison; the planned trials of RESULT by default.",
 )
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
@@ -58,11 +58,10 @@ def command(
     trials: int | None,
     output: str,
 ) -> None:
-    """Show how far the trials of RESULT scatter, and the smallest change that a comparison with it would find.
+    """Show the scatter of the trials of RESULT, and the smallest change that a comparison with it can detect.
 
-    SAME are further runs of the same thing, nothing changed: what differs between them is noise as well, and only such
-    runs show it. Little follows from two; with five it is known well enough to find changes about five times as large.
-    All are given as for `plimsoll compare`.
+    SAME are further runs with nothing changed: only they show the noise between runs. Two runs show little; five are
+    enough to detect changes about five times as large as the noise. All are given as for `plimsoll compare`.
     """
     found = load_results(result)
     groups = _with_same(found, result, [(source, load_results(source)) for source in same])
@@ -85,18 +84,19 @@ def command(
 def _with_same(
     found: Sequence[BenchmarkResult], name: str, same: Sequence[tuple[str, Sequence[BenchmarkResult]]]
 ) -> list[list[BenchmarkResult]]:
-    """Return the results of each point of all runs; refuses what is not the same, or is the very same."""
+    """Return the results of each point over all runs; refuses different specifications, and the same run twice."""
     groups, seen = [[result] for result in found], {name: runs_of(found)}
     for source, run in same:
         matching = match_points(found, run)
-        if not matching.pairs or not likeness_of(matching.pairs).is_given:
+        if not matching.pairs or not likeness_of(matching.pairs).is_same:
             message = (
-                f"{source} is not of the same thing as {name}: `{program()} compare {name} {source}` says what differs"
+                f"{source} has another specification than {name}; `{program()} compare {name} {source}` lists the "
+                "differences"
             )
             raise click.ClickException(message)
         twin = next((known for known, runs in seen.items() if runs == runs_of(run)), None)
         if twin is not None:
-            message = f"{twin} and {source} are the same run; name different runs, or only one"
+            message = f"{twin} and {source} are the same run; name different runs, or only one of them"
             raise click.ClickException(message)
         seen[source] = runs_of(run)
         others = {pair.baseline.spec.point: pair.candidate for pair in matching.pairs}
@@ -108,47 +108,50 @@ def _with_same(
     return shared
 
 
-def _lines(groups: Sequence[Sequence[BenchmarkResult]], rule: Rule, trials: int | None) -> Iterator[_Line]:
+def _lines(
+    groups: Sequence[Sequence[BenchmarkResult]], rule: RegressionRule, trials: int | None
+) -> Iterator[_NoiseLine]:
     for results in groups:
         planned = max(MINIMUM_TRIALS, results[0].spec.repetitions)
         for number, noise in enumerate(noise_of(results, rule, trials or planned)):
-            yield _Line(result=results[0], noise=noise, is_first=number == 0)
+            yield _NoiseLine(result=results[0], noise=noise, is_first=number == 0)
 
 
-def _row(line: _Line) -> dict[str, object]:
+def _row(line: _NoiseLine) -> dict[str, object]:
     noise = line.noise.model_dump(mode="json", by_alias=False)
     row = {**noise, **noise["side"], "point": line.result.spec.point}
     return {name: row[name] for name in COLUMNS}
 
 
-def _point(line: _Line) -> Text:
+def _point(line: _NoiseLine) -> Text:
     spec = line.result.spec
-    return Text(f"{spec.workload} {spec.label}, {spec.clients} clients" if line.is_first else "")
+    return Text(f"{spec.workload} {spec.label}, {count_text(spec.clients, 'client')}" if line.is_first else "")
 
 
-def _verdict(line: _Line) -> Text:
+def _verdict(line: _NoiseLine) -> Text:
     if not line.noise.note:
         return Text("gates" if line.noise.gates else "could gate", style="green" if line.noise.gates else "dim")
     return Text("ungateable", style="red" if line.noise.gates else "dim")
 
 
 def _percent(part: float | None) -> str:
-    return NONE if part is None else f"{100 * part:.1f} %"
+    return ratio_text(part, decimals=1)
 
 
-_POINT = Column[_Line](heading="Point", cell=_point, folded=True)
+_Column = FittedColumn[_NoiseLine]
+_POINT = _Column(heading="Point", cell=_point, folded=True)
 _NOISE = (
-    Column[_Line](heading="Op", cell=text_of(lambda line: line.noise.operation.value)),
-    Column[_Line](heading="Metric", cell=text_of(lambda line: line.noise.metric.value)),
-    Column[_Line](
-        heading="Mean", cell=text_of(lambda line: format_value(line.noise.metric, line.noise.side.mean)), right=True
+    _Column(heading="Op", cell=text_of(lambda line: line.noise.operation.value)),
+    _Column(heading="Metric", cell=text_of(lambda line: line.noise.metric.value)),
+    _Column(
+        heading="Mean", cell=text_of(lambda line: metric_text(line.noise.metric, line.noise.side.mean)), right=True
     ),
-    Column[_Line](heading="Trials", cell=text_of(lambda line: str(line.noise.side.trials)), right=True),
-    Column[_Line](heading="Scatter", cell=text_of(lambda line: _percent(line.noise.side.deviation)), right=True),
-    Column[_Line](heading="Between runs", cell=text_of(lambda line: _percent(line.noise.between)), right=True),
-    Column[_Line](heading="Detectable", cell=text_of(lambda line: _percent(line.noise.detectable)), right=True),
-    Column[_Line](heading="Threshold", cell=text_of(lambda line: _percent(line.noise.threshold)), right=True),
-    Column[_Line](heading="", cell=_verdict),
+    _Column(heading="Trials", cell=text_of(lambda line: str(line.noise.side.trials)), right=True),
+    _Column(heading="Scatter", cell=text_of(lambda line: _percent(line.noise.side.deviation)), right=True),
+    _Column(heading="Between runs", cell=text_of(lambda line: _percent(line.noise.between)), right=True),
+    _Column(heading="Detectable", cell=text_of(lambda line: _percent(line.noise.detectable)), right=True),
+    _Column(heading="Threshold", cell=text_of(lambda line: _percent(line.noise.threshold)), right=True),
+    _Column(heading="", cell=_verdict),
 )
 _LAYOUT = (_POINT, *_NOISE)
 _NARROW = (_POINT, _NOISE[0], _NOISE[1], _NOISE[6], _NOISE[8])

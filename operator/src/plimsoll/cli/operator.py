@@ -9,16 +9,16 @@ import plimsoll.handlers  # noqa: F401 - registers the handlers
 
 
 @click.command(hidden=True)
-@click.option("--liveness", default="http://0.0.0.0:8080/healthz", show_default=True, help="Where probes are answered.")
+@click.option("--liveness", default="http://0.0.0.0:8080/healthz", show_default=True, help="Address of the probes.")
 @click.option(
-    "--metrics", default="", help="Where metrics are served, as http://0.0.0.0:8081/metrics; nowhere if it is empty."
+    "--metrics", default="", help="Address of the metrics, such as http://0.0.0.0:8081/metrics; off by default."
 )
 @click.option(
-    "--namespace", "namespaces", multiple=True, help="Whose runs it looks after; may be repeated. All without any."
+    "--namespace", "namespaces", multiple=True, help="Namespace to watch; may be repeated. All namespaces by default."
 )
 @click.option("--log-format", type=click.Choice(["json", "plain"]), default="json", show_default=True)
 def command(*, liveness: str, metrics: str, namespaces: tuple[str, ...], log_format: str) -> None:
-    """Turn BenchmarkRuns into conductors, agents and results. Runs in the cluster, or as KUBECONFIG says."""
+    """Reconcile BenchmarkRuns, in the cluster of the pod or of KUBECONFIG."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
     memo = kopf.Memo(metrics=metrics, namespaces=namespaces)

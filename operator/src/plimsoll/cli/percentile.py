@@ -1,4 +1,4 @@
-"""`plimsoll percentile RESULT P`: any percentile, from the histograms that results keep."""
+"""`plimsoll percentile RESULT P`: any percentile, from the histograms in the results."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,16 +14,17 @@ from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv
 from plimsoll.cli.source import load_results
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.latency import MINIMUM_BEYOND
+from plimsoll.report.text import first_few
 
 _TRIAL = re.compile(r"(?P<pass>[0-9]{1,4})(?:\.(?P<attempt>[0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One percentile, or why there is none.
+class PercentileAnswer:
+    """One percentile, or the reason why it is absent.
 
     Attributes:
-        nanoseconds: midpoint of the histogram's bin, off by at most 0.8 %; None if there is none to be given.
+        nanoseconds: midpoint of the histogram's bin, off by at most 0.8 %; None if absent.
         beyond: operations beyond it.
 
     """
@@ -41,8 +42,8 @@ class Answer:
 @click.argument("result")
 @click.argument("percentile", type=click.FloatRange(min=0, max=100, min_open=True, max_open=True))
 @click.option("--operation", type=click.Choice([one.value for one in Operation]), help="Only this operation.")
-@click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; more than once.")
-@click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; all that count, merged, if not given.")
+@click.option("--point", "points", multiple=True, help="Only this point, such as random-read-000; may be repeated.")
+@click.option("--trial", metavar="PASS[.ATTEMPT]", help="Only this trial; by default all that count, merged.")
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(
@@ -56,20 +57,20 @@ def command(
 ) -> None:
     """Read the latency below which PERCENTILE of 100 operations stay, such as 99.95, from the stored histograms.
 
-    RESULT is given as for `plimsoll compare`. A percentile with fewer than ten operations beyond it is an accident of
-    single operations and is not given. That of all trials together is for display: `plimsoll compare` takes that of
-    each.
+    RESULT is given as for `plimsoll compare`. A percentile with fewer than ten operations beyond it depends on single
+    operations and is absent. The percentile of all trials together is for display: `plimsoll compare` uses that of
+    each trial.
     """
     found = _selected(load_results(result), points)
     answers = [*_answers(found, percentile, operation, trial)]
     if not answers:
-        message = f"{result} has no numbers of that kind; leave out --operation, --point or --trial to see what it has"
+        message = f"{result} has no such numbers; omit --operation, --point or --trial to see all"
         raise click.ClickException(message)
     match output:
         case "table":
             click.echo("\n".join(map(_line, answers)))
         case "csv":
-            write_csv([field.name for field in fields(Answer)], map(asdict, answers))
+            write_csv([field.name for field in fields(PercentileAnswer)], map(asdict, answers))
         case _:
             write_document([asdict(answer) for answer in answers], output)
 
@@ -78,14 +79,14 @@ def _selected(results: Sequence[BenchmarkResult], points: tuple[str, ...]) -> li
     names = [result.spec.point for result in results]
     unknown = [point for point in points if point not in names]
     if unknown:
-        message = f"--point {unknown[0]} is none of the points, which are {', '.join(names[:20])}; correct it"
+        message = f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}"
         raise click.UsageError(message)
     return [result for result in results if not points or result.spec.point in points]
 
 
 def _answers(
     results: Sequence[BenchmarkResult], percentile: float, operation: str | None, trial: str | None
-) -> Iterator[Answer]:
+) -> Iterator[PercentileAnswer]:
     for result in results:
         for name, latency in _latencies(result, trial):
             if operation in {None, name.value}:
@@ -93,7 +94,7 @@ def _answers(
 
 
 def _latencies(result: BenchmarkResult, trial: str | None) -> list[tuple[Operation, Latency]]:
-    """Return the latency of each operation, of one trial or of all that count."""
+    """Return the latency of each operation, in one trial or in all that count."""
     if trial is not None:
         found = _trial(result, trial)
         return [(one.operation, one.latency) for one in found.operations] if found else []
@@ -102,7 +103,7 @@ def _latencies(result: BenchmarkResult, trial: str | None) -> list[tuple[Operati
 
 
 def _trial(result: BenchmarkResult, named: str) -> Trial | None:
-    """Return the attempt that is named, the last one of a pass if only that is; None if there is none."""
+    """Return the named attempt, or the last one of a pass; None if there is none."""
     match = _TRIAL.fullmatch(named)
     if match is None:
         message = f"--trial {named} is not PASS or PASS.ATTEMPT; write 0 for the first pass, 0.1 for its second attempt"
@@ -113,13 +114,13 @@ def _trial(result: BenchmarkResult, named: str) -> Trial | None:
     return max(attempts, key=lambda trial: trial.attempt, default=None)
 
 
-def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> Answer:
-    def absent(because: str, beyond: int | None = None) -> Answer:
-        return Answer(
+def _answer(point: str, operation: Operation, latency: Latency, percentile: float) -> PercentileAnswer:
+    def answer(value: int | None, beyond: int | None = None, because: str = "") -> PercentileAnswer:
+        return PercentileAnswer(
             point=point,
             operation=operation.value,
             percentile=percentile,
-            nanoseconds=None,
+            nanoseconds=value,
             operations=latency.count,
             beyond=beyond,
             because=because,
@@ -127,29 +128,24 @@ def _answer(point: str, operation: Operation, latency: Latency, percentile: floa
 
     if latency.histogram is None:
         known = latency.kind is LatencyKind.FULL
-        return absent("the histogram of a trial that does not count is not kept" if known else "the tool keeps none")
+        reason = "the histogram of a trial that does not count is not kept" if known else "the tool keeps no histogram"
+        return answer(None, because=reason)
     try:
         histogram = Histogram.decode(latency.histogram)
     except HistogramError as error:
-        return absent(f"its histogram cannot be read: {error}")
+        return answer(None, because=f"its histogram cannot be read: {error}")
     beyond = histogram.samples_beyond(percentile)
     highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if beyond < MINIMUM_BEYOND:
-        return absent(f"fewer than {MINIMUM_BEYOND} operations beyond{highest}", beyond)
+        return answer(None, beyond, f"fewer than {MINIMUM_BEYOND} operations beyond{highest}")
     value = histogram.percentile(percentile)
     if value is None:
-        return absent(f"beyond {bin_bounds(OPEN_BIN)[0] / 10**9:.2f} s, where the histogram ends{highest}", beyond)
-    return Answer(
-        point=point,
-        operation=operation.value,
-        percentile=percentile,
-        nanoseconds=value,
-        operations=latency.count,
-        beyond=beyond,
-    )
+        end = bin_bounds(OPEN_BIN)[0] / 10**9
+        return answer(None, beyond, f"beyond {end:.2f} s, where the histogram ends{highest}")
+    return answer(value, beyond)
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: PercentileAnswer) -> str:
     what = f"{answer.point} {answer.operation} p{str(answer.percentile).removesuffix('.0')}"
     if answer.nanoseconds is None:
         return f"{what} absent: {answer.because} ({answer.operations} operations)"

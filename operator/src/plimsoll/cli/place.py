@@ -1,4 +1,4 @@
-"""Where `plimsoll run` may do its I/O, a directory or block devices that nobody else uses, and keep raw output."""
+"""Where `plimsoll run` does its I/O, a directory or unused block devices, and where it keeps raw output."""
 
 import os
 import stat
@@ -10,57 +10,58 @@ from pathlib import Path
 
 from plimsoll.agent.volume import device_size
 from plimsoll.plan.document import Plan
+from plimsoll.protocol.assignment import BlockDevice, DataFile
 
 _BLKID_NOTHING_FOUND = 2
 
 
 class PlaceError(Exception):
-    """A directory or device may not be used; the message says why and what to do."""
+    """A directory or device cannot be used; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryPlace:
-    """A file per client below a directory of the run's own."""
+    """A file per client in a directory of the run."""
 
     directory: Path
     clients: int
     volume_size: int
 
-    def agent_options(self, client: int) -> list[str]:
-        """Return how an agent is told of its volume.
+    def volume(self, client: int) -> DataFile:
+        """Return a client's volume.
 
-        The clients share one file system: each may take an equal part of it, at most the size of its volume.
+        The clients share one file system: each uses at most an equal part of it and the size of its volume.
         """
         free = os.statvfs(self.directory)
         share = free.f_bavail * free.f_frsize // self.clients
         file = self.directory / f"client-{client}.data"
-        return ["--file", str(file), "--capacity", str(min(self.volume_size, share))]
+        return DataFile(path=str(file), capacity=min(self.volume_size, share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlace:
-    """Block devices, each cut into equal parts if there are more clients than devices."""
+    """Block devices, each split into equal parts if there are more clients than devices."""
 
     devices: tuple[Path, ...]
     clients: int
 
-    def agent_options(self, client: int) -> list[str]:
-        """Return how an agent is told of its volume."""
+    def volume(self, client: int) -> BlockDevice:
+        """Return a client's volume."""
         device = self.devices[client % len(self.devices)]
         sharers = len(range(client % len(self.devices), self.clients, len(self.devices)))
         part = device_size(device) // sharers // 2**20 * 2**20
         offset = client // len(self.devices) * part
-        return ["--device", str(device), "--offset", str(offset), "--size", str(part)]
+        return BlockDevice(path=str(device), offset=offset, size=part)
 
 
 Place = DirectoryPlace | DevicePlace
 
 
 def make_directory(parent: Path, plan: Plan) -> Path:
-    """Make a new directory for the run's data below one that the user named.
+    """Create a directory for the run's data in the one given by the user.
 
     Raises:
-        PlaceError: if that cannot be done.
+        PlaceError: if it cannot be created.
 
     """
     try:
@@ -71,36 +72,36 @@ def make_directory(parent: Path, plan: Plan) -> Path:
 
 
 def make_raw_directory(path: Path, *, resume: bool) -> Path:
-    """Return where raw output is kept; a run that is resumed adds to its own.
+    """Create the directory for raw output; a resumed run reuses its own.
 
     Raises:
-        PlaceError: it cannot be made, or holds something already.
+        PlaceError: if it cannot be created, or is not empty.
 
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
         if not resume and any(path.iterdir()):
-            message = f"--raw-output {path} is not empty; name another directory, or add --resume to go on with its run"
+            message = f"--raw-output {path} is not empty; choose another directory, or add --resume to continue its run"
             raise PlaceError(message)
     except OSError as error:
-        message = f"--raw-output {path}: {error.strerror}; name a directory that can be written"
+        message = f"--raw-output {path}: {error.strerror}; choose a writable directory"
         raise PlaceError(message) from error
     return path.absolute()
 
 
 def check_devices(devices: Sequence[Path], *, destroy: bool) -> None:
-    """Refuse what must not be overwritten.
+    """Refuse devices that must not be overwritten.
 
     Raises:
-        PlaceError: without the user's word, or if a device is mounted, held by another driver, carries a signature
-            of a file system, partition table or the like, or is no block device.
+        PlaceError: without --destroy-data, or if a device is mounted, in use by another driver, has a signature such as
+            that of a file system or partition table, or is not a block device.
 
     """
     if not destroy:
-        message = "--device destroys everything on the device; add --destroy-data to say that this is meant"
+        message = "--device destroys all data on the device; add --destroy-data to confirm"
         raise PlaceError(message)
     if len({device.resolve() for device in devices}) != len(devices):
-        message = "--device names a device twice; its clients would overwrite each other's part"
+        message = "--device is given twice for the same device; give each device once"
         raise PlaceError(message)
     for device in devices:
         _check_device(device)
@@ -120,7 +121,7 @@ def _check_device(device: Path) -> None:
 
 
 def _check_unused(device: Path) -> None:
-    """Open it exclusively: the kernel refuses that while it, or a partition of it, is mounted or held (`open(2)`)."""
+    """Open the device exclusively, which fails while it or a partition of it is mounted or in use (`open(2)`)."""
     try:
         os.close(os.open(device, os.O_RDWR | os.O_EXCL))
     except OSError as error:
@@ -129,9 +130,9 @@ def _check_unused(device: Path) -> None:
 
 
 def _check_unsigned(device: Path) -> None:
-    """Probe the device itself, not a cache, for anything that looks like data."""
+    """Probe the device itself, not a cache, for signatures."""
     probe = subprocess.run(["blkid", "--probe", str(device)], capture_output=True, text=True, check=False, timeout=30)
     if probe.returncode != _BLKID_NOTHING_FOUND:
         found = (probe.stdout or probe.stderr).strip()
-        message = f"--device {device} carries data ({found}); run `wipefs --all {device}` if nobody needs it"
+        message = f"--device {device} contains data ({found}); run `wipefs --all {device}` if it is not needed"
         raise PlaceError(message)

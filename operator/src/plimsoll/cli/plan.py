@@ -1,4 +1,4 @@
-"""`plimsoll plan FILE`: points, time and capacity before anything is touched; also of a run in a cluster."""
+"""`plimsoll plan FILE`: points, duration and capacity of a run, before it starts or in a cluster."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from plimsoll.lifecycle.render.common import PLAN_FILE
 from plimsoll.plan.document import CephTarget, Plan, load_plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
 
-# What the columns that may be folded need at least.
+# Minimum widths of the columns that may be folded.
 _NAME_COLUMNS = 20
 _LABEL_COLUMNS = 14
 
@@ -32,18 +32,18 @@ _LABEL_COLUMNS = 14
 @click.command()
 @click.argument("run", metavar="FILE|RUN")
 @output_option(TABLE, JSON, YAML)
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random if not given. Of a FILE only.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Only for a FILE.")
 @cluster_options
 def command(*, run: str, output: str, seed: int | None) -> None:
-    """Show what a BenchmarkRun will do: its points, how long it takes, how much room it needs.
+    """Show the points, the duration and the capacity of a BenchmarkRun.
 
-    Of a FILE, before it is applied; or of a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that it was given when
-    it was admitted, and has kept since.
+    For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
+    the run was admitted.
     """
     place = find(run)
     if isinstance(place, RunInCluster):
         if seed is not None:
-            message = f"--seed is about a FILE; run {place} has a seed of its own"
+            message = f"--seed applies to a FILE; run {place} has its own seed"
             raise click.UsageError(message)
         plan = ask(place.access, lambda kube: _frozen(kube, place))
     else:
@@ -57,7 +57,7 @@ def command(*, run: str, output: str, seed: int | None) -> None:
 
 
 async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
-    """Return a run's plan; if it has none yet, or none that may be read, one from its specification, and say so."""
+    """Return a run's plan; without a readable one, a plan from its specification, with a note."""
     document = await kube.get(RUN, run.name, run.namespace)
     if document is None:
         raise await no_such_run(kube, run)
@@ -65,11 +65,11 @@ async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
     try:
         kept = await kube.get(CONFIG_MAP, naming.plan_config_map(run.name), run.namespace)
     except ForbiddenError as error:
-        why = f"its plan may not be read ({error.reason})"
+        why = f"no right to read its plan ({error.reason})"
     try:
         if kept is not None:
             return load_plan(kept["data"][PLAN_FILE])
-        click.echo(f"Of run {run}: {why}. This is what its specification says; seed and order are made up.", err=True)
+        click.echo(f"Run {run}: {why}. Shown is a plan of its specification with a random seed and order.", err=True)
         return freeze(Path(str(run)), decode_run(dict(document)), None)
     except SpecError as error:
         message = f"run {run} cannot be read: {error}"
@@ -103,7 +103,7 @@ def _costs(plan: Plan) -> Table:
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
-        ("Trials", f"{cost.trials}, and repeated attempts"),
+        ("Trials", f"{cost.trials}, plus repeated attempts"),
         ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
@@ -118,13 +118,13 @@ def _costs(plan: Plan) -> Table:
 
 def _pool(target: CephTarget) -> str:
     if target.made is not None:
-        return f"made for the run: {_layout(target.made)}"
+        return f"created for the run: {_layout(target.made)}"
     data = f", with the images' data in {target.data_pool}" if target.data_pool else ""
     return f"{target.pool}{data}, which exists already and is not removed"
 
 
 def _layout(pool: Pool) -> str:
-    """Return a pool as people say it: `3 replicas, each on another host, 64 placement groups`."""
+    """Return a pool in words: `3 replicas, each on another host, 64 placement groups`."""
     if pool.erasure_coded is not None:
         copies = f"{pool.erasure_coded.data_chunks} + {pool.erasure_coded.coding_chunks} chunks"
     else:
@@ -140,7 +140,7 @@ def _layout(pool: Pool) -> str:
 
 def _capacity(cost: Estimate) -> str:
     if cost.stored_bytes is None:
-        return f"{_size(cost.data_bytes)} of data, without the copies that its storage keeps"
+        return f"{_size(cost.data_bytes)} of data, without the copies that the storage keeps"
     return f"{_size(cost.data_bytes)} of data, {_size(cost.stored_bytes)} with replicas or coding chunks"
 
 

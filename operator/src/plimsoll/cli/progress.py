@@ -1,121 +1,114 @@
-"""Showing a run's progress: a bar on a terminal, a line per step elsewhere."""
+"""The progress of a local run, read from its results directory."""
 
 import time
-from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from rich.console import Console
-from rich.filesize import decimal
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-
-from plimsoll.api.names import RunPhase
+from plimsoll.api.names import RunPhase, Verdict
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.state import RunState
-from plimsoll.conductor.sink import read_state
-from plimsoll.plan.document import Plan
+from plimsoll.cli.run_view import Lines, Screen, activity_text, trial_text
+from plimsoll.cli.watched import (
+    WatchedDisplay,
+    WatchedPoint,
+    WatchedPoints,
+    WatchedRun,
+    WatchedState,
+    WatchedStatus,
+)
+from plimsoll.conductor.display import result_display
+from plimsoll.conductor.sink import read_results, read_state
+from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS
 
 
-class ProgressView(AbstractContextManager["ProgressView"]):
-    """Follows the state that the conductor publishes in a results directory."""
+class LocalProgress:
+    """Shows the state that the conductor publishes in a results directory."""
 
-    def __init__(self, console: Console, plan: Plan, results: Path) -> None:
+    def __init__(self, view: Screen | Lines, plan: Plan, results: Path) -> None:
         """Show nothing yet."""
-        self._console = console
+        self._view = view
         self._plan = plan
         self._results = results
-        self._said = ""
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[amount]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[remaining]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task: TaskID = self._bar.add_task("starting", total=1.0, amount="", remaining="")
-
-    def __enter__(self) -> Self:
-        """Show the bar."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Take the bar away."""
-        self._bar.stop()
-
-    def say(self, text: str) -> None:
-        """Print a line beside the bar."""
-        self._console.print(text, highlight=False)
+        self._start = datetime.now(UTC)
+        self._trials_done = -1
+        self._recorded: dict[str, BenchmarkResult] = {}
 
     def update(self) -> None:
-        """Show the present state."""
+        """Show the current state."""
         state = read_state(self._results)
         if state is None:
             return
-        now = time.time()
-        self._bar.update(
-            self._task,
-            description=describe(state, self._plan),
-            completed=done_share(state, self._plan, now),
-            amount=f"{state.trials_done}/{state.trials_total}",
-            remaining=f"about {_minutes(remaining_seconds(state, self._plan, now))} left",
-        )
-        between_trials = state.phase is RunPhase.MEASURING and state.current is None
-        if not self._console.is_terminal and not between_trials:
-            self._say_once(describe(state, self._plan))
+        if state.trials_done != self._trials_done:
+            self._recorded = {result.spec.point: result for result in read_results(self._results)}
+            self._trials_done = state.trials_done
+        self._view.show(self._watched(state, time.time()))
 
-    def _say_once(self, text: str) -> None:
-        if text != self._said:
-            self._said = text
-            self._console.print(text, highlight=False)
+    def _watched(self, state: RunState, now: float) -> WatchedRun:
+        plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
+        is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
+        message = "" if is_between_trials else describe(state, plan)
+        return WatchedRun(
+            status=WatchedStatus(
+                start_time=self._start,
+                estimated_completion_time=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
+                points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
+                display=WatchedDisplay(status=state.phase, message=message),
+            ),
+            state=_watched_state(state),
+            points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
+            passes=plan.repetitions,
+            share=done_share(state, plan, now),
+        )
+
+
+def _watched_state(state: RunState) -> WatchedState:
+    return WatchedState.model_validate(state.model_dump())
+
+
+def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
+    if result is None:
+        return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
+    display = result_display(result.status, plan.repetitions)
+    return WatchedPoint(
+        name=point.name,
+        label=point.label,
+        clients=str(point.clients),
+        operation=display.operation or "",
+        iops=display.iops or "",
+        p99=display.p99 or "",
+        trials=display.trials or "",
+        verdict=result.status.verdict or "",
+        reason=display.reason or "",
+    )
 
 
 def describe(state: RunState, plan: Plan) -> str:
     """Return what a run is doing, in one line."""
-    if state.current is not None:
-        key = state.current.key
-        again = f", attempt {key.attempt + 1}" if key.attempt else ""
-        return f"pass {key.pass_number + 1}/{plan.repetitions}{again}: {key.point} ({state.current.label})"
-    if state.message:
-        return state.message
-    if state.phase is RunPhase.PREPARING and state.prefill.total_bytes:
-        return f"prefilling {decimal(state.prefill.total_bytes)}"
-    return state.phase.value.lower()
+    watched = _watched_state(state)
+    return activity_text(watched) if watched.current is None else trial_text(watched.current, plan.repetitions)
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:
-    """Return how much of a run is done, 0 to 1, by time."""
+    """Return the part of a run that is done, 0 to 1, by time."""
     total = plan.repetitions * sum(_seconds(plan, index) for index in range(len(plan.points)))
     return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
 
 
 def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
-    """Return how long the trials that are left take, if none must be repeated.
+    """Return the duration of the remaining trials if none is repeated.
 
-    Settled trials are taken to be the first of the plan's order, which they are but for retries.
+    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
     """
     order = [index for passes in plan.order for index in passes]
     left = sum(_seconds(plan, index) for index in order[state.trials_done :])
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
-    # A trial that overruns takes nothing from those after it.
+    # A trial that overruns does not shorten the ones after it.
     return left - min(max(0.0, now - state.current.starts_at), length)
 
 
 def _seconds(plan: Plan, index: int) -> int:
     point = plan.points[index]
     return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"

@@ -1,4 +1,4 @@
-"""`plimsoll remove-runs`: deletes the runs that an operator looks after, before Helm takes it away."""
+"""`plimsoll remove-runs`: delete the runs of an operator before Helm uninstalls it."""
 
 import asyncio
 import logging
@@ -27,24 +27,26 @@ _log = logging.getLogger(__name__)
 @click.option(
     "--timeout", "seconds", type=click.IntRange(min=1), default=240, show_default=True, help="Seconds to wait."
 )
-@click.option("--namespace", "namespaces", multiple=True, help="Whose runs; may be repeated. All without any.")
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Namespace of the runs; may be repeated. All by default."
+)
 def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
-    """Delete BenchmarkRuns, and wait until the operator has taken them down."""
+    """Delete BenchmarkRuns and wait until the operator has cleaned them up."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         left = asyncio.run(_in_cluster(seconds, namespaces))
     except ApiError as error:
-        message = f"the runs cannot be removed: {error}"
+        message = f"the runs cannot be deleted: {error}"
         raise click.ClickException(message) from error
     if not left:
-        _log.info("no run is left")
+        _log.info("all runs are deleted")
         return
-    _log.error("after %s s these runs are not gone; is the operator running? %s", seconds, _told(left))
+    _log.error("after %s s these runs still exist; is the operator running? %s", seconds, _summary(left))
     sys.exit(_EXIT_LEFT)
 
 
 async def _in_cluster(seconds: float, namespaces: Sequence[str]) -> Sequence[Object]:
-    # Only here: its import takes longer than everything else.
+    # Imported here because it takes longer than everything else.
     from plimsoll.kube.client import AioKube  # noqa: PLC0415
 
     async with AioKube() as kube:
@@ -54,21 +56,21 @@ async def _in_cluster(seconds: float, namespaces: Sequence[str]) -> Sequence[Obj
 async def remove_runs(
     kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = _POLL_SECONDS
 ) -> Sequence[Object]:
-    """Delete all runs, also those that are made meanwhile, until there are none; return those left when time is up.
+    """Delete all runs, including new ones, until none is left; return those that remain after the timeout.
 
-    Of these namespaces, or of all if none is named.
+    `namespaces` limits the runs; all namespaces by default.
 
     Raises:
-        ApiError: if they can be neither listed nor deleted.
+        ApiError: if the runs cannot be listed or deleted.
 
     """
     deadline = time.monotonic() + seconds
-    said = ""
+    logged = ""
     while True:
         left = await persist(lambda: _runs(kube, namespaces), seconds=_REQUEST_SECONDS)
-        if (told := _told(left)) != said:
-            _log.info("%s", told or "all are gone")
-            said = told
+        if (summary := _summary(left)) != logged:
+            _log.info("%s", summary or "no runs remain")
+            logged = summary
         if not left or time.monotonic() > deadline:
             return left
         await _delete(kube, [run for run in left if "deletionTimestamp" not in run["metadata"]])
@@ -79,7 +81,7 @@ async def _runs(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
     try:
         lists = [await kube.list(RUN, namespace=namespace) for namespace in namespaces or (None,)]
     except UnknownKindError:
-        return []  # where the definition is gone, so are its objects
+        return []  # without the CRD there are no objects
     return [run for found in lists for run in found]
 
 
@@ -89,15 +91,15 @@ async def _delete(kube: Kube, runs: Sequence[Object]) -> None:
         await persist(partial(kube.delete, RUN, name, namespace, uid=uid), seconds=_REQUEST_SECONDS)
 
 
-def _told(runs: Sequence[Object]) -> str:
-    """Return which runs are left and what they wait for."""
-    shown = [_what_it_waits_for(run) for run in runs[:_SHOWN_RUNS]]
+def _summary(runs: Sequence[Object]) -> str:
+    """Return the remaining runs and what blocks their deletion."""
+    shown = [_with_blocker(run) for run in runs[:_SHOWN_RUNS]]
     more = len(runs) - len(shown)
     return "; ".join([*shown, f"and {more} more"] if more else shown)
 
 
-def _what_it_waits_for(run: Object) -> str:
+def _with_blocker(run: Object) -> str:
     name = f"{run['metadata']['namespace']}/{run['metadata']['name']}"
     conditions: Sequence[Mapping[str, Any]] = (run.get("status") or {}).get("conditions") or ()
-    words = next((one.get("message") for one in conditions if one["type"] == "CleanedUp"), None)
-    return f"{name}: {words}" if words else name
+    blocker = next((one.get("message") for one in conditions if one["type"] == "CleanedUp"), None)
+    return f"{name}: {blocker}" if blocker else name

@@ -1,4 +1,4 @@
-"""`plimsoll report RUN... -o report.html`: one file to read and to hand on."""
+"""`plimsoll report RUN... -o report.html`: a report as one HTML file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,17 +8,19 @@ import click
 
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.layers import network_rate, write_amplification
-from plimsoll.cli.likeness import likeness_of
 from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Rule
+from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.limits import layers
+from plimsoll.report.likeness import likeness_of
 from plimsoll.report.page import make_page
-from plimsoll.report.runs import Compared, Run, runs_of
+from plimsoll.report.runs import Compared, ReportedRun, runs_of
+from plimsoll.report.text import count_text
+from plimsoll.tools.registry import LAYERS
 
 MOST_RUNS = 8
-"""As many as there are colours that can be told apart."""
+"""The number of distinguishable colours."""
 
 
 @click.command()
@@ -29,22 +31,22 @@ MOST_RUNS = 8
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("report.html"),
     show_default=True,
-    help="File to write; one that is there is replaced.",
+    help="File to write; an existing one is replaced.",
 )
 @cluster_options
 def command(*, runs: tuple[str, ...], output: Path) -> None:
-    """Write a report of one or several runs as a single HTML file, which opens without a network.
+    """Write a report of one or several runs as a single HTML file that needs no network.
 
     Each RUN is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
-    Of several, the first is the baseline with which the others are compared.
+    The first of several is the baseline of the comparisons.
 
-    Needs plotly and Jinja2: pip install 'plimsoll[report]'.
+    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
     try:
-        # Only here: plimsoll works without them, and importing them takes long.
+        # Imported here because plimsoll works without them, and importing them is slow.
         from plimsoll.report.render import render  # noqa: PLC0415
     except ImportError as error:
-        message = f"a report needs {error.name}, which is not installed: pip install 'plimsoll[report]'"
+        message = f"a report requires {error.name}, which is not installed; run pip install 'plimsoll[report]'"
         raise click.ClickException(message) from error
     found = _load(runs)
     text = render(make_page(found, _compared(found)))
@@ -53,16 +55,16 @@ def command(*, runs: tuple[str, ...], output: Path) -> None:
     except OSError as error:
         message = f"{output} cannot be written: {error.strerror}"
         raise click.ClickException(message) from error
-    points = sum(len(run.results) for run in found)
-    click.echo(f"{output}: {points} points of {', '.join(run.label for run in found)}; open it in a browser")
+    points = count_text(sum(len(run.results) for run in found), "point")
+    click.echo(f"{output}: {points} of {', '.join(run.label for run in found)}; open it in a browser")
 
 
-def _load(sources: Sequence[str]) -> list[Run]:
+def _load(sources: Sequence[str]) -> list[ReportedRun]:
     found = runs_of([result for source in sources for result in load_results(source)])
     for run in found:
         points = [result.spec.point for result in run.results]
         if len(points) != len(set(points)):
-            message = f"the run {run.place} is given more than once; name every run once"
+            message = f"run {run.place} is given more than once; name each run once"
             raise click.ClickException(message)
     if len(found) > MOST_RUNS:
         message = f"{len(found)} runs are too many for one report; name at most {MOST_RUNS}"
@@ -70,27 +72,25 @@ def _load(sources: Sequence[str]) -> list[Run]:
     return [_with_layers(run) for run in found]
 
 
-def _with_layers(run: Run) -> Run:
-    """Add what the layers give, if the run was measured on a Ceph cluster: fio elsewhere is no layer of one."""
-    if not any("ceph" in result.status.environment for result in run.results):
+def _with_layers(run: ReportedRun) -> ReportedRun:
+    """Add the layers of a run on a Ceph cluster."""
+    if all(result.status.environment.ceph is None for result in run.results):
         return run
     copies = write_amplification(run.results)
-    rows = layers(run.results, write_amplification=copies, network_rate=network_rate(run.results))
+    rows = layers(run.results, LAYERS, write_amplification=copies, network_rate=network_rate(run.results))
     return replace(run, layers=rows, write_amplification=copies)
 
 
-def _compared(runs: Sequence[Run]) -> list[Compared]:
-    """Compare the first run with each of the others, by the rule that `plimsoll compare` has by default."""
+def _compared(runs: Sequence[ReportedRun]) -> list[Compared]:
+    """Compare the first run with each of the others, by the default rule of `plimsoll compare`."""
     return [_pair(runs[0], other) for other in runs[1:]]
 
 
-def _pair(baseline: Run, candidate: Run) -> Compared:
+def _pair(baseline: ReportedRun, candidate: ReportedRun) -> Compared:
     matching = match_points(baseline.results, candidate.results)
-    likeness = likeness_of(matching.pairs)
     return Compared(
         baseline=baseline.label,
         candidate=candidate.label,
-        comparison=compare(matching, Rule()) if matching.pairs else None,
-        differences=likeness.differences,
-        unknown=likeness.unknown,
+        comparison=compare(matching, RegressionRule()) if matching.pairs else None,
+        likeness=likeness_of(matching.pairs),
     )

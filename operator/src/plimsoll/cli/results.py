@@ -1,4 +1,4 @@
-"""`plimsoll results RESULT...`: what runs measured."""
+"""`plimsoll results RESULT...`: the results of runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
@@ -15,6 +15,7 @@ from plimsoll.cli.rows import Row, rows
 from plimsoll.cli.source import load_results
 from plimsoll.cli.table import results_table
 from plimsoll.measure.checking.check import verdict_of
+from plimsoll.report.text import first_few
 
 
 @click.command()
@@ -22,10 +23,10 @@ from plimsoll.measure.checking.check import verdict_of
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(*, results: tuple[str, ...], output: str) -> None:
-    """Show results: as a table, as the BenchmarkResult documents, or as CSV in base units.
+    """Show results as a table, as BenchmarkResult documents, or as CSV in base units.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
-    Several are shown one after the other, and make one list of documents or rows.
+    Several are shown one after the other, or as one list of documents or rows.
     """
     named = [(source, load_results(source)) for source in results]
     found = [one for _, of_source in named for one in of_source]
@@ -47,14 +48,14 @@ def _show(named: Sequence[tuple[str, Sequence[BenchmarkResult]]]) -> None:
 
 
 def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
-    """Print results as a table, and why each verdict is no better."""
+    """Print results as a table, with the reasons of their verdicts."""
     console.print(results_table(results))
     for line in explanations(results):
         console.print(Text(line), soft_wrap=True)
 
 
 def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
-    """Yield every reason once, with the points that have it and the words of the first at its worst."""
+    """Yield every reason once, with its points and the message of the first one with the worst verdict."""
     found: dict[str, list[tuple[str, Finding]]] = {}
     for result in results:
         for finding in result.status.findings:
@@ -62,6 +63,5 @@ def explanations(results: Sequence[BenchmarkResult]) -> Iterator[str]:
     for reason, cases in found.items():
         verdict = verdict_of(finding for _, finding in cases)
         point, worst = next(case for case in cases if case[1].verdict is verdict)
-        points = len({point for point, _ in cases})
-        more = f" and {points - 1} more" if points > 1 else ""
-        yield f"{reason} ({verdict}) at {point}{more}: {worst.message}"
+        points = [*dict.fromkeys([point, *(name for name, _ in cases)])]
+        yield f"{reason} ({verdict}) at {first_few(points)}: {worst.message}"

@@ -1,27 +1,24 @@
 """Results as flat rows, for tables and CSV."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from plimsoll.api.names import Operation
-from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic, Trial
-from plimsoll.measure.summary import counted
-
-UNFINISHED = "Unfinished"
-"""Shown as the verdict of a point that still lacks trials: there is none yet."""
+from plimsoll.api.result import BenchmarkResult, OperationSummary
+from plimsoll.measure.summary import iops_of
+from plimsoll.report.points import is_steady, longest_stall, verdict_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One operation of one point. Rates per second, latencies in nanoseconds; None is not known.
+    """One operation of one point. Rates per second, latencies in nanoseconds; None if unknown.
 
     Attributes:
         verdict: as in the result, or `Unfinished`.
         iops_half_width: half the 95 % confidence interval of the mean.
         trials: passes that count, of the planned ones.
-        attempts: everything that was recorded, aborted and invalid attempts included.
-        stall_seconds: without any completed operation, in the trial that stood still longest of those that count.
-        steady: whether every trial that counts had come to rest by the rate of this operation; None if not judged.
+        attempts: all recorded attempts, including aborted and invalid ones.
+        stall_seconds: time without any completed operation, in the worst trial that counts.
+        steady: whether the rate of this operation was in steady state in every trial that counts; None if not judged.
 
     """
 
@@ -49,13 +46,10 @@ class Row:
 
 
 def rows(results: Iterable[BenchmarkResult]) -> Iterator[Row]:
-    """Yield a row per operation; a point without believable numbers has one row without any."""
+    """Yield a row per operation; a point without numbers has one row without any."""
     for result in results:
         summary = result.status.summary
-        operations = summary.operations if summary else ()
-        if not operations:
-            yield _row(result, None)
-        for operation in operations:
+        for operation in (summary.operations if summary else ()) or (None,):
             yield _row(result, operation)
 
 
@@ -70,49 +64,28 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         "repetitions": spec.repetitions,
         "attempts": len(status.trials),
         "trials": status.summary.trials if status.summary else 0,
-        "verdict": status.verdict.value if status.verdict else UNFINISHED,
+        "verdict": verdict_text(result),
         "reasons": " ".join(dict.fromkeys(finding.reason for finding in status.findings)),
     }
     if operation is None:
         return Row(operation="", **base)  # type: ignore[arg-type]
-    good = counted(status.trials)
+    iops = iops_of(operation)
     return Row(
         **base,  # type: ignore[arg-type]
         operation=operation.operation.value,
-        iops=operation.iops.mean,
-        iops_half_width=half_width(operation.iops),
-        iops_variation=operation.iops.coefficient_of_variation,
+        iops=iops.mean if iops else None,
+        iops_half_width=iops.half_width if iops else None,
+        iops_variation=iops.coefficient_of_variation if iops else None,
         bytes_per_second=operation.bytes_per_second.mean,
         latency_mean_nanoseconds=operation.mean_latency.mean if operation.mean_latency else None,
         latency_p50_nanoseconds=_percentile(operation, "50"),
         latency_p99_nanoseconds=_percentile(operation, "99"),
         latency_max_nanoseconds=operation.latency.max_nanoseconds,
-        stall_seconds=_longest_stall(good),
-        steady=_is_steady(good, operation.operation),
+        stall_seconds=longest_stall(result),
+        steady=is_steady(result, operation.operation),
     )
-
-
-def half_width(statistic: Statistic) -> float | None:
-    """Return half the confidence interval; None for a single trial."""
-    if statistic.low is None or statistic.high is None:
-        return None
-    return (statistic.high - statistic.low) / 2
 
 
 def _percentile(operation: OperationSummary, name: str) -> float | None:
     statistic = operation.percentiles.get(name)
     return statistic.mean if statistic else None
-
-
-def _longest_stall(trials: Sequence[Trial]) -> float | None:
-    return max((trial.stalls.seconds for trial in trials if trial.stalls), default=None)
-
-
-def _is_steady(trials: Sequence[Trial], operation: Operation) -> bool | None:
-    judged = [
-        result.steady_state.rate.attained
-        for trial in trials
-        for result in trial.operations
-        if result.operation is operation and result.steady_state
-    ]
-    return all(judged) if judged else None

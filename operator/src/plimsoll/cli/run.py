@@ -1,4 +1,4 @@
-"""`plimsoll run FILE`: a conductor and agents as local processes, against a directory or devices."""
+"""`plimsoll run FILE`: run a benchmark on this machine, with conductor and agents as local processes."""
 
 import asyncio
 import json
@@ -32,13 +32,13 @@ from plimsoll.cli.place import (
     make_directory,
     make_raw_directory,
 )
-from plimsoll.cli.progress import ProgressView
+from plimsoll.cli.progress import LocalProgress
+from plimsoll.cli.run_view import Lines, Screen, view_on
 from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
 from plimsoll.plan.document import Plan
-from plimsoll.plan.refusals import OF_CEPH
 from plimsoll.tools.registry import TOOLS
 
 _PLACE_FILE = "place.json"
@@ -54,17 +54,17 @@ _EXIT_INVALID = 2
     "devices",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Measure this block device; may be given more than once. DESTROYS ITS CONTENT.",
+    help="Measure this block device; may be repeated. DESTROYS ITS DATA.",
 )
-@click.option("--destroy-data", is_flag=True, help="Confirm that the content of the devices may be destroyed.")
+@click.option("--destroy-data", is_flag=True, help="Confirm that the data on the devices may be destroyed.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Results [plimsoll-results/NAME].")
 @click.option(
     "--raw-output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep all that the tools write in this directory, so that any number can be checked with other programs.",
+    help="Keep the raw output of the tools in this directory, to check numbers with other programs.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the first trial that the output directory does not have.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random if not given.")
+@click.option("--resume", is_flag=True, help="Continue with the first trial that is missing in the results directory.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order and the load; random by default.")
 @click.option("--fio", default="fio", envvar="PLIMSOLL_FIO", help="The fio to run.  [env: PLIMSOLL_FIO]")
 def command(
     *,
@@ -80,14 +80,13 @@ def command(
 ) -> None:
     """Run a BenchmarkRun FILE on this machine, without a cluster.
 
-    Its storage is replaced by a directory or by block devices; everything else is as in a cluster. Exits with 0
-    if every result may be believed, 2 if one is Invalid, 3 if interrupted, 1 or more than 3 if it could not be
-    measured.
+    A directory or block devices replace its storage; everything else is as in a cluster. Exits with 0 if no result is
+    Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if the run could not be measured.
     """
     run = read_run(file)
     results = output or Path("plimsoll-results") / run.metadata.name
     if (directory is None) == (not devices):
-        message = "say what to measure: either --directory DIR or --device DEV"
+        message = "nothing to measure; give either --directory DIR or --device DEV"
         raise click.UsageError(message)
     run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
     try:
@@ -108,13 +107,13 @@ def _claimed(run: BenchmarkRun, directory: Path | None, devices: tuple[Path, ...
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    """Return the run with this machine in place of its storage; exits if a tool needs more than that."""
+    """Return the run with local storage; exits if a tool needs a Ceph cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
-        if tool is not None and tool.target in OF_CEPH:
+        if tool is not None and tool.target.is_of_ceph:
             message = (
-                f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which needs a Ceph "
-                "cluster; leave it out, or run it with kubectl apply"
+                f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which requires a "
+                "Ceph cluster; remove the workload, or apply the run to a cluster"
             )
             raise click.ClickException(message)
     storage = run.spec.storage
@@ -127,7 +126,7 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
     if (results / PLAN_FILE).exists():
-        message = f"{results} has the results of a run; add --resume to go on with it, or choose another --output"
+        message = f"{results} contains the results of a run; add --resume to continue it, or choose another --output"
         raise click.ClickException(message)
     named = run.model_copy(update={"metadata": run.metadata.model_copy(update={"uid": str(uuid.uuid4())})})
     plan = freeze(file, named, seed)
@@ -136,17 +135,36 @@ def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) ->
 
 
 def _resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
-    """Return the frozen plan of a results directory, if it is still what the file says."""
+    """Return the frozen plan of a results directory, if it still matches the file."""
     try:
         plan = read_plan(results)
     except (OSError, SpecError) as error:
-        message = f"{results} has no run to resume: {error}"
+        message = f"{results} contains no run to resume: {error}"
         raise click.ClickException(message) from error
-    now = freeze(file, run, plan.seed)
-    if now.model_copy(update={"run": plan.run, "runner_image": plan.runner_image}) != plan:
-        message = f"{file} is not what {results} was begun with; restore it, or start anew with another --output"
+    now = freeze(file, run, plan.seed).model_copy(update={"run": plan.run, "runner_image": plan.runner_image})
+    if not _is_same(now, plan):
+        message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
         raise click.ClickException(message)
     return plan
+
+
+def _is_same(now: Plan, plan: Plan) -> bool:
+    try:
+        return _with_all_parameters(now) == _with_all_parameters(plan)
+    except (KeyError, ValueError):
+        # A tool or a parameter of another version.
+        return False
+
+
+def _with_all_parameters(plan: Plan) -> Plan:
+    """Return a plan with the defaults of parameters that its version did not have yet."""
+    points = tuple(
+        point.model_copy(
+            update={"parameters": TOOLS[point.tool].parameters.model_validate(point.parameters).model_dump(mode="json")}
+        )
+        for point in plan.points
+    )
+    return plan.model_copy(update={"points": points})
 
 
 def _run_in_place(
@@ -159,7 +177,7 @@ def _run_in_place(
     fio: str,
     raw_output: Path | None,
 ) -> int:
-    """Run with a data directory and a session secret that are gone afterwards."""
+    """Run with a temporary data directory and session secret."""
     _remove_leftovers(results)
     data = make_directory(directory, plan) if directory is not None else None
     secret = Path(tempfile.mkdtemp(prefix="plimsoll-session-"))
@@ -177,11 +195,14 @@ def _run_in_place(
             raw_output=raw_output,
             port=free_port(),
         )
-        return _conclude(asyncio.run(_follow(launch, plan)), results)
+        shown_results = os.path.relpath(results)
+        with view_on(Console(stderr=True), plan.run.name, shown_results, waiting="starting") as view:
+            code = asyncio.run(_follow(Launcher(launch), view, LocalProgress(view, plan, results)))
+        return _conclude(code, results)
     finally:
         shutil.rmtree(secret, ignore_errors=True)
         if run.spec.cleanup == "Never" and data is not None:
-            click.echo(f"The data stays in {data} (cleanup: Never).", err=True)
+            click.echo(f"The data is kept in {data} (cleanup: Never).", err=True)
         else:
             _remove_leftovers(results)
 
@@ -194,37 +215,34 @@ def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:
 
 
 def _remove_leftovers(results: Path) -> None:
-    """Remove the data directory that this results directory says is its own."""
+    """Remove the data directory that the results directory refers to."""
     path = results / _PLACE_FILE
     if path.exists():
         shutil.rmtree(json.loads(path.read_text())["data"], ignore_errors=True)
         path.unlink()
 
 
-async def _follow(launch: Launch, plan: Plan) -> int:
-    """Run the processes and show how they get on. The first Ctrl-C ends in good order, the second at once."""
-    launcher = Launcher(launch)
+async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgress) -> int:
+    """Run the processes and show their progress. The first Ctrl-C stops the run in order, the second kills it."""
     loop = asyncio.get_running_loop()
-    console = Console(stderr=True)
-    with ProgressView(console, plan, launch.results) as view:
-        task = asyncio.ensure_future(launcher.run(view.update))
+    task = asyncio.ensure_future(launcher.run(progress.update))
 
-        def interrupt() -> None:
-            view.say("interrupted: recording the trial in flight as aborted; once more to kill")
-            launcher.interrupt()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, task.cancel)
-
+    def interrupt() -> None:
+        view.note("interrupted: recording the current trial as aborted; press Ctrl-C again to kill the run")
+        launcher.interrupt()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupt)
-        try:
-            return await task
-        except asyncio.CancelledError:
-            return EXIT_INTERRUPTED
+            loop.add_signal_handler(number, task.cancel)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return EXIT_INTERRUPTED
 
 
 def _conclude(code: int, results: Path) -> int:
-    """Show what there is, and say how to go on."""
+    """Print the results and how to continue."""
     found = read_results(results)
     if found:
         stdout_console().print(results_table(found))
@@ -234,7 +252,7 @@ def _conclude(code: int, results: Path) -> int:
     if code == EXIT_INTERRUPTED and state is not None:
         click.echo(
             f"interrupted with {state.trials_done} of {state.trials_total} trials recorded; "
-            f"the same command with --resume goes on",
+            f"run the same command with --resume to continue",
             err=True,
         )
     click.echo(f"results in {os.path.relpath(results)}", err=True)

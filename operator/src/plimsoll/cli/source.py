@@ -1,10 +1,10 @@
-"""Where results and runs are read from: a results directory, a file, or a cluster.
+"""Sources of results and runs: a results directory, a file, or a cluster.
 
-What has a slash or a dot may be a path, and is one if it exists. A bare name is that of a run for `kubectl plimsoll`,
-and wherever an option names the cluster or the namespace; otherwise it is what exists here, or else a run.
+A source with a slash or a dot is a path if it exists. A bare name is a run for `kubectl plimsoll`, and with an option
+that chooses the cluster or the namespace; otherwise it is a path if it exists, or else a run.
 
-In a cluster the user needs the right to list the BenchmarkResults of the run's namespace; what is said of a run that
-is not found needs the right to list BenchmarkRuns.
+In a cluster the user needs the right to list BenchmarkResults in the run's namespace, and to list BenchmarkRuns for
+suggestions about a run that does not exist.
 """
 
 import json
@@ -20,14 +20,14 @@ from pydantic import ValidationError
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND
 from plimsoll.api.result import BenchmarkResult, ResultMeta
-from plimsoll.cli.cluster import Access, access, ask, is_about_a_cluster, program, suggestion
+from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program, suggestion
 from plimsoll.conductor.sink import read_results
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle import naming
 
 MAX_FILE_BYTES = 256 * 2**20
-"""More than the results of 512 points take."""
+"""More than the results of 512 points need."""
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -37,28 +37,28 @@ _IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<run>[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInCluster:
-    """A run that a user named, and where to ask for it.
+    """A run in a cluster, as named by the user.
 
     Attributes:
-        beside: what to know of the other reading of that name, if there is no such run; ends with a space or is empty.
+        hint: the other meaning of the name, shown if the run does not exist; ends with a space or is empty.
 
     """
 
-    access: Access
+    access: ClusterAccess
     namespace: str
     name: str
-    beside: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
-        """Return it for people."""
+        """Return `NAMESPACE/NAME`."""
         return f"{self.namespace}/{self.name}"
 
 
 def find(source: str) -> Path | RunInCluster:
-    """Return what a user names: a path that exists, or a run of which nobody has asked the cluster yet.
+    """Return an existing path, or a run, which may not exist in the cluster.
 
     Raises:
-        click.ClickException: if it can be neither, or if nothing says which cluster to ask.
+        click.ClickException: if it can be neither, or if no cluster is configured.
 
     """
     named = _IN_CLUSTER.fullmatch(source)
@@ -66,20 +66,20 @@ def find(source: str) -> Path | RunInCluster:
     if source and not is_run and Path(source).exists():
         return Path(source)
     if named is None:
-        message = f"{source!r} is neither a directory nor a file here, nor NAME or NAMESPACE/NAME of a run; correct it"
+        message = f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run"
         raise click.ClickException(message)
-    beside = _other_reading(source, is_run=is_run)
+    hint = _hint(source, is_run=is_run)
     try:
-        return replace(find_run(source), beside=beside)
+        return replace(find_run(source), hint=hint)
     except click.ClickException as error:
-        raise click.ClickException(f"{beside}{error.message}") from error
+        raise click.ClickException(f"{hint}{error.message}") from error
 
 
 def find_run(source: str) -> RunInCluster:
-    """Return a run in a cluster that a user names, where nothing else can be meant.
+    """Return a run in a cluster.
 
     Raises:
-        click.ClickException: if it is no name, or if nothing says which cluster to ask.
+        click.ClickException: if the name is invalid, or if no cluster is configured.
 
     """
     named = _IN_CLUSTER.fullmatch(source)
@@ -91,36 +91,36 @@ def find_run(source: str) -> RunInCluster:
 
 
 def load_results(source: str) -> list[BenchmarkResult]:
-    """Read the results that a user names; see `find`.
+    """Read the results of a source; see `find`.
 
     Raises:
-        click.ClickException: saying what is wrong and what to do; also if there are no results.
+        click.ClickException: if they cannot be read, or there are none.
 
     """
     place = find(source)
     if isinstance(place, RunInCluster):
         return ask(place.access, lambda kube: _of_cluster(kube, place))
-    remedy = "is it the --output of a run that has recorded a trial?"
+    remedy = "is it the results directory of a run that has recorded a trial?"
     try:
         if place.is_dir():
             found = read_results(place)
         else:
-            found, remedy = _read_file(place), "write them with `plimsoll results ... -o json`"
+            found, remedy = _read_file(place), "create the file with `plimsoll results ... -o json`"
     except (SpecError, ValueError, RecursionError, OSError) as error:
         message = f"the results in {source} cannot be read: {error}"
         raise click.ClickException(message) from error
     if not found:
-        message = f"{source} holds no results; {remedy}"
+        message = f"{source} contains no results; {remedy}"
         raise click.ClickException(message)
     return found
 
 
 async def results_of_run(kube: Kube, namespace: str, run: str) -> list[BenchmarkResult]:
-    """Read the results of a run in a cluster, by name.
+    """Read the results of a run in a cluster, sorted by name.
 
     Raises:
         ApiError: if they cannot be listed.
-        SpecError: naming the object and the field that cannot be read.
+        SpecError: with the object and field that cannot be read.
 
     """
     labels = {naming.LABEL_RUN: naming.label_value(run)}
@@ -129,15 +129,15 @@ async def results_of_run(kube: Kube, namespace: str, run: str) -> list[Benchmark
 
 
 async def no_such_run(kube: Kube, run: RunInCluster) -> click.ClickException:
-    """Return what to tell somebody who named a run that is not there."""
+    """Return the error for a run that does not exist."""
     try:
         names = [str(one["metadata"]["name"]) for one in await kube.list(RUN, namespace=run.namespace)]
     except ApiError:
-        # Who may read results only learns no names.
+        # The user may have the right to read results only.
         names = []
     ending = suggestion(run.name, names) or "; -n chooses another namespace"
     where = f"namespace {run.namespace} of {run.access.cluster}"
-    return click.ClickException(f"{run.beside}there is no run {run.name} in {where}{ending}")
+    return click.ClickException(f"{run.hint}there is no run {run.name} in {where}{ending}")
 
 
 async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
@@ -149,7 +149,7 @@ async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
     if found:
         return found
     if await _exists(kube, run):
-        message = f"run {run} has no results yet; `{program()} watch {run}` shows what it waits for"
+        message = f"run {run} has no results yet; `{program()} watch {run}` shows its progress"
         raise click.ClickException(message)
     raise await no_such_run(kube, run)
 
@@ -161,20 +161,20 @@ async def _exists(kube: Kube, run: RunInCluster) -> bool:
         return False
 
 
-def _other_reading(source: str, *, is_run: bool) -> str:
-    """Return what to know of the reading of a source that was not taken."""
+def _hint(source: str, *, is_run: bool) -> str:
+    """Return a note about the other meaning of a source."""
     if not is_run:
-        return f"there is no file or directory {source} here, and as the name of a run: "
-    return f"./{source} is here: write it so if you mean it. " if Path(source).exists() else ""
+        return f"there is no file or directory {source}, and as the name of a run: "
+    return f"write ./{source} for the local path. " if Path(source).exists() else ""
 
 
 def _read_file(path: Path) -> list[BenchmarkResult]:
-    """Read one result, a list of them as `plimsoll results -o json` writes it, or as `kubectl get -o json` does."""
+    """Read one result, or a list as `plimsoll results -o json` or `kubectl get -o json` writes it."""
     with path.open("rb") as file:
-        # No more of an endless file, such as a pipe can be, than it takes to refuse it.
+        # Just enough of an endless file, such as a pipe, to reject it.
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
-        remedy = f"is larger than {MAX_FILE_BYTES // 2**20} MiB, which no run's results are; name another file"
+        remedy = f"is larger than {MAX_FILE_BYTES // 2**20} MiB, the limit for results; is it the right file?"
         raise SpecError([Problem(field="", remedy=remedy)])
     document = json.loads(content)
     items = document.get("items", [document]) if isinstance(document, dict) else document
@@ -184,7 +184,7 @@ def _read_file(path: Path) -> list[BenchmarkResult]:
 
 
 def _decoded(document: object, name: str) -> BenchmarkResult:
-    """Read a result without what only an API server or a table puts there."""
+    """Read a result without the fields that only the API server or a table adds."""
     try:
         return BenchmarkResult.model_validate(_without_extras(document) if isinstance(document, dict) else document)
     except ValidationError as error:
@@ -201,5 +201,5 @@ def _without_extras(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def runs_of(results: Sequence[BenchmarkResult]) -> list[str]:
-    """Return the UIDs of the runs that results are of."""
+    """Return the UIDs of the runs of these results."""
     return list(dict.fromkeys(result.spec.run_uid for result in results))

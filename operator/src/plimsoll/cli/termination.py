@@ -1,16 +1,16 @@
-"""The last words of a program in a pod: what `kubectl describe` and the operator show of why it ended."""
+"""The termination message of a program in a pod, shown by `kubectl describe` and the operator."""
 
 import logging
 from pathlib import Path
 
 MAX_BYTES = 4096
-"""Source: Kubernetes, the longest termination message of a container."""
+"""Source: Kubernetes, the maximum length of a termination message."""
 
 _log = logging.getLogger(__name__)
 
 
 class LastError(logging.Handler):
-    """Remembers the last error that was logged."""
+    """Remembers the last logged error."""
 
     def __init__(self) -> None:
         """Remember nothing yet."""
@@ -22,12 +22,12 @@ class LastError(logging.Handler):
         self.text = record.getMessage()
 
 
-def write_last_words(path: Path | None, reason: str) -> None:
-    """Write a reason on one line, if there is a place for it. A place that takes none is no failure of its own."""
+def write_termination_message(path: Path | None, reason: str) -> None:
+    """Write a reason on one line if there is a file for it; a failure to write is only logged."""
     if path is None:
         return
     line = " ".join(reason.split()).encode()[:MAX_BYTES]
     try:
         path.write_bytes(line)
     except OSError as error:
-        _log.warning("the reason cannot be left in %s: %s", path, error.strerror)
+        _log.warning("cannot write the termination message to %s: %s", path, error.strerror)

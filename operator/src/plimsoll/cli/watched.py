@@ -1,6 +1,6 @@
-"""What is seen of a run in one look at a cluster.
+"""A run at one moment, as read from a cluster.
 
-The documents are read leniently: a conductor or an operator of another version may say more than this one knows.
+The documents are read leniently: the operator or the conductor may be of another version and write more fields.
 """
 
 import json
@@ -20,20 +20,20 @@ from plimsoll.lifecycle.render.common import STATE_FILE
 if TYPE_CHECKING:
     from plimsoll.kube.client import AioKube
 
-_BAD_IF_TRUE = {ConditionType.RECONCILING, ConditionType.STALLED}
-_READY = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
+_ABNORMAL = {ConditionType.RECONCILING, ConditionType.STALLED}
+_READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
 _MEASURING = "Measuring"
 
 D = TypeVar("D", bound="_Lenient")
 
 
 class _Lenient(Model):
-    """A part of a document, of which the rest does not matter."""
+    """A part of a document, whose unknown fields are ignored."""
 
     model_config = Model.model_config | {"extra": "ignore"}
 
 
-class SeenCondition(_Lenient):
+class WatchedCondition(_Lenient):
     """A condition of the run."""
 
     type: str
@@ -42,29 +42,30 @@ class SeenCondition(_Lenient):
     message: str = ""
 
 
-class SeenDisplay(_Lenient):
-    """What the operator says for people."""
+class WatchedDisplay(_Lenient):
+    """The texts that `kubectl get` shows."""
 
     progress: str = ""
     status: str = ""
     message: str = ""
 
 
-class SeenPoints(_Lenient):
-    """How many points there are, are measured, and are not to be believed."""
+class WatchedPoints(_Lenient):
+    """The number of points: all, completed, and Invalid ones."""
 
     total: int = 0
     completed: int = 0
     invalid: int = 0
 
 
-class SeenStatus(_Lenient):
+class WatchedStatus(_Lenient):
     """The run's status."""
 
-    conditions: tuple[SeenCondition, ...] = ()
+    conditions: tuple[WatchedCondition, ...] = ()
+    start_time: datetime | None = None
     estimated_completion_time: datetime | None = None
-    points: SeenPoints = SeenPoints()
-    display: SeenDisplay = SeenDisplay()
+    points: WatchedPoints = WatchedPoints()
+    display: WatchedDisplay = WatchedDisplay()
 
 
 class _Key(_Lenient):
@@ -73,8 +74,8 @@ class _Key(_Lenient):
     attempt: int
 
 
-class SeenTrial(_Lenient):
-    """The trial under way; Unix seconds by the conductor's clock."""
+class WatchedTrial(_Lenient):
+    """The current trial; Unix seconds by the conductor's clock."""
 
     key: _Key
     label: str = ""
@@ -83,131 +84,134 @@ class SeenTrial(_Lenient):
     ends_at: float
 
 
-class SeenRate(_Lenient):
-    """What one operation does at this moment."""
+class WatchedRate(_Lenient):
+    """The current rates of one operation."""
 
     operation: str
     iops: float
     bytes_per_second: float
 
 
-class SeenLive(_Lenient):
-    """The sum of what some clients' tools say."""
+class WatchedRates(_Lenient):
+    """The current rates, summed over the clients that report any."""
 
     clients: int = 0
-    rates: tuple[SeenRate, ...] = ()
+    rates: tuple[WatchedRate, ...] = ()
 
 
-class SeenPrefill(_Lenient):
-    """How much is written, bytes over all clients."""
+class WatchedPrefill(_Lenient):
+    """Bytes written, over all clients."""
 
     done_bytes: int = 0
     total_bytes: int = 0
 
 
-class SeenState(_Lenient):
-    """What the conductor says it is doing."""
+class WatchedState(_Lenient):
+    """The state that the conductor publishes."""
 
     phase: str = ""
     message: str = ""
-    prefill: SeenPrefill = SeenPrefill()
-    current: SeenTrial | None = None
-    live: SeenLive | None = None
+    prefill: WatchedPrefill = WatchedPrefill()
+    current: WatchedTrial | None = None
+    live: WatchedRates | None = None
     trials_done: int = 0
     trials_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenPoint:
+class WatchedPoint:
     """A row of `kubectl get benchmarkresults`, as text."""
 
     name: str
     label: str
     clients: str
-    operation: str
-    iops: str
-    p99: str
-    trials: str
-    verdict: str
-    reason: str
+    operation: str = ""
+    iops: str = ""
+    p99: str = ""
+    trials: str = ""
+    verdict: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A run, looked at.
+class WatchedRun:
+    """A run at one moment.
 
     Attributes:
-        state: None if the conductor has not said anything, or it may not be read.
-        is_going: the run is being deleted.
+        state: None if the conductor has not published any, or it cannot be read.
+        passes: repetitions of each point; 0 if unknown.
+        share: the part that is done, by time; None if only the trials are known.
 
     """
 
-    status: SeenStatus
-    state: SeenState | None
-    points: Sequence[SeenPoint]
-    is_going: bool = False
+    status: WatchedStatus
+    state: WatchedState | None
+    points: Sequence[WatchedPoint]
+    is_being_deleted: bool = False
+    passes: int = 0
+    share: float | None = None
 
     @property
-    def ending(self) -> SeenCondition | None:
-        """Return how the run ended; None while it goes on."""
+    def ending(self) -> WatchedCondition | None:
+        """Return how the run ended; None while it is active."""
         succeeded = self.condition(ConditionType.SUCCEEDED)
         return succeeded if succeeded is not None and succeeded.status != ConditionStatus.UNKNOWN else None
 
     @property
     def trials(self) -> tuple[int, int]:
-        """Return how many trials are done, of how many."""
+        """Return the number of completed trials and of all trials."""
         if self.state is not None and self.state.trials_total:
             return self.state.trials_done, self.state.trials_total
         done, _, total = self.status.display.progress.partition("/")
         return (int(done), int(total)) if done.isdecimal() and total.isdecimal() else (0, 0)
 
     @property
-    def trial(self) -> SeenTrial | None:
-        """Return the trial under way."""
+    def trial(self) -> WatchedTrial | None:
+        """Return the current trial."""
         is_measuring = self.state is not None and self.state.phase == RunPhase.MEASURING
         return self.state.current if self.state is not None and is_measuring else None
 
     @property
     def problems(self) -> Sequence[str]:
-        """Return what else keeps the run from getting on, beside what its display says.
+        """Return the conditions that block the run and are not part of the displayed message.
 
-        That something is not ready is news only while the run is measured: before that, it is what is waited for.
+        A component that is not ready is a problem only while the run measures; before that, the run waits for it.
         """
         if self.ending is not None:
             return []
         display = self.status.display
-        matters = _BAD_IF_TRUE | _READY if display.status == _MEASURING else _BAD_IF_TRUE
-        said = [display.message]
+        relevant = _ABNORMAL | _READINESS if display.status == _MEASURING else _ABNORMAL
+        shown = [display.message]
         for one in self.status.conditions:
-            is_fine = one.status == (ConditionStatus.FALSE if one.type in _BAD_IF_TRUE else ConditionStatus.TRUE)
-            if one.type in matters and not is_fine and not any(one.message in text for text in said):
-                said.append(one.message)
-        return said[1:]
+            is_fine = one.status == (ConditionStatus.FALSE if one.type in _ABNORMAL else ConditionStatus.TRUE)
+            if one.type in relevant and not is_fine and not any(one.message in text for text in shown):
+                shown.append(one.message)
+        return shown[1:]
 
     @property
-    def remains(self) -> str:
-        """Return what the run has made and is still there, in words; empty if it is clean."""
+    def leftovers(self) -> str:
+        """Return which of the run's objects still exist, in words; empty if none does."""
         clean = self.condition(ConditionType.CLEANED_UP)
         return clean.message if clean is not None and clean.status != ConditionStatus.TRUE else ""
 
-    def condition(self, kind: ConditionType) -> SeenCondition | None:
+    def condition(self, kind: ConditionType) -> WatchedCondition | None:
         """Return the condition of a type."""
         return next((one for one in self.status.conditions if one.type == kind), None)
 
 
-async def rows_of(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[SeenPoint]:
-    """Return the rows of a run's results, in the order of their names."""
+async def watched_points(kube: "AioKube", namespace: str, run: Mapping[str, Any]) -> Sequence[WatchedPoint]:
+    """Return the rows of a run's results, sorted by name."""
     name, labels = run["metadata"]["name"], {naming.LABEL_RUN_UID: run["metadata"]["uid"]}
     rows = await kube.table(RESULT, namespace=namespace, labels=labels)
     return sorted((_point(name, row) for row in rows), key=lambda point: point.name)
 
 
-def _point(run: str, row: Mapping[str, Any]) -> SeenPoint:
+def _point(run: str, row: Mapping[str, Any]) -> WatchedPoint:
     def cell(column: str) -> str:
         value = row.get(column)
         return "" if value is None else str(value)
 
-    return SeenPoint(
+    return WatchedPoint(
         name=cell("Name").removeprefix(f"{run}-"),
         label=cell("Point"),
         clients=cell("Clients"),
@@ -220,29 +224,27 @@ def _point(run: str, row: Mapping[str, Any]) -> SeenPoint:
     )
 
 
-def run_seen(run: Mapping[str, Any], state: SeenState | None, points: Sequence[SeenPoint]) -> Seen:
-    """Put together a run, what its conductor says, and the rows of its results."""
-    metadata = run["metadata"]
-    return Seen(
-        status=_read(SeenStatus, run.get("status") or {}) or SeenStatus(),
+def watched_run(run: Mapping[str, Any], state: WatchedState | None, points: Sequence[WatchedPoint]) -> WatchedRun:
+    """Combine a run's document, the state of its conductor and the rows of its results."""
+    passes = (run.get("spec") or {}).get("repetitions")
+    return WatchedRun(
+        status=_read(WatchedStatus, run.get("status") or {}) or WatchedStatus(),
         state=state,
         points=points,
-        is_going="deletionTimestamp" in metadata,
+        is_being_deleted="deletionTimestamp" in run["metadata"],
+        passes=passes if isinstance(passes, int) else 0,
     )
 
 
-def state_seen(config_map: Mapping[str, Any], uid: str) -> SeenState | None:
-    """Read what a conductor says; None if it is that of another run, or says nothing that can be read."""
+def watched_state(config_map: Mapping[str, Any], uid: str) -> WatchedState | None:
+    """Read a conductor's state; None if it belongs to another run or cannot be read."""
     if config_map["metadata"].get("labels", {}).get(naming.LABEL_RUN_UID) != uid:
         return None
-    return _read(SeenState, _json(config_map.get("data", {}).get(STATE_FILE, "")))
-
-
-def _json(text: str) -> object:
     try:
-        return json.loads(text)
+        document = json.loads(config_map.get("data", {}).get(STATE_FILE, ""))
     except ValueError:
         return None
+    return _read(WatchedState, document)
 
 
 def _read(model: type[D], document: object) -> D | None:

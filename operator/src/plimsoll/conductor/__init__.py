@@ -1,4 +1,4 @@
-"""Owns one run's measurement: waits for the agents, has them prefill, opens the barrier, merges, judges, records.
+"""Controls the measurement of one run: waits for agents, has them prefill, starts trials, judges and records them.
 
-`session` decides and is pure; `server`, `sink` and `conduct` do what it decides.
+`session` decides and is pure; `server`, `sink` and `conduct` perform its decisions.
 """

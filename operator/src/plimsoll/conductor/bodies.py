@@ -1,7 +1,7 @@
-"""Reads the bodies of requests: none is too large, none arrives too slowly, and none waits for a slow one of another.
+"""Reads the bodies of requests, with limits on size and time, so that no client delays another.
 
-All clients post at the same moment. Most documents are small and are read as they come. Of larger ones only a few are
-read at a time, each as long as it keeps up a pace; what is not read yet waits with the client and takes no memory here.
+All clients post at the same time. Small documents are read immediately. Only a few larger ones are read at a time, each
+while it keeps up a minimum rate; unread data stays with the client and takes no memory here.
 """
 
 import asyncio
@@ -13,48 +13,47 @@ from aiohttp import web
 from plimsoll.protocol.messages import MAX_DOCUMENT_BYTES, MAX_MESSAGE_BYTES
 
 _BODY_SECONDS = 10.0
-"""For all of a small body."""
+"""Time limit of a small body."""
 
 _SMALL_BYTES = 128 * 2**10
-"""A body is read so far without waiting for its turn."""
+"""Size up to which a body is read without a turn."""
 
 _LARGE_AT_ONCE = 4
 _PACE_BYTES = 2**20
-"""A large body whose turn it is has to bring so much every second ..."""
+"""Minimum rate of a large body, per second."""
 
 _PACE_GRACE_SECONDS = 2.0
-"""... and may be late by this much; longer than the loop is busy with the documents of others."""
+"""Time by which a large body may fall behind; longer than the event loop is busy with other documents."""
 
 
 class TooLargeError(Exception):
-    """A body is larger than its kind may be; the message says by which limit."""
+    """A body exceeds the size limit in the message."""
 
 
 class Bodies:
     """Reads the bodies of all requests to one conductor."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
         self._turns = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._posting: dict[int, asyncio.Timeout] = {}
 
     async def message(self, request: web.Request) -> bytes:
-        """Return the body of anything but a result.
+        """Return the body of any message except a result.
 
         Raises:
-            TooLargeError: if it is larger than any such message.
-            HTTPServiceUnavailable: if it does not arrive in time.
+            TooLargeError: it exceeds the limit.
+            HTTPServiceUnavailable: it did not arrive in time.
 
         """
         async with _in_time(_BODY_SECONDS):
             return await _Body(request, MAX_MESSAGE_BYTES).read(MAX_MESSAGE_BYTES)
 
     async def document(self, request: web.Request, client: int) -> bytes:
-        """Return the body of a client's result; of each client one is read at a time, the one that began last.
+        """Return the body of a client's result. A new post of the same client ends the earlier one.
 
         Raises:
-            TooLargeError: if it is larger than any document.
-            HTTPServiceUnavailable: if it does not arrive in time, or the client has begun to send another.
+            TooLargeError: it exceeds the limit.
+            HTTPServiceUnavailable: it did not arrive in time, or the client has started another post.
 
         """
         async with _in_time(None) as mine:
@@ -78,7 +77,7 @@ class Bodies:
 
 
 class _Body:
-    """What has arrived of one body."""
+    """The part of one body that has arrived."""
 
     def __init__(self, request: web.Request, limit: int) -> None:
         self._request = request
@@ -91,13 +90,13 @@ class _Body:
         return self._request.content.at_eof()
 
     async def read(self, enough: int) -> bytes:
-        """Read until it is complete, or more than `enough` is there."""
+        """Read until the body is complete or exceeds `enough` bytes."""
         while len(self._content) <= enough and await self._read_some():
             pass
         return bytes(self._content)
 
     async def read_at_pace(self, deadline: asyncio.Timeout) -> bytes:
-        """Read the rest, and put the deadline off for as long as what arrives allows."""
+        """Read the rest, and extend the deadline by the data that arrives."""
         begun, before = deadline.when() or 0.0, len(self._content)
         while await self._read_some():
             deadline.reschedule(begun + (len(self._content) - before) / _PACE_BYTES)
@@ -115,7 +114,7 @@ class _Body:
 
 @asynccontextmanager
 async def _in_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
-    """Do not wait for somebody who has died while sending, or pretends to; who is gone needs no answer."""
+    """Answer with 503 if the context takes too long or the client disconnects: it may have died while sending."""
     try:
         async with asyncio.timeout(seconds) as deadline:
             yield deadline

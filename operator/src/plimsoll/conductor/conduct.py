@@ -1,4 +1,4 @@
-"""One conductor process: a session, its server and its sink."""
+"""One conductor process: drives a session with its server, its sink and its cluster."""
 
 import asyncio
 import logging
@@ -8,29 +8,32 @@ import ssl
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.state import RunState
-from plimsoll.conductor.ceph.cluster import Cluster
 from plimsoll.conductor.exposition import exposing
-from plimsoll.conductor.gating import Gate, View
+from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import Begin, Ended, Judge, Record
+from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, RecordAttempt
 from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.server import Rendezvous, moment
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.sink import Sink
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import measure_trial
-from plimsoll.net.listener import Limits, Listener
+from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 from plimsoll.plan.document import Plan
+
+if TYPE_CHECKING:
+    from plimsoll.conductor.ceph.cluster import CephCluster
 
 EXIT_COMPLETE = 0
 """Every planned trial is recorded, whatever the verdicts."""
 
 EXIT_INTERRUPTED = 3
-"""Asked to stop; a later conductor goes on."""
+"""Stopped on request; a later conductor continues."""
 
 EXIT_OF_FAILURE = {
     FailureReason.CLIENTS_NOT_READY: 10,
@@ -38,23 +41,23 @@ EXIT_OF_FAILURE = {
     FailureReason.DEADLINE_EXCEEDED: 12,
     FailureReason.CLUSTER_NOT_READY: 13,
 }
-"""Failures that starting the conductor again would not mend."""
+"""Failures that a restart of the conductor would not fix."""
 
 _TICK_SECONDS = 0.1
 
 _OTHER_STRANGERS = 128
 _STRANGER_SECONDS = 10.0
-"""An agent proves whose it is with the first bytes after the handshake."""
+"""An agent authenticates with its first request after the handshake."""
 
 _IDLE_SECONDS = 30.0
-"""Longer than an agent keeps a connection that it does not use: it would meet a closed one."""
+"""Longer than an agent keeps an idle connection, so that it never uses a closed one."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """Where the conductor listens, and how it proves itself."""
+    """The conductor's address and credentials."""
 
     host: str
     port: int
@@ -69,30 +72,18 @@ async def conduct(
     listen: Listen,
     timings: Timings | None = None,
     epoch: str | None = None,
-    cluster: Cluster | None = None,
+    cluster: "CephCluster | None" = None,
     metrics_port: int | None = None,
+    job: str = "",
 ) -> int:
-    """Measure what is missing of a plan, and return the process's exit code.
+    """Measure the missing trials of a plan, and return the process's exit code.
 
-    Prometheus is answered at `metrics_port`, if there is one.
-
-    With a `cluster`, it is prepared, waited for and watched. SIGTERM and SIGINT end it as soon as the trial in flight
-    is recorded as interrupted.
+    Prepares and watches `cluster`, if any, and serves metrics at `metrics_port`, if any. `job` is the UID of the
+    process's Job, if that was created beside the clients' Jobs. SIGTERM and SIGINT end the process once the trial in
+    flight is recorded as interrupted.
     """
     _allow_many_connections()
-    timings = timings or Timings()
-    recorded, before = await sink.load()
-    session = Session(
-        plan=plan,
-        ledger=Ledger(plan, recorded),
-        epoch=epoch or str(uuid.uuid4()),
-        timings=timings,
-        before=before,
-        moment=moment(),
-        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
-    )
-    if cluster is not None:
-        session.describe = cluster.environment
+    session = await _resume(plan, sink, timings or Timings(), epoch or str(uuid.uuid4()), cluster, job)
     driver = _Driver(session, sink, cluster)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
@@ -103,27 +94,47 @@ async def conduct(
     ):
         async with exposing(session, metrics_port):
             await driver.drive_and_attend(rendezvous)
-        # Not after an error: another conductor may be in charge already.
+        # Not after an error: another conductor may already be in charge.
         if cluster is not None:
             await cluster.release()
     return _exit_code(session)
 
 
-def _limits(plan: Plan) -> Limits:
-    """Return limits that leave room for all clients to connect at once, as before a trial."""
-    return Limits(strangers=plan.clients + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
+async def _resume(
+    plan: Plan, sink: Sink, timings: Timings, epoch: str, cluster: "CephCluster | None", job: str
+) -> Session:
+    """Return a session that continues from what the sink has stored."""
+    recorded, before = await sink.load()
+    session = Session(
+        plan=plan,
+        ledger=Ledger(plan, recorded),
+        epoch=epoch,
+        timings=timings,
+        before=before,
+        moment=moment(),
+        gate=Gate(watched=True, required=cluster.required, fresh_seconds=timings.gate_fresh) if cluster else None,
+        job=job,
+    )
+    if cluster is not None:
+        session.describe = cluster.environment
+    return session
+
+
+def _limits(plan: Plan) -> ListenerLimits:
+    """Return limits that allow all clients to connect at the same time, as before a trial."""
+    return ListenerLimits(strangers=plan.clients + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
 
 
 def _allow_many_connections() -> None:
-    """Raise the limit of open files as far as it goes: every agent holds two connections, and 1024 is a usual limit."""
+    """Raise the limit of open files, usually 1024, to its maximum: every agent holds two connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class _Driver:
-    """Runs a session: lets time pass, performs its effects, publishes its state."""
+    """Drives a session: advances it, performs its effects, publishes its state."""
 
-    def __init__(self, session: Session, sink: Sink, cluster: Cluster | None) -> None:
+    def __init__(self, session: Session, sink: Sink, cluster: "CephCluster | None") -> None:
         self._session = session
         self._sink = sink
         self._cluster = cluster
@@ -132,16 +143,14 @@ class _Driver:
         self._published_at = float("-inf")
 
     def input(self) -> None:
-        """Note that something has changed."""
         self._inputs.set()
 
     def stop(self) -> None:
-        """Ask the session to end."""
         self._session.stop()
         self._inputs.set()
 
     async def drive_and_attend(self, rendezvous: Rendezvous) -> None:
-        """Return once the session is over, while the cluster, if there is one, is attended to."""
+        """Drive the session until it is over, and attend to the cluster meanwhile, if there is one."""
         if self._cluster is None:
             await self.drive(rendezvous)
             return
@@ -156,7 +165,7 @@ class _Driver:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drive(self, rendezvous: Rendezvous) -> None:
-        """Return once the session is over."""
+        """Drive the session until it is over."""
         while not self._session.is_over(moment()):
             self._inputs.clear()
             self._session.advance(moment())
@@ -170,33 +179,33 @@ class _Driver:
         await self._publish()
 
     async def _perform_one(self) -> bool:
-        """Perform one effect; false if there is none."""
+        """Perform the next effect; false if there is none."""
         session = self._session
         match session.take_effect():
             case None:
                 return False
-            case Begin():
+            case BeginAttempt():
                 if self._cluster is not None:
                     self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
-            case Judge(facts=facts, documents=documents):
+            case JudgeAttempt(facts=facts, documents=documents):
                 if self._cluster is not None:
                     facts = await self._cluster.end(facts, self._see)
                 numbers = await asyncio.to_thread(measure_trial, facts, documents)
                 session.judged(numbers, moment())
-            case Record(point=point, status=status):
+            case RecordAttempt(point=point, status=status):
                 await self._sink.record(point, status)
                 _log.info("recorded %s", point)
                 session.recorded(moment())
         return True
 
-    def _see(self, view: View) -> None:
+    def _see(self, view: ClusterView) -> None:
         self._session.see(view, moment())
         self._inputs.set()
 
     async def _publish_if_due(self) -> None:
-        """Publish changes: those of phase or trial at once, progress a few times a second."""
+        """Publish a change of phase or trial at once, and progress at the sink's intervals."""
         now = moment()
         state = run_state(self._session, now)
         last = self._published

@@ -1,10 +1,10 @@
-"""A session for Prometheus: what it is told, and where it may ask."""
+"""Exposes a session to Prometheus."""
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from plimsoll.conductor.phases import Arming, Attempt, Running, Staging
+from plimsoll.conductor.phases import Arming, Running, Staging
 from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.server import moment
 from plimsoll.conductor.session import Session
@@ -18,10 +18,9 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
-    """Answer Prometheus on a port of all addresses meanwhile; without a port nothing is served.
+    """Serve metrics on a port of all addresses within the context, if there is a port.
 
-    A port that cannot be had is only logged: hours of measuring shall not fail because nobody can watch them, and
-    whoever scrapes sees that there is no answer.
+    An unavailable port is only logged: a measurement must not fail for lack of metrics, and a scrape shows it.
     """
     async with AsyncExitStack() as stack:
         if port is not None:
@@ -29,12 +28,12 @@ async def exposing(session: Session, port: int | None) -> AsyncIterator[None]:
                 address = f"http://:{port}/metrics"
                 await stack.enter_async_context(serving(address, lambda: Scrape(view_of(session, moment()))))
             except AddressError as error:
-                _log.error("the run goes on without metrics: %s", error)
+                _log.error("the run continues without metrics: %s", error)
         yield
 
 
 def view_of(session: Session, now: Moment) -> LiveView:
-    """Return what there is to tell of a session at this moment."""
+    """Return the state of a session for a scrape."""
     plan, ledger, gate = session.plan, session.ledger, session.gate
     measured = ledger.measured
     return LiveView(
@@ -59,14 +58,9 @@ def _clients_in(session: Session, state: AgentState) -> int:
 
 
 def _trial(session: Session) -> LiveTrial | None:
-    match session.phase:
-        case Running(attempt=attempt):
-            return _told(attempt, running=True)
-        case Staging(attempt=attempt) | Arming(attempt=attempt):
-            return _told(attempt, running=False)
-        case _:
-            return None
-
-
-def _told(attempt: Attempt, *, running: bool) -> LiveTrial:
-    return LiveTrial(workload=attempt.point.workload, label=attempt.point.label, key=attempt.key, running=running)
+    phase = session.phase
+    if not isinstance(phase, Staging | Arming | Running):
+        return None
+    point = phase.attempt.point
+    is_running = isinstance(phase, Running)
+    return LiveTrial(workload=point.workload, label=point.label, key=phase.attempt.key, running=is_running)

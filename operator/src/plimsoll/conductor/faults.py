@@ -1,73 +1,84 @@
-"""Why an attempt has to be given up: what its clients have said, or have not said in time."""
+"""Why an attempt has to be aborted: what its clients have reported, or have failed to report in time."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from plimsoll.api.names import AbortReason
 from plimsoll.conductor import orders, reporting
-from plimsoll.conductor.phases import Attempt, Staging
+from plimsoll.conductor.phases import Attempt, Fault, Staging
 from plimsoll.conductor.roster import Roster
-from plimsoll.conductor.steps import overrun_seconds, staging_seconds
+from plimsoll.conductor.steps import overrun_seconds, staging_seconds, unready_clients
 from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.protocol.messages import AgentState
 
 _SECOND = 10**9
 
+INTERRUPTED = Fault(reason=AbortReason.INTERRUPTED, message="the run was interrupted or suspended")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What ends an attempt, and the words for people."""
-
-    reason: AbortReason
-    message: str
+CONDUCTOR_RESTARTED = Fault(
+    reason=AbortReason.CONDUCTOR_RESTARTED, message="the conductor was restarted while this attempt was in flight"
+)
 
 
-def failed(attempt: Attempt, roster: Roster, reason: AbortReason) -> Fault | None:
-    """Return what the clients that failed say, as that reason; None if none did."""
-    words = reporting.failures(roster.get(attempt.clients))
-    return Fault(reason=reason, message=words) if words else None
+def reported_failure(members: Sequence[int], roster: Roster, reason: AbortReason) -> Fault | None:
+    """Return the messages of the clients that failed as a fault with that reason; None if none did."""
+    message = reporting.failures(roster.get(members))
+    return Fault(reason=reason, message=message) if message else None
 
 
-def lost(attempt: Attempt, roster: Roster, moment: Moment) -> Fault | None:
-    """Return which clients are silent, or are a new process that knows nothing of it; None if no one is.
+def failure_while_running(attempt: Attempt, roster: Roster) -> Fault | None:
+    """Return the servers that failed, or the clients whose documents were refused; None if there are none."""
+    return reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST) or reported_failure(
+        attempt.round.members, roster, AbortReason.RESULT_REFUSED
+    )
 
-    Who has sent its document may go.
-    """
-    silent = set(roster.missing(moment.seconds)) & set(attempt.clients)
-    clients = roster.get(attempt.clients)
-    replaced = {client.number for client in clients if not orders.is_of(client.order, attempt)}
-    gone = sorted((silent | replaced) - set(attempt.documents))
-    if not gone:
+
+def lost_clients(attempt: Attempt, roster: Roster, moment: Moment) -> Fault | None:
+    """Return the clients that are silent or were replaced; None if there are none. Clients that delivered may leave."""
+    silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
+    clients = roster.get(attempt.round.members)
+    replaced = {client.number for client in clients if not orders.belongs_to(client.order, attempt)}
+    lost = sorted((silent | replaced) - set(attempt.documents))
+    if not lost:
         return None
-    message = f"{reporting.names(gone)} died, was replaced, or was not heard of for too long"
+    message = f"{reporting.names(lost)} died, was replaced, or was silent for too long"
     return Fault(reason=AbortReason.CLIENT_LOST, message=message)
 
 
-def unstaged(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return which clients had their time to get ready for being armed and have not; None while there is time."""
+def staging_timeout(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return the clients that did not get ready for arming in time; None before the deadline."""
     if moment.seconds < phase.deadline:
         return None
     attempt = phase.attempt
-    slow = [client.number for client in roster.get(attempt.clients) if not client.is_in(AgentState.STAGED)]
+    who = reporting.names(unready_clients(attempt, roster))
     limit = staging_seconds(attempt.point, timings)
-    message = f"{reporting.names(slow)} did not write within {limit:g} s what the trial reads; is the storage stuck?"
+    message = f"{who} did not write the data that the trial reads within {limit:g} s; check the storage for stalled I/O"
+    if attempt.round.serving:
+        servers = reporting.names(attempt.round.serving)
+        message = f"{who} did not get ready within {limit:g} s; {servers} had to serve: check their logs"
     return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
 
 
-def late(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return which clients did not start at T0, or have not answered long after the end; None if all is in time."""
-    waiting = [client for client in roster.get(attempt.clients) if client.number not in attempt.documents]
-    grace = moment.wall > attempt.t0 + int(timings.start_grace * _SECOND)
-    behind = [
+def arming_timeout(clients: Sequence[int]) -> Fault:
+    """Return the clients that were not armed when T0 was too close to release them."""
+    message = f"{reporting.names(clients)} did not report in time that they are armed; no client did any I/O"
+    return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message)
+
+
+def late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return the clients that did not start at T0, or did not deliver in time; None if there are none."""
+    waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
+    must_run = moment.wall > attempt.t0 + int(timings.start_grace * _SECOND)
+    late = [
         client.number
         for client in waiting
-        if client.is_in(AgentState.LATE) or (grace and not client.is_in(AgentState.RUNNING))
+        if client.is_in(AgentState.LATE) or (must_run and not client.is_in(AgentState.RUNNING))
     ]
-    if behind:
-        message = f"{reporting.names(behind)} did not start at T0; starting late would skew the sum of all clients"
+    if late:
+        message = f"{reporting.names(late)} did not start at T0; a late start would distort the sum of all clients"
         return Fault(reason=AbortReason.LATE_CLIENT, message=message)
     limit = overrun_seconds(attempt.point, timings)
     if moment.wall <= attempt.ends_at + int(limit * _SECOND):
         return None
     who = reporting.names([client.number for client in waiting])
-    message = f"{who} sent no result {limit:g} s after the end; is the storage stuck?"
+    message = f"{who} sent no result within {limit:g} s after the end; check the storage for stalled I/O"
     return Fault(reason=AbortReason.TOOL_OVERRAN, message=message)

@@ -1,6 +1,6 @@
-"""The sink of a run in a cluster: its results' status, and the ConfigMap `<run>-state`.
+"""The sink of a run in a cluster: the status of its results, and the ConfigMap `<run>-state`.
 
-All of these objects are the operator's making. The conductor may only get and patch them, by name.
+The operator creates these objects; the conductor may only get and patch them, by name.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 
 RETRY_SECONDS = 60.0
-"""An API server that is away longer ends the conductor; another process goes on from what is recorded."""
+"""A longer outage of the API server ends the conductor; its successor continues from what is recorded."""
 
 _CONCURRENCY = 8
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
@@ -34,14 +34,13 @@ _TRIALS = TypeAdapter(tuple[Trial, ...])
 
 
 class KubeSink:
-    """Keeps what a conductor knows in its run's objects. ApiError after `retry_seconds` in vain, from every method."""
+    """Stores state and results in the run's objects. Every method raises ApiError after `retry_seconds` of retries."""
 
     progress_seconds = 3.0
     # Every write wakes up the operator.
     pulse_seconds = 15.0
 
     def __init__(self, kube: Kube, plan: Plan, namespace: str, *, retry_seconds: float = RETRY_SECONDS) -> None:
-        """Use the objects of the plan's run."""
         self._kube = kube
         self._plan = plan
         self._namespace = namespace
@@ -51,11 +50,11 @@ class KubeSink:
         self._writing: asyncio.Task[None] | None = None
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Read back what was kept; see `Sink.load`.
+        """Load trials and state; see `Sink.load`.
 
         Raises:
-            NotFoundError: if the operator has not made an object, or it is another run's.
-            SpecError: if what an object holds cannot be read; saying which object.
+            NotFoundError: an object does not exist or belongs to another run.
+            SpecError: an object's content is invalid; the message names the object.
 
         """
         reading = asyncio.Semaphore(_CONCURRENCY)
@@ -70,11 +69,10 @@ class KubeSink:
         return dict(zip(names, trials, strict=True)), state
 
     async def publish(self, state: RunState) -> None:
-        """Write the state; see `Sink.publish`.
+        """Store the state; see `Sink.publish`.
 
-        Returns when it is kept if somebody depends on it: with another phase, another trial in flight, or at the end.
-        Mere progress is written in the background, the latest of it: an API server that is slow while storage is under
-        load must not hold up a trial.
+        Waits for the write only if a successor depends on it: a change of the phase or of the trial in flight, or the
+        end. Progress is written in the background, so that a slow API server does not delay a trial.
         """
         before, self._state = self._state, state
         if self._writing is None or self._writing.done():
@@ -85,16 +83,17 @@ class KubeSink:
             await self._writing
 
     async def record(self, point: str, status: ResultStatus) -> None:
-        """Write the status of a point's result; see `Sink.record`."""
-        # Every field, so that what is not known any more goes away.
-        document: dict[str, Any] = {**dict.fromkeys(_status_fields()), **_dumped(status)}
+        """Store the status of a point's result; see `Sink.record`."""
+        # Name every field, so that the patch removes those without a value.
+        fields = (field.serialization_alias or name for name, field in ResultStatus.model_fields.items())
+        document: dict[str, Any] = dict.fromkeys(fields) | status.model_dump(mode="json", exclude_none=True)
         document["display"] = result_display(status, self._plan.repetitions).model_dump(mode="json", exclude_none=True)
         name = naming.result(self._plan.run.name, point)
         ask = partial(self._kube.patch_status, RESULT, name, self._namespace, document)
         await persist(ask, seconds=self._retry_seconds)
 
     async def _write(self) -> None:
-        """Write the newest state until it is the one that is written."""
+        """Write until the newest state is stored."""
         while self._written is not self._state and self._state is not None:
             state = self._state
             patch = {"data": {STATE_FILE: state.model_dump_json()}}
@@ -115,7 +114,7 @@ class KubeSink:
         name = naming.result(self._plan.run.name, point)
         result = await self._get(RESULT, name)
         if result["spec"]["runUid"] != self._plan.run.uid:
-            raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it is of another run of that name")
+            raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
             return _TRIALS.validate_python(result.get("status", {}).get("trials", ()))
         except ValidationError as error:
@@ -125,18 +124,10 @@ class KubeSink:
         found = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)
         if found is None:
             asked = f"get {kind.kind} {self._namespace}/{name}"
-            raise NotFoundError(asked, "it is not there; the operator makes it before the conductor")
+            raise NotFoundError(asked, "it does not exist; the operator creates it before the conductor")
         return found
 
 
 def _resumed_from(state: RunState) -> tuple[RunPhase, TrialKey | None]:
-    """Return what of a state a later conductor cannot do without."""
+    """Return the part of a state that a successor needs."""
     return state.phase, state.in_flight
-
-
-def _status_fields() -> list[str]:
-    return [field.serialization_alias or name for name, field in ResultStatus.model_fields.items()]
-
-
-def _dumped(status: ResultStatus) -> dict[str, Any]:
-    return status.model_dump(mode="json", exclude_none=True)

@@ -1,10 +1,9 @@
-"""What is recorded and what is still to be measured."""
+"""The recorded trials of a plan, and the next one to measure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import TrialKey
@@ -16,24 +15,23 @@ from plimsoll.plan.fingerprint import fingerprint
 MAX_ATTEMPTS = 3
 """An aborted or invalid trial is repeated at most twice."""
 
-_NOT_THE_TRIALS_FAULT = {AbortReason.INTERRUPTED}
-"""The user may interrupt and resume a trial without using up its attempts ..."""
+_FREE_ABORTS = {AbortReason.INTERRUPTED}
+"""Interruptions by the user do not use up a trial's attempts ..."""
 
 MAX_FREE_ATTEMPTS = 20
-"""... this often; results are bounded."""
+"""... up to this number, because the size of results is bounded."""
 
 
 class Ledger:
-    """The recorded trials of a plan, in the order in which they were recorded.
+    """The recorded trials of a plan, in the order of recording.
 
     Attributes:
-        added: how many attempts of which outcome and verdict were added here, whatever was recorded before.
-        measured: the last of them whose numbers may be believed, with the name of its point; None if none may.
+        added: number of attempts that this ledger has added, by outcome and verdict.
+        measured: the last of them with trustworthy numbers, and the name of its point; None if there is none.
 
     """
 
     def __init__(self, plan: Plan, recorded: Mapping[str, Sequence[Trial]] | None = None) -> None:
-        """Start from what a sink has kept, by name of the point."""
         self.plan = plan
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
@@ -42,7 +40,7 @@ class Ledger:
             self._trials[name] = tuple(trials)
 
     def next_trial(self) -> TrialKey | None:
-        """Return the first attempt that is missing, in the plan's order; None if nothing is."""
+        """Return the first missing attempt in the plan's order; None if none is missing."""
         for pass_number, order in enumerate(self.plan.order):
             for index in order:
                 point = self.plan.points[index].name
@@ -52,15 +50,9 @@ class Ledger:
         return None
 
     def add(self, point: str, trial: Trial) -> None:
-        """Record an attempt.
-
-        Raises:
-            ValueError: if that attempt is recorded already.
-
-        """
+        """Record an attempt; ValueError if it is already recorded."""
         if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
-            message = f"{point} pass {trial.pass_number} attempt {trial.attempt} is recorded already"
-            raise ValueError(message)
+            raise ValueError(f"{point} pass {trial.pass_number} attempt {trial.attempt} is already recorded")
         earlier = (
             outcome_of(attempt) if attempt.pass_number == trial.pass_number else attempt
             for attempt in self._trials[point]
@@ -68,11 +60,11 @@ class Ledger:
         self.added[trial.outcome, trial.verdict] += 1
         if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
             self.measured = (point, trial)
-        # The clients of the last attempt stay, whatever its verdict: they are the evidence.
+        # The last attempt keeps its clients whatever its verdict, as evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
 
     def has(self, key: TrialKey) -> bool:
-        """Tell whether that attempt is recorded."""
+        """Whether an attempt is recorded."""
         return any(trial.attempt == key.attempt for trial in self._attempts(key.point, key.pass_number))
 
     def trials(self, point: str) -> tuple[Trial, ...]:
@@ -81,7 +73,7 @@ class Ledger:
 
     @property
     def done(self) -> int:
-        """How many (point, pass) pairs need no further attempt."""
+        """Number of (point, pass) pairs that need no further attempt."""
         return sum(
             is_settled(self._attempts(point.name, pass_number))
             for point in self.plan.points
@@ -90,27 +82,27 @@ class Ledger:
 
     @property
     def total(self) -> int:
-        """How many (point, pass) pairs were planned."""
+        """Number of planned (point, pass) pairs."""
         return len(self.plan.points) * self.plan.repetitions
 
-    def status(self, point: str, environment: dict[str, JsonValue]) -> ResultStatus:
-        """Return what is known of a point, as its result object shows it.
+    def status(self, point: str, environment: Environment | None) -> ResultStatus:
+        """Return the status of a point's result.
 
-        `environment` is where its clients run, empty if that is not known now: there is no fingerprint then. What the
-        plan knows of the platform is added.
+        `environment` describes the clients; without it there is no fingerprint. The plan's description of the platform
+        is added.
         """
-        everything = {**environment, **self.plan.environment}
+        everything = (environment or Environment()).merged(self.plan.environment)
         trials = self._trials[point]
         numbers = summarise(trials, self.plan.repetitions)
         final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))
         status = ResultStatus(
             trials=trials,
             summary=numbers.summary,
-            # Before the last trial every point would look as if trials were missing: there is no verdict yet.
+            # Before its last trial, every point would be judged for missing trials.
             verdict=numbers.verdict if final else None,
             findings=numbers.findings if final else (),
             environment=everything,
-            fingerprint=fingerprint(self.plan, self.plan.point(point), everything) if environment else None,
+            fingerprint=fingerprint(self.plan, self.plan.point(point), everything) if environment is not None else None,
             final=final,
         )
         return fit(status)
@@ -120,8 +112,8 @@ class Ledger:
 
 
 def is_settled(attempts: Sequence[Trial]) -> bool:
-    """Tell whether a (point, pass) needs no further attempt: it has believable numbers, or it had its chances."""
+    """Whether a (point, pass) needs no further attempt: it has trustworthy numbers, or has used up its attempts."""
     if any(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in attempts):
         return True
-    free = sum(trial.abort is not None and trial.abort.reason in _NOT_THE_TRIALS_FAULT for trial in attempts)
+    free = sum(trial.abort is not None and trial.abort.reason in _FREE_ABORTS for trial in attempts)
     return len(attempts) - min(free, MAX_FREE_ATTEMPTS) >= MAX_ATTEMPTS

@@ -1,14 +1,17 @@
-"""The orders of a plan's steps."""
+"""The orders for the steps of a plan."""
+
+from typing import Any
 
 from plimsoll.conductor.phases import Attempt
+from plimsoll.conductor.roster import Roster
 from plimsoll.plan.document import Plan
 from plimsoll.plan.order import client_seed
-from plimsoll.protocol.messages import Arm, Go, Order, Prepare, Stage
+from plimsoll.protocol.messages import ArmOrder, GoOrder, Order, PrepareOrder, ServeOrder, StageOrder, ToolOrder
 
 
-def prepare(plan: Plan, client: int) -> Prepare:
+def prepare(plan: Plan, client: int) -> PrepareOrder:
     """Return the order to discard, prefill and overwrite."""
-    return Prepare(
+    return PrepareOrder(
         discard=plan.prepare.discard,
         prefill=plan.prepare.prefill,
         precondition=plan.prepare.precondition,
@@ -17,41 +20,48 @@ def prepare(plan: Plan, client: int) -> Prepare:
     )
 
 
-def stage(plan: Plan, attempt: Attempt, client: int) -> Stage:
-    """Return the order to write what the attempt is going to read. The seed is that of `arm`."""
-    point = attempt.point
-    return Stage(
-        trial=attempt.key,
-        tool=point.tool,
-        parameters=point.parameters,
-        ramp_seconds=point.ramp_seconds,
-        runtime_seconds=point.runtime_seconds,
-        seed=_seed(plan, attempt, client),
-    )
+def stage(plan: Plan, attempt: Attempt, client: int) -> StageOrder:
+    """Return the order to write the data that the attempt reads, with the same seed as `arm`."""
+    return StageOrder(**_tool_fields(plan, attempt, client))
 
 
-def arm(plan: Plan, attempt: Attempt, client: int) -> Arm:
+def serve(plan: Plan, attempt: Attempt, client: int, roster: Roster) -> ServeOrder:
+    """Return the order to serve the clients that generate load."""
+    return ServeOrder(**_tool_fields(plan, attempt, client), peers=_peers(attempt, client, roster))
+
+
+def arm(plan: Plan, attempt: Attempt, client: int, roster: Roster) -> ArmOrder:
     """Return the order to get ready for T0."""
+    peers = _peers(attempt, client, roster)
+    return ArmOrder(**_tool_fields(plan, attempt, client), peers=peers, t0_nanoseconds=attempt.t0)
+
+
+def go(attempt: Attempt) -> GoOrder:
+    """Return the order to run at T0."""
+    return GoOrder(trial=attempt.key)
+
+
+def belongs_to(order: Order, attempt: Attempt) -> bool:
+    """Whether an order belongs to an attempt."""
+    return isinstance(order, ToolOrder | GoOrder) and order.trial == attempt.key
+
+
+def _tool_fields(plan: Plan, attempt: Attempt, client: int) -> dict[str, Any]:
+    """Return the fields of every order for a tool."""
     point = attempt.point
-    return Arm(
-        trial=attempt.key,
-        tool=point.tool,
-        parameters=point.parameters,
-        ramp_seconds=point.ramp_seconds,
-        runtime_seconds=point.runtime_seconds,
-        seed=_seed(plan, attempt, client),
-        t0_nanoseconds=attempt.t0,
-    )
+    return {
+        "trial": attempt.key,
+        "round_number": attempt.round_number,
+        "tool": point.tool,
+        "parameters": point.parameters,
+        "ramp_seconds": point.ramp_seconds,
+        "runtime_seconds": point.runtime_seconds,
+        "seed": _seed(plan, attempt, client),
+    }
 
 
-def go(attempt: Attempt) -> Go:
-    """Return the word that everybody is armed."""
-    return Go(trial=attempt.key)
-
-
-def is_of(order: Order, attempt: Attempt) -> bool:
-    """Tell whether an order belongs to that attempt."""
-    return isinstance(order, Stage | Arm | Go) and order.trial == attempt.key
+def _peers(attempt: Attempt, client: int, roster: Roster) -> dict[int, str]:
+    return {peer.number: peer.address for peer in roster.get(attempt.round.peers(client))}
 
 
 def _seed(plan: Plan, attempt: Attempt, client: int) -> int:

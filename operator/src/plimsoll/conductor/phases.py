@@ -1,106 +1,188 @@
-"""The phases a session can be in, and the effects it asks its shell for."""
+"""The phases of a session, and the effects that its shell performs for it."""
 
 from dataclasses import dataclass, field
 
-from plimsoll.api.names import RunPhase
-from plimsoll.api.result import ResultStatus
+from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
+from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
+from plimsoll.conductor.reporting import timestamp
+from plimsoll.conductor.timings import Moment
 from plimsoll.measure.sample import ClientDocument
-from plimsoll.measure.trial import TrialFacts
+from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Point
+from plimsoll.protocol.messages import ResultPost
+from plimsoll.tools.cast import Cast, Round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why an attempt is aborted."""
+
+    reason: AbortReason
+    message: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """The attempt at a trial that is under way."""
+    """The attempt in flight.
+
+    Attributes:
+        cast: the clients of each round; None before they are chosen.
+        round_number: the current round, from 0.
+        t0: start of the current round; Unix nanoseconds.
+        is_postponed: whether the current round has a second T0, because the first one was too soon for its clients.
+        documents: documents of the current round, by client.
+        numbers: results of the completed rounds.
+
+    """
 
     key: TrialKey
     point: Point
-    clients: tuple[int, ...] = ()
+    cast: Cast | None = None
+    round_number: int = 0
     t0: int = 0
+    is_postponed: bool = False
     started_at: str = ""
     documents: dict[int, ClientDocument] = field(default_factory=dict)
+    numbers: list[TrialNumbers] = field(default_factory=list)
+
+    @property
+    def clients(self) -> tuple[int, ...]:
+        """The clients that take part in any round."""
+        return self.cast.members if self.cast else ()
+
+    @property
+    def round(self) -> Round:
+        """The current round."""
+        return self.cast.rounds[self.round_number] if self.cast else Round()
+
+    @property
+    def is_last_round(self) -> bool:
+        """Whether the current round is the last one."""
+        return self.cast is None or self.round_number + 1 == len(self.cast.rounds)
+
+    def expects(self, post: ResultPost) -> bool:
+        """Whether a document belongs to the current round and has not arrived yet."""
+        is_current = (post.trial, post.round_number) == (self.key, self.round_number)
+        return is_current and post.client in self.round.loading and post.client not in self.documents
+
+    def begin_next_round(self) -> None:
+        """Start the next round, without documents."""
+        self.round_number += 1
+        self.is_postponed = False
+        self.documents = {}
 
     @property
     def ends_at(self) -> int:
-        """When the tools should have ended; Unix nanoseconds."""
+        """Planned end of the tools; Unix nanoseconds."""
         return self.t0 + (self.point.ramp_seconds + self.point.runtime_seconds) * 10**9
+
+    def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
+        """Return the record of the attempt with its numbers."""
+        return Trial(
+            pass_number=self.key.pass_number,
+            attempt=self.key.attempt,
+            epoch=epoch,
+            clients=self.clients,
+            outcome=Outcome.MEASURED,
+            started_at=self.started_at,
+            finished_at=timestamp(moment.wall),
+            verdict=numbers.verdict,
+            findings=numbers.findings,
+            window=numbers.window,
+            stalls=numbers.stalls,
+            operations=numbers.operations,
+            hosts=numbers.hosts,
+            slowest=numbers.slowest,
+            osds=numbers.osds,
+            cluster=numbers.cluster,
+            tool=numbers.tool,
+            warnings=numbers.warnings,
+        )
+
+    def aborted(self, fault: Fault, *, epoch: str, moment: Moment) -> Trial:
+        """Return the record of the attempt with the reason of its abort."""
+        return Trial(
+            pass_number=self.key.pass_number,
+            attempt=self.key.attempt,
+            epoch=epoch,
+            clients=self.clients,
+            outcome=Outcome.ABORTED,
+            started_at=self.started_at,
+            finished_at=timestamp(moment.wall),
+            abort=Abort(reason=fault.reason, message=fault.message),
+            verdict=Verdict.INVALID,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
 class Gathering:
-    """Waiting until every client is registered, alive and quiet."""
+    """Waiting for every client to be registered, alive and quiet."""
 
     deadline: float
 
 
 @dataclass(slots=True, kw_only=True)
 class Preparing:
-    """The clients that have not done so yet prefill; `deadline` is for those that are gone, None if nobody is."""
+    """The clients without a data set prefill; `deadline` applies to missing clients, None if there are none."""
 
     deadline: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Settling:
-    """The storage digests the prefill."""
+    """The storage settles after the prefill."""
 
     until: float
 
 
 @dataclass(slots=True, kw_only=True)
 class Gating:
-    """Waiting until the cluster is prepared, and until it is as it has to be for an attempt."""
+    """Waiting for the gate: until the cluster is prepared, and has no problems."""
 
     deadline: float
 
 
 @dataclass(slots=True, kw_only=True)
-class Beginning:
-    """Waiting for the sink to note that the attempt is in flight."""
+class InFlight:
+    """A phase with an attempt in flight."""
 
     attempt: Attempt
+
+
+class Beginning(InFlight):
+    """Waiting for the sink to store that the attempt is in flight."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Staging:
-    """The chosen clients write what the attempt is going to read; T0 is not set yet."""
+class Staging(InFlight):
+    """The clients get ready for arming, such as by writing the data that the attempt reads; T0 is not set yet."""
 
-    attempt: Attempt
     deadline: float
 
 
 @dataclass(slots=True, kw_only=True)
-class Arming:
-    """Waiting for every chosen client to say that it is armed for T0."""
+class Arming(InFlight):
+    """Waiting for every client to report that it is armed for T0; they were ordered to arm at `since`."""
 
-    attempt: Attempt
-
-
-@dataclass(slots=True, kw_only=True)
-class Running:
-    """The tools run; documents come in."""
-
-    attempt: Attempt
+    since: float
 
 
-@dataclass(slots=True, kw_only=True)
-class Judging:
+class Running(InFlight):
+    """The tools run; documents arrive."""
+
+
+class Judging(InFlight):
     """The documents are being merged and judged."""
 
-    attempt: Attempt
 
-
-@dataclass(slots=True, kw_only=True)
-class Recording:
-    """Waiting for the sink to have the attempt for good."""
-
-    attempt: Attempt
+class Recording(InFlight):
+    """Waiting for the sink to store the attempt."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Ended:
-    """Nothing more will be measured by this conductor."""
+    """This conductor measures nothing more."""
 
     phase: RunPhase
     failure: Failure | None
@@ -111,24 +193,24 @@ Phase = Gathering | Preparing | Settling | Gating | Beginning | Staging | Arming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
-    """Store the state durably: an attempt is in flight. Then call `Session.begun`."""
+class BeginAttempt:
+    """Store durably that an attempt is in flight, then call `Session.begun`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """Merge and judge the documents with `measure_trial`, then call `Session.judged`. May take a while."""
+class JudgeAttempt:
+    """Merge and judge the documents with `measure_trial`, which may take a while, then call `Session.judged`."""
 
     facts: TrialFacts
     documents: dict[int, ClientDocument]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """Store a point's status with the attempt durably, then call `Session.recorded`."""
+class RecordAttempt:
+    """Store a point's status durably, then call `Session.recorded`."""
 
     point: str
     status: ResultStatus
 
 
-Effect = Begin | Judge | Record
+Effect = BeginAttempt | JudgeAttempt | RecordAttempt

@@ -1,18 +1,15 @@
-"""A session's public state: what whoever watches a run may see of it."""
+"""The public state of a session, for everyone who watches the run."""
 
 from collections.abc import Sequence
 
-from plimsoll.api.names import RunPhase
-from plimsoll.api.state import CurrentTrial, Prefill, RunState
-from plimsoll.conductor.live import live_rates
+from plimsoll.api.names import Operation, RunPhase
+from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState
 from plimsoll.conductor.phases import (
-    Arming,
     Attempt,
-    Beginning,
     Ended,
     Gathering,
     Gating,
-    Judging,
+    InFlight,
     Preparing,
     Recording,
     Running,
@@ -22,15 +19,19 @@ from plimsoll.conductor.phases import (
 from plimsoll.conductor.reporting import names, shortened
 from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
+from plimsoll.conductor.steps import unready_clients
 from plimsoll.conductor.timings import Moment
 from plimsoll.protocol.messages import AgentState
+
+_LIVE_INTERVALS = 3
+"""A client without a report for this many intervals does not count for live rates."""
 
 
 def run_state(session: Session, moment: Moment) -> RunState:
     """Return the public state of a session."""
     missing = session.roster.missing(moment.seconds)
-    attempt = _attempt(session)
-    # It is over, and counted in what is done.
+    attempt = session.phase.attempt if isinstance(session.phase, InFlight) else None
+    # An attempt that is being recorded is over, and counted as done.
     is_recorded = isinstance(session.phase, Recording)
     ended = session.phase if isinstance(session.phase, Ended) else None
     return RunState(
@@ -39,9 +40,10 @@ def run_state(session: Session, moment: Moment) -> RunState:
         message=ended.failure.message if ended and ended.failure else _message(session, missing, moment),
         registered=tuple(client.number for client in session.roster if client.number not in missing),
         missing=missing,
+        gathered=session.start.gathered,
         prefill=_prefill(session),
         current=_current(attempt) if attempt and attempt.t0 and not is_recorded else None,
-        live=live_rates(session, moment),
+        live=_live_rates(session, moment),
         in_flight=attempt.key if attempt else None,
         in_flight_since=attempt.started_at if attempt else "",
         elapsed_seconds=round(session.elapsed(moment), 3),
@@ -49,14 +51,6 @@ def run_state(session: Session, moment: Moment) -> RunState:
         trials_total=session.ledger.total,
         failure=ended.failure if ended else None,
     )
-
-
-def _attempt(session: Session) -> Attempt | None:
-    match session.phase:
-        case Beginning() | Staging() | Arming() | Running() | Judging() | Recording():
-            return session.phase.attempt
-        case _:
-            return None
 
 
 def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:
@@ -83,7 +77,7 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Gating():
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
-            message = _staging(session.roster.get(session.phase.attempt.clients))
+            message = _staging(session.roster.get(unready_clients(session.phase.attempt, session.roster)))
         case Recording():
             message = f"recording {session.phase.attempt.key}"
         case Settling():
@@ -92,20 +86,19 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
 
 
 def _preparation(unfinished: Sequence[Client]) -> str:
-    """Say what the clients are at: a client without words of its own prefills."""
-    speaking = [client for client in unfinished if client.is_in(AgentState.PREPARING) and client.message]
-    silent = [client for client in unfinished if client not in speaking]
-    # The clients' progress differs by a second or two: one of them speaks for all.
-    steps = [("prefilling", silent), (speaking[0].message if speaking else "", speaking)]
-    said = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
-    return "; ".join(said) or "prefilled"
+    """Return the clients' current steps; a client without a message of its own prefills."""
+    others = [client for client in unfinished if client.is_in(AgentState.PREPARING) and client.message]
+    prefilling = [client for client in unfinished if client not in others]
+    # The clients' progress differs by a second or two, so one message is enough.
+    steps = [("prefilling", prefilling), (others[0].message if others else "", others)]
+    messages = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
+    return "; ".join(messages) or "prefilled"
 
 
-def _staging(clients: Sequence[Client]) -> str:
-    """Say what the clients of an attempt are at, that are not staged yet."""
-    unfinished = [client for client in clients if not client.is_in(AgentState.STAGED)]
-    words = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
-    step = words or "writing what the trial reads"
+def _staging(unfinished: Sequence[Client]) -> str:
+    """Return the current step of the clients that are not staged yet."""
+    message = next((client.message for client in unfinished if client.is_in(AgentState.STAGING) and client.message), "")
+    step = message or "writing the data that the trial reads"
     return f"{step}: {names([client.number for client in unfinished])}" if unfinished else "all clients are staged"
 
 
@@ -123,4 +116,28 @@ def _current(attempt: Attempt) -> CurrentTrial:
         clients=attempt.clients,
         starts_at=attempt.t0 / 1e9,
         ends_at=attempt.ends_at / 1e9,
+    )
+
+
+def _live_rates(session: Session, moment: Moment) -> Live | None:
+    """Return the sum of the clients' newest rates; None if no tool runs, or none has reported any."""
+    if not isinstance(session.phase, Running):
+        return None
+    since = moment.seconds - _LIVE_INTERVALS * session.timings.live_seconds(session.plan.clients)
+    clients = session.roster.get(session.phase.attempt.round.loading)
+    reported = [client.rates for client in clients if client.rates and client.rated_at >= since]
+    if not reported:
+        return None
+    sums: dict[Operation, LiveRate] = {}
+    for rate in (rate for rates in reported for rate in rates):
+        known = sums.get(rate.operation)
+        sums[rate.operation] = _sum(known, rate) if known else rate
+    return Live(clients=len(reported), rates=tuple(sums.values()))
+
+
+def _sum(one: LiveRate, other: LiveRate) -> LiveRate:
+    return LiveRate(
+        operation=one.operation,
+        iops=one.iops + other.iops,
+        bytes_per_second=one.bytes_per_second + other.bytes_per_second,
     )

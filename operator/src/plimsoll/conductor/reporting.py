@@ -1,87 +1,97 @@
-"""A session in words: the environment of its results, who is missing and why."""
+"""Messages about clients and cluster, and the environment of the results."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from plimsoll.api.environment import Environment, Extremes
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.protocol.messages import AgentState
 
 _SHOWN_CLIENTS = 12
 _SHOWN_NODES = 64
-_SHOWN_FACTS = 16
 _SHOWN_PROBLEMS = 6
+
+MAX_FACTS = 16
+"""Values of one fact that are kept, if the clients differ."""
 
 
 def timestamp(wall: int) -> str:
-    """Write Unix nanoseconds as RFC 3339 in UTC, to the millisecond."""
+    """Format Unix nanoseconds as RFC 3339 in UTC, with milliseconds."""
     text = datetime.fromtimestamp(wall / 1e9, tz=UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def names(clients: Sequence[int]) -> str:
-    """Write `client 3` or `clients 1, 2, 5`, shortened if there are many."""
-    shown = ", ".join(map(str, clients[:_SHOWN_CLIENTS]))
-    more = f" and {len(clients) - _SHOWN_CLIENTS} more" if len(clients) > _SHOWN_CLIENTS else ""
-    return f"client{'s' if len(clients) > 1 else ''} {shown}{more}"
+    """Return `client 3` or `clients 1, 2, 5`; of many clients, the first and the number of others."""
+    plural = "s" if len(clients) > 1 else ""
+    return f"client{plural} {_first([str(client) for client in clients], _SHOWN_CLIENTS, ', ', ' and ')}"
 
 
 def failures(clients: Iterable[Client]) -> str:
-    """Return who of them could not do as ordered, each in its own words; empty if all could."""
+    """Return the messages of the clients that failed; empty if none did."""
     failed = [client for client in clients if client.is_in(AgentState.FAILED)]
     return "; ".join(f"client {client.number} on {client.node}: {client.message}" for client in failed)
 
 
 def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) -> str:
-    """Return why the clients did not come together within their deadline."""
+    """Return why the clients were not ready in time."""
     if missing:
-        return f"{names(missing)} did not register, or was lost, and did not come back within {ready_seconds} s"
+        return f"{names(missing)} did not register or reconnect within timeouts.readySeconds ({ready_seconds} s)"
     busy = [client.number for client in roster if not client.is_quiet]
     return f"{names(busy)} did not confirm within {ready_seconds} s that the last tool has stopped"
 
 
 def why_closed(problems: Sequence[str], ready_seconds: int) -> str:
-    """Return why the cluster did not become what it has to be within its deadline, and what to do."""
+    """Return why the gate did not open in time, and the remedy."""
     limit = f"timeouts.readySeconds ({ready_seconds} s)"
-    return f"the cluster was not ready within {limit}: {shortened(problems)}; mend it, or raise the limit"
+    return f"the cluster was not ready within {limit}: {shortened(problems)}; fix this or raise the limit"
 
 
 def shortened(problems: Sequence[str]) -> str:
-    """Write problems one after the other, shortened if there are many."""
-    more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more
+    """Return the problems as one text; of many problems, the first and the number of others."""
+    return _first(problems, _SHOWN_PROBLEMS, "; ", "; and ")
 
 
-Describe = Callable[[frozenset[str]], Mapping[str, JsonValue]]
-"""Returns what is known of the storage that clients on those nodes use."""
+def _first(texts: Sequence[str], limit: int, separator: str, before_more: str) -> str:
+    more = f"{before_more}{len(texts) - limit} more" if len(texts) > limit else ""
+    return separator.join(texts[:limit]) + more
 
 
-def no_description(_: frozenset[str]) -> Mapping[str, JsonValue]:
-    """Return that nothing is known of the storage."""
-    return {}
+Describe = Callable[[frozenset[str]], Environment]
+"""Returns the description of the storage that clients on some nodes use."""
 
 
-def environment(roster: Roster, describe: Describe = no_description) -> dict[str, JsonValue]:
-    """Return what is known of where the numbers come from: nodes, each distinct fact of the clients, and the storage.
+def no_description(_: frozenset[str]) -> Environment:
+    """Return an empty description of the storage."""
+    return Environment()
 
-    Empty before any client has registered. A client that has nothing prepared yet does not count for the data set.
+
+def environment(roster: Roster, describe: Describe = no_description) -> Environment | None:
+    """Return the environment of the results: nodes, each distinct fact of the clients, and the storage.
+
+    None before a client has registered. Clients without a prepared data set do not count for its size.
     """
     nodes = sorted({client.node for client in roster})
     if not nodes:
-        return {}
+        return None
+    sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
+    known = Environment(
+        nodes=tuple(nodes[:_SHOWN_NODES]),
+        node_count=len(nodes),
+        data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
+    )
+    # The clients' facts come first, so that they do not replace what the conductor knows.
+    return Environment.model_validate(_facts(roster)).merged(known).merged(describe(frozenset(nodes)))
+
+
+def _facts(roster: Roster) -> dict[str, JsonValue]:
+    """Return the clients' facts: one value if they agree, otherwise all values."""
     facts: dict[str, list[JsonValue]] = {}
     for client in roster:
         for name, value in client.facts.items():
             known = facts.setdefault(name, [])
-            if value not in known and len(known) < _SHOWN_FACTS:
+            if value not in known and len(known) < MAX_FACTS:
                 known.append(value)
-    sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
-    return {
-        # First: what a client says of itself does not replace what is known without it.
-        **{name: values[0] if len(values) == 1 else values for name, values in sorted(facts.items())},
-        "nodes": [*nodes[:_SHOWN_NODES]],
-        "nodeCount": len(nodes),
-        "dataSetBytes": {"min": min(sizes, default=0), "max": max(sizes, default=0)},
-        **describe(frozenset(nodes)),
-    }
+    return {name: values[0] if len(values) == 1 else values for name, values in facts.items()}

@@ -1,4 +1,4 @@
-"""Who the clients are, whether they are alive, and which order each of them is under."""
+"""The clients of a run: whether they are alive, and their current orders."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -7,18 +7,9 @@ from pydantic import JsonValue
 
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Clock
-from plimsoll.protocol.messages import AgentState, Order, Registration, Report, Wait
+from plimsoll.protocol.messages import AgentState, Order, RefusedError, Registration, Report, WaitOrder
 
 _QUIET_STATES = {AgentState.IDLE, AgentState.PREPARED}
-
-
-class RefusedError(Exception):
-    """A request cannot be served; `code` is one of the protocol's refusal codes."""
-
-    def __init__(self, code: str, message: str) -> None:
-        """Keep code and message."""
-        self.code = code
-        super().__init__(message)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,11 +17,12 @@ class Client:
     """One client as the conductor knows it.
 
     Attributes:
-        sequence: number of the order it is under.
-        answered: number of the order its `state` belongs to.
-        last_contact: on the clock of `Moment.seconds`.
-        rates: what its tool last said under the present order.
-        rated_at: when it said so, on that clock.
+        sequence: number of its current order.
+        answered: number of the order that `state` belongs to.
+        last_contact: time of its last request; see `Moment.seconds`.
+        rates: the latest rates of its tool under the current order.
+        rated_at: time of these rates; see `Moment.seconds`.
+        address: the address of its registration, where other clients reach it.
 
     """
 
@@ -41,7 +33,7 @@ class Client:
     last_contact: float
     prepared_bytes: int = 0
     facts: dict[str, JsonValue] = field(default_factory=dict)
-    order: Order = field(default_factory=Wait)
+    order: Order = field(default_factory=WaitOrder)
     sequence: int = 0
     answered: int = -1
     state: AgentState = AgentState.IDLE
@@ -51,20 +43,21 @@ class Client:
     clock: Clock | None = None
     rates: tuple[LiveRate, ...] = ()
     rated_at: float = 0.0
+    address: str = ""
 
     def give(self, order: Order) -> None:
-        """Put the client under another order."""
+        """Give the client a new order."""
         self.order = order
         self.sequence += 1
         self.rates = ()
 
     def is_in(self, state: AgentState) -> bool:
-        """Tell whether it has reached a state under its present order."""
+        """Whether it has reached a state under its current order."""
         return self.answered == self.sequence and self.state is state
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it has confirmed that nothing of an earlier order still runs."""
+        """Whether it has confirmed that nothing of an earlier order runs any more."""
         return self.answered == self.sequence and self.state in _QUIET_STATES
 
 
@@ -72,22 +65,21 @@ class Roster:
     """The clients of a run, numbered from 0."""
 
     def __init__(self, count: int, *, lost_after: float) -> None:
-        """Expect `count` clients, each lost after that many seconds of silence."""
+        """Expect `count` clients, each of which is lost after `lost_after` seconds without a request."""
         self._count = count
         self._lost_after = lost_after
         self._clients: dict[int, Client] = {}
 
     def __iter__(self) -> Iterator[Client]:
-        """Go over the registered clients, in order of their numbers."""
         return iter([self._clients[number] for number in sorted(self._clients)])
 
-    def register(self, registration: Registration, now: float) -> Client:
-        """Take in an agent process; a newer one takes the place of an older one of the same client.
+    def register(self, registration: Registration, now: float, address: str = "") -> Client:
+        """Register an agent process, which replaces an older process of the same client.
 
-        Any takes that of a lost one: whoever claimed to be the newest and is gone shall not shut out its successor.
+        Any process replaces a lost one, so that a lost process with a high attempt number cannot lock out a successor.
 
         Raises:
-            RefusedError: for a number that the plan does not have, and for a process that has been replaced.
+            RefusedError: the plan has no such client, or a newer process has replaced this one.
 
         """
         number = registration.client
@@ -107,27 +99,28 @@ class Roster:
             last_contact=now,
             prepared_bytes=registration.prepared_bytes,
             facts=registration.facts,
+            address=address,
         )
         self._clients[number] = client
         return client
 
     def known(self, number: int, instance: str, now: float) -> Client:
-        """Return a registered client and note that it was heard of.
+        """Return a registered client and update its last contact.
 
         Raises:
-            RefusedError: if it has not registered, or another process has taken its place.
+            RefusedError: it has not registered, or another process has replaced it.
 
         """
         client = self._clients.get(number)
         if client is None:
             raise RefusedError("UnknownClient", f"client {number} has not registered with this conductor")
         if client.instance != instance:
-            raise RefusedError("Superseded", f"client {number} is another process by now")
+            raise RefusedError("Superseded", f"another process has replaced this one of client {number}")
         client.last_contact = now
         return client
 
     def report(self, client: Client, report: Report, now: float) -> None:
-        """Note what a client says of its order; word of an earlier order is ignored."""
+        """Update a client's progress with its order; a report on an earlier order is ignored."""
         client.clock = report.clock or client.clock
         if report.sequence != client.sequence:
             return
@@ -138,22 +131,23 @@ class Roster:
             client.prepared_bytes = report.done_bytes
 
     def get(self, numbers: Iterable[int]) -> list[Client]:
-        """Return those clients that are registered."""
+        """Return those of the clients that are registered."""
         return [self._clients[number] for number in numbers if number in self._clients]
 
+    def give(self, numbers: Iterable[int], order: Order) -> None:
+        """Give those of the clients that are registered a new order."""
+        for client in self.get(numbers):
+            client.give(order)
+
     def missing(self, now: float) -> tuple[int, ...]:
-        """Return the numbers of the clients that have not registered, or are lost."""
+        """Return the numbers of the clients that have not registered or are lost."""
         return tuple(number for number in range(self._count) if not self._is_present(number, now))
+
+    def has_left(self, now: float) -> bool:
+        """Whether every client is quiet, leaving or missing."""
+        done = {client.number for client in self if client.is_quiet or client.is_in(AgentState.LEAVING)}
+        return done | set(self.missing(now)) >= set(range(self._count))
 
     def _is_present(self, number: int, now: float) -> bool:
         client = self._clients.get(number)
         return client is not None and now - client.last_contact <= self._lost_after
-
-
-def choose(clients: Iterable[Client], count: int) -> tuple[int, ...]:
-    """Choose `count` clients round-robin over the nodes, so that few clients still use many nodes."""
-    by_node: dict[str, list[int]] = {}
-    for client in clients:
-        by_node.setdefault(client.node, []).append(client.number)
-    ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
-    return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))

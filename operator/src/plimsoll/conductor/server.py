@@ -1,4 +1,4 @@
-"""The rendezvous: what agents ask the conductor for, over HTTPS. Decides nothing."""
+"""The rendezvous: passes the agents' HTTPS requests to the session, which decides."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from plimsoll.api.errors import problems_of
 from plimsoll.api.model import Model
 from plimsoll.conductor.bodies import Bodies, TooLargeError
-from plimsoll.conductor.roster import Client, RefusedError
+from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment
 from plimsoll.protocol.messages import (
@@ -19,6 +19,8 @@ from plimsoll.protocol.messages import (
     ClockReading,
     Ordered,
     Refusal,
+    RefusalCode,
+    RefusedError,
     Registered,
     Registration,
     Report,
@@ -27,11 +29,11 @@ from plimsoll.protocol.messages import (
 from plimsoll.protocol.secret import client_of
 
 Know = Callable[[web.RequestHandler, int], None]
-"""Takes a connection and the number of the client that has proved to be at its other end."""
+"""Called with a connection and the number of the client that has authenticated on it."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_STATUS_OF_REFUSAL = {
+_STATUS_OF_REFUSAL: dict[RefusalCode, int] = {
     "BadToken": 401,
     "BadProtocol": 426,
     "BadRequest": 400,
@@ -42,23 +44,22 @@ _STATUS_OF_REFUSAL = {
 }
 
 _CLIENT = web.RequestKey("client", int)
-"""Whose token a request carries."""
+"""The client whose token a request carries."""
 
-_ADVICE = {"/v1/clients": "facts says too much", "/v1/results": "runtimeSeconds is too long"}
+_REMEDIES = {"/v1/clients": "send fewer facts", "/v1/results": "reduce runtimeSeconds"}
 
 _SHOWN_PROBLEMS = 3
 
 
 def moment() -> Moment:
-    """Return now."""
+    """Return the current time."""
     return Moment(seconds=time.monotonic(), wall=time.time_ns())
 
 
 class Rendezvous:
-    """Carries requests to a session and its orders back. `on_input` is called after each change."""
+    """Passes requests to a session and returns its orders. `on_input` is called after each change."""
 
     def __init__(self, session: Session, *, token_key: bytes, on_input: Callable[[], None], know: Know) -> None:
-        """Serve a session to whoever has a token made of that key."""
         self._session = session
         self._token_key = token_key
         self._on_input = on_input
@@ -68,7 +69,7 @@ class Rendezvous:
         self._sequences: dict[int, tuple[str, int]] = {}
 
     def application(self) -> web.Application:
-        """Return the routes."""
+        """Return the application with its routes."""
         application = web.Application(middlewares=[self._guard])
         application.add_routes(
             [
@@ -82,7 +83,7 @@ class Rendezvous:
         return application
 
     def wake(self) -> None:
-        """Answer the held requests of those clients whose order has changed."""
+        """Answer the held requests of clients whose order has changed."""
         for client in self._session.roster:
             latest = (client.instance, client.sequence)
             if self._sequences.get(client.number) != latest:
@@ -91,7 +92,7 @@ class Rendezvous:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let in whoever has a client's token, and turn refusals into answers."""
+        """Admit requests with a client's token, and turn errors into refusals."""
         try:
             request[_CLIENT] = self._client_of(request)
             self._know(request.protocol, request[_CLIENT])
@@ -99,8 +100,8 @@ class Rendezvous:
         except RefusedError as refused:
             return _refusal(refused.code, str(refused))
         except TooLargeError as error:
-            advice = _ADVICE.get(request.path, "its message says too much")
-            return _refusal("TooLarge", f"{request.path}: {error}; {advice}")
+            remedy = _REMEDIES.get(request.path, "send a shorter message")
+            return _refusal("TooLarge", f"{request.path}: {error}; {remedy}")
         except ValidationError as error:
             problems = problems_of(error)
             return _refusal("BadRequest", "; ".join(map(str, problems[:_SHOWN_PROBLEMS])))
@@ -109,7 +110,7 @@ class Rendezvous:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         client = client_of(token, self._token_key) if scheme == "Bearer" else None
         if client is None:
-            raise RefusedError("BadToken", "this is no client's token of this run's session secret")
+            raise RefusedError("BadToken", "the token is not one of this run's session secret")
         return client
 
     async def _clock(self, _: web.Request) -> web.Response:
@@ -122,7 +123,7 @@ class Rendezvous:
         if registration.protocol != PROTOCOL_VERSION:
             message = f"agent speaks protocol {registration.protocol}, this conductor {PROTOCOL_VERSION}"
             raise RefusedError("BadProtocol", f"{message}; use one image for both")
-        self._session.register(registration, moment())
+        self._session.register(registration, moment(), request.remote or "")
         self._on_input()
         timings = self._session.timings
         return _answer(
@@ -135,7 +136,7 @@ class Rendezvous:
         )
 
     async def _orders(self, request: web.Request) -> web.Response:
-        """Answer at once if the order is newer than `after`, else hold the request until it is or time is up."""
+        """Answer when the order is newer than `after`, or when the hold time is over."""
         query = request.query
         try:
             number, after = int(query["client"]), int(query["after"])
@@ -160,7 +161,7 @@ class Rendezvous:
         _check_speaker(request, report.client)
         self._session.report(report, moment())
         if not report.rates:
-            # Rates decide nothing, and of hundreds of clients there come dozens every second.
+            # Rates trigger no decision, and hundreds of clients send dozens of them every second.
             self._on_input()
         return web.Response(status=204)
 
@@ -176,17 +177,15 @@ class Rendezvous:
 
 
 def _check_speaker(request: web.Request, client: int) -> None:
-    """Refuse a message in another client's name."""
+    """Refuse a message on behalf of another client."""
     if request[_CLIENT] != client:
-        raise RefusedError("BadToken", f"client: {client} is not the client {request[_CLIENT]} whose token this is")
+        raise RefusedError("BadToken", f"client: {client} is not client {request[_CLIENT]}, whose token was sent")
 
 
 def _answer(model: Model) -> web.Response:
     return web.Response(text=model.model_dump_json(), content_type="application/json")
 
 
-def _refusal(code: str, message: str) -> web.Response:
-    refusal = Refusal.model_validate({"code": code, "message": message})
-    return web.Response(
-        status=_STATUS_OF_REFUSAL[code], text=refusal.model_dump_json(), content_type="application/json"
-    )
+def _refusal(code: RefusalCode, message: str) -> web.Response:
+    text = Refusal(code=code, message=message).model_dump_json()
+    return web.Response(status=_STATUS_OF_REFUSAL[code], text=text, content_type="application/json")

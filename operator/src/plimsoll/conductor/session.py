@@ -1,45 +1,46 @@
 """The conductor's decisions: a state machine without clock, network or files.
 
-Inputs are what agents say (`register`, `report`, `post`), the passing of time (`advance`), a request to stop, and
-the completion of an effect (`begun`, `judged`, `recorded`). Outputs are the order that each client is under and the
-effects to perform, one at a time. Nothing is measured before its effect `Begin` is durable and nothing is forgotten
-before its effect `Record` is, so a conductor can die at any point and its successor loses and doubles nothing.
+Inputs are the agents' requests (`register`, `report`, `post`), the passing of time (`advance`), a request to stop, and
+the completion of an effect (`begun`, `judged`, `recorded`). Outputs are each client's order, and effects to perform one
+at a time. An attempt is measured only after its effect `BeginAttempt` is durable, and forgotten only after its effect
+`RecordAttempt` is. So a conductor can die at any time, and its successor neither loses nor repeats anything.
 """
 
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.state import Failure, RunState, TrialKey
-from plimsoll.conductor import faults, orders, outcomes, reporting
-from plimsoll.conductor.faults import Fault
-from plimsoll.conductor.gating import Gate, View
+from plimsoll.conductor import faults, orders, reporting
+from plimsoll.conductor.gating import ClusterView, Gate
+from plimsoll.conductor.lead import Lead
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import (
     Arming,
     Attempt,
-    Begin,
+    BeginAttempt,
     Beginning,
     Effect,
     Ended,
+    Fault,
     Gathering,
     Gating,
-    Judge,
+    JudgeAttempt,
     Judging,
     Phase,
     Preparing,
-    Record,
+    RecordAttempt,
     Recording,
     Running,
     Settling,
     Staging,
 )
-from plimsoll.conductor.roster import Client, RefusedError, Roster
-from plimsoll.conductor.steps import has_step, lead_seconds, participants, staging_seconds
+from plimsoll.conductor.roster import Client, Roster
+from plimsoll.conductor.start import Start
+from plimsoll.conductor.steps import cast_of, facts_of, needs_staging, staging_seconds, unarmed_clients, unready_clients
 from plimsoll.conductor.timings import Moment, Timings
-from plimsoll.measure.trial import TrialFacts, TrialNumbers
+from plimsoll.measure.rounds import combined
+from plimsoll.measure.trial import TrialNumbers
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.messages import AgentState, Leave, Registration, Report, ResultPost, Wait
-from plimsoll.tools.base import StepKind
-from plimsoll.tools.registry import TOOLS
+from plimsoll.protocol.messages import LeaveOrder, RefusedError, Registration, Report, ResultPost, WaitOrder
 
 _SECOND = 10**9
 
@@ -57,10 +58,12 @@ class Session:
         before: RunState | None,
         moment: Moment,
         gate: Gate | None = None,
+        job: str = "",
     ) -> None:
-        """Begin, or go on where an earlier conductor stopped: `before` is the state it left.
+        """Start a run, or continue it from the state that an earlier conductor stored (`before`).
 
-        `ledger` holds what is recorded, and is kept up to date from here on. Without `gate` no cluster is waited for.
+        The session updates `ledger`, which contains the recorded trials. Without `gate` it waits for no cluster. `job`
+        is the conductor's Job if it was created beside the clients' Jobs; empty if the clients already exist.
         """
         self.plan = plan
         self.epoch = epoch
@@ -69,27 +72,29 @@ class Session:
         self.gate = gate or Gate()
         self.describe: reporting.Describe = reporting.no_description
         self.roster = Roster(plan.clients, lost_after=timings.lost_after)
+        self._lead = Lead(timings)
         self._effects: list[Effect] = []
         self._stopping = False
-        self._started = moment.seconds - (before.elapsed_seconds if before else 0.0)
-        self.phase: Phase = Gathering(deadline=moment.seconds + plan.timeouts.ready_seconds)
+        self._unfinished: Attempt | None = None
+        self.start = Start(job=job, before=before, timeouts=plan.timeouts, now=moment.seconds)
+        self.phase: Phase = Gathering(deadline=self.start.deadline(moment.seconds))
         if before is not None and before.in_flight is not None and not ledger.has(before.in_flight):
             self._record_orphan(before.in_flight, before.in_flight_since, moment)
 
-    # -- what agents say ------------------------------------------------------------------------------------------
+    # -- requests of agents -----------------------------------------------------------------------------------------
 
-    def register(self, registration: Registration, moment: Moment) -> Client:
-        """Take in an agent process; see `Roster.register`."""
-        client = self.roster.register(registration, moment.seconds)
+    def register(self, registration: Registration, moment: Moment, address: str = "") -> Client:
+        """Register an agent process at an address; see `Roster.register`."""
+        client = self.roster.register(registration, moment.seconds, address)
         if isinstance(self.phase, Ended) and self.phase.phase is not RunPhase.INTERRUPTED:
-            client.give(Leave())
+            client.give(LeaveOrder())
         return client
 
     def client(self, number: int, instance: str, epoch: str, moment: Moment) -> Client:
-        """Return the client that makes a request.
+        """Return the client that sends a request.
 
         Raises:
-            RefusedError: if it speaks of another conductor's epoch, or is not the process known for that client.
+            RefusedError: its epoch is another conductor's, or another process has replaced it.
 
         """
         if epoch != self.epoch:
@@ -97,15 +102,15 @@ class Session:
         return self.roster.known(number, instance, moment.seconds)
 
     def report(self, report: Report, moment: Moment) -> None:
-        """Note what a client says of its order; see `client` for errors."""
+        """Update a client's progress with its order; see `client` for errors."""
         client = self.client(report.client, report.instance, report.epoch, moment)
         self.roster.report(client, report, moment.seconds)
 
     def post(self, post: ResultPost, moment: Moment) -> bool:
-        """Take in a document; false if it is of no use any more: late, double, or of an earlier epoch.
+        """Accept a document; false if it is discarded because it is late, a duplicate, or of an earlier epoch.
 
         Raises:
-            RefusedError: if another process has taken that client's place, or the document is another client's.
+            RefusedError: another process has replaced the client, or the document is another client's.
 
         """
         if post.document.client != post.client:
@@ -117,84 +122,86 @@ class Session:
         if post.epoch != self.epoch:
             return False
         client = self.roster.known(post.client, post.instance, moment.seconds)
-        if not isinstance(self.phase, Running):
+        if not isinstance(self.phase, Running) or not self.phase.attempt.expects(post):
             return False
-        attempt = self.phase.attempt
-        if post.trial != attempt.key or post.client not in attempt.clients or post.client in attempt.documents:
-            return False
-        attempt.documents[post.client] = post.document
-        client.give(Wait())
+        self.phase.attempt.documents[post.client] = post.document
+        client.give(WaitOrder())
         return True
 
-    # -- what the shell sees and has done -----------------------------------------------------------------------------
+    # -- events and effects of the shell ----------------------------------------------------------------------------
 
-    def see(self, view: View, moment: Moment) -> None:
-        """Take in a look at the cluster; between two trials there should be one every few seconds."""
+    def see(self, view: ClusterView, moment: Moment) -> None:
+        """Update the view of the cluster, every few seconds between trials."""
         self.gate.see(view, moment.seconds)
 
     def take_effect(self) -> Effect | None:
-        """Return the next effect to perform; None if there is none."""
+        """Return the next effect to perform, if any."""
         return self._effects.pop(0) if self._effects else None
 
     def begun(self, moment: Moment) -> None:
-        """Go on: the attempt is noted as in flight. Its clients are chosen, and staged or armed."""
+        """Choose the clients of the attempt, now stored as in flight, and stage or arm them."""
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.clients = participants(attempt.point, self.roster)
-        if not has_step(attempt.point, StepKind.PREPARE):
+        attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
+        if not needs_staging(attempt):
             self._arm(attempt, moment)
             return
-        for client in self.roster.get(attempt.clients):
+        for client in self.roster.get(attempt.round.serving):
+            client.give(orders.serve(self.plan, attempt, client.number, self.roster))
+        for client in self.roster.get(attempt.round.loading):
             client.give(orders.stage(self.plan, attempt, client.number))
-        deadline = moment.seconds + staging_seconds(attempt.point, self.timings)
-        self.phase = Staging(attempt=attempt, deadline=deadline)
+        self.phase = Staging(attempt=attempt, deadline=moment.seconds + staging_seconds(attempt.point, self.timings))
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
-        """Go on: the documents are merged."""
+        """Record the judged attempt, or start its next round once all clients are present and quiet again."""
         if not isinstance(self.phase, Judging):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        self._record(attempt, outcomes.measured(attempt, numbers, epoch=self.epoch, moment=moment))
+        attempt.numbers.append(numbers)
+        if attempt.is_last_round:
+            self._record(attempt, attempt.measured(combined(attempt.numbers), epoch=self.epoch, moment=moment))
+            return
+        attempt.begin_next_round()
+        self._unfinished = attempt
+        self._gather(moment)
 
     def recorded(self, moment: Moment) -> None:
-        """Go on: the attempt is stored for good."""
+        """Continue with the next trial: the attempt is stored."""
         self._gather(moment)
 
     def stop(self) -> None:
-        """Ask the session to end as soon as what is in flight is recorded as interrupted."""
+        """End the session as soon as the attempt in flight is recorded as interrupted."""
         self._stopping = True
 
-    # -- the passing of time --------------------------------------------------------------------------------------
+    # -- the passing of time ----------------------------------------------------------------------------------------
 
     def advance(self, moment: Moment) -> None:
-        """Do what the present situation calls for, until nothing more is to be done now."""
+        """Make all transitions that are due."""
         while self._advance(moment):
             pass
 
     def is_over(self, moment: Moment) -> bool:
-        """Tell whether the session has ended and its agents know it, or had their time to."""
+        """Whether the session has ended, and its agents know it or had time to."""
         if not isinstance(self.phase, Ended):
             return False
-        gone = {client.number for client in self.roster if client.is_quiet or client.is_in(AgentState.LEAVING)}
-        present = set(range(self.plan.clients)) - set(self.roster.missing(moment.seconds))
-        return present <= gone or moment.seconds - self.phase.since > self.timings.linger
+        return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
 
     def elapsed(self, moment: Moment) -> float:
-        """Return the seconds that the run has been active, over all its conductors."""
-        return moment.seconds - self._started
+        """Return the seconds that the run has been active, across all its conductors."""
+        return self.start.elapsed(moment.seconds)
 
     def _advance(self, moment: Moment) -> bool:
-        """Make one transition; false if there is none to make."""
+        """Make one transition; false if none is due."""
         match self.phase:
             case Gathering():
                 return self._leave_gathering(self.phase, moment)
             case Preparing() | Settling() | Gating():
-                return self._end_if_wanted(moment) or self._leave_waiting(self.phase, moment)
+                return self._end_if_due(moment) or self._leave_waiting(self.phase, moment)
             case Staging(attempt=attempt) | Arming(attempt=attempt) | Running(attempt=attempt):
-                # What is measured is kept, whatever happens to its clients now.
-                over = self._judge_if_complete(attempt) or self._abort_if_wanted(attempt, moment)
-                return over or self._leave_attempt(self.phase, moment)
+                # A complete attempt counts, even if its clients are gone.
+                is_over = self._judge_if_complete(attempt) or self._abort_if_due(attempt, moment)
+                return is_over or self._leave_attempt(self.phase, moment)
             case _:
                 return False
 
@@ -219,13 +226,13 @@ class Session:
     def _leave_gathering(self, phase: Gathering, moment: Moment) -> bool:
         key = self.ledger.next_trial()
         if key is None:
-            # However late it is, and whoever asks to stop: everything is measured.
+            # Everything is measured: complete even after the deadline or a request to stop.
             return self._end(RunPhase.COMPLETE, None, moment)
-        if self._end_if_wanted(moment):
+        if self._end_if_due(moment):
             return True
+        missing = self.start.check_registrations(phase, self.roster, moment.seconds)
         if not self.gate.is_prepared:
             return self._wait_for_cluster(moment)
-        missing = self.roster.missing(moment.seconds)
         if missing or not all(client.is_quiet for client in self.roster):
             return self._fail_unready(phase.deadline, missing, moment)
         if self._unprepared():
@@ -233,16 +240,19 @@ class Session:
         elif self.gate.problems(moment.seconds):
             self._wait_for_cluster(moment)
         else:
-            attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=reporting.timestamp(moment.wall))
-            self.phase = Beginning(attempt=attempt)
-            self._effects.append(Begin())
+            self.phase = Beginning(attempt=self._unfinished or self._new_attempt(key, moment))
+            self._unfinished = None
+            self._effects.append(BeginAttempt())
         return True
 
+    def _new_attempt(self, key: TrialKey, moment: Moment) -> Attempt:
+        return Attempt(key=key, point=self.plan.point(key.point), started_at=reporting.timestamp(moment.wall))
+
     def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
-        """Have everybody prefill, also a process that took another's place meanwhile."""
+        """Have all clients prefill, including processes that replaced others meanwhile."""
         message = reporting.failures(self.roster)
         if message:
-            return self._end(RunPhase.FAILED, Failure(reason=FailureReason.PREPARATION_FAILED, message=message), moment)
+            return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
         unprepared = self._unprepared()
         for client in unprepared:
             if client.is_quiet:
@@ -261,131 +271,122 @@ class Session:
         return [client for client in self.roster if not client.prepared_bytes] if self.plan.volume else []
 
     def _fail_unready(self, deadline: float, missing: tuple[int, ...], moment: Moment) -> bool:
-        """Give up on clients that did not come together in time; false while there is time."""
+        """End the run if the clients were not ready in time; false before the deadline."""
         if moment.seconds < deadline:
             return False
         message = reporting.why_not_ready(self.roster, missing, self.plan.timeouts.ready_seconds)
-        return self._end(RunPhase.FAILED, Failure(reason=FailureReason.CLIENTS_NOT_READY, message=message), moment)
+        return self._fail(FailureReason.CLIENTS_NOT_READY, message, moment)
 
     def _wait_for_cluster(self, moment: Moment) -> bool:
-        self.phase = Gating(deadline=moment.seconds + self.plan.timeouts.ready_seconds)
+        self.phase = Gating(deadline=self.start.deadline(moment.seconds))
         return True
 
     def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
+        self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
         if problems and moment.seconds < phase.deadline:
             return False
         if problems:
             message = reporting.why_closed(problems, self.plan.timeouts.ready_seconds)
-            failure = Failure(reason=FailureReason.CLUSTER_NOT_READY, message=message)
-            return self._end(RunPhase.FAILED, failure, moment)
-        # A client may have died meanwhile.
+            return self._fail(FailureReason.CLUSTER_NOT_READY, message, moment)
+        # A client may have died in the meantime.
         return self._gather(moment)
 
     def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
         attempt = phase.attempt
-        clients = self.roster.get(attempt.clients)
-        if clients and all(client.is_in(AgentState.STAGED) for client in clients):
+        if not unready_clients(attempt, self.roster):
             self._arm(attempt, moment)
             return True
-        fault = faults.failed(attempt, self.roster, AbortReason.CLIENT_NOT_STAGED)
-        return self._abort_if(attempt, fault or faults.unstaged(phase, self.roster, self.timings, moment), moment)
+        fault = faults.reported_failure(attempt.round.members, self.roster, AbortReason.CLIENT_NOT_STAGED)
+        fault = fault or faults.staging_timeout(phase, self.roster, self.timings, moment)
+        return self._abort_if(attempt, fault, moment)
 
     def _arm(self, attempt: Attempt, moment: Moment) -> None:
-        attempt.t0 = moment.wall + int(lead_seconds(attempt, self.roster, self.timings) * _SECOND)
-        for client in self.roster.get(attempt.clients):
-            client.give(orders.arm(self.plan, attempt, client.number))
-        self.phase = Arming(attempt=attempt)
+        attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * _SECOND)
+        for client in self.roster.get(attempt.round.loading):
+            client.give(orders.arm(self.plan, attempt, client.number, self.roster))
+        self.phase = Arming(attempt=attempt, since=moment.seconds)
 
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
-        clients = self.roster.get(attempt.clients)
-        if self._abort_if(attempt, faults.failed(attempt, self.roster, AbortReason.CLIENT_NOT_ARMED), moment):
-            return True
-        too_late = moment.wall >= attempt.t0 - int(self.timings.go_margin * _SECOND)
-        unarmed = [client.number for client in clients if not client.is_in(AgentState.ARMED)]
+        fault = faults.reported_failure(attempt.round.members, self.roster, AbortReason.CLIENT_NOT_ARMED)
+        if fault:
+            return self._abort_if(attempt, fault, moment)
+        since = moment.seconds - phase.since
+        too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
+        unarmed = unarmed_clients(attempt, self.roster)
         if unarmed and not too_late:
             return False
+        if self._lead.record_arming(attempt, since, in_time=not too_late):
+            self._arm(attempt, moment)
+            return True
         if too_late:
-            who = reporting.names(unarmed or attempt.clients)
-            message = f"{who} did not say in time to be armed; no client did any I/O"
-            return self._abort(attempt, AbortReason.CLIENT_NOT_ARMED, message, moment)
-        for client in clients:
-            client.give(orders.go(attempt))
+            return self._abort_if(attempt, faults.arming_timeout(unarmed or attempt.round.loading), moment)
+        self.roster.give(attempt.round.loading, orders.go(attempt))
         self.phase = Running(attempt=attempt)
         return True
 
     def _judge_if_complete(self, attempt: Attempt) -> bool:
-        if set(attempt.documents) != set(attempt.clients):
+        if set(attempt.documents) != set(attempt.round.loading):
             return False
-        facts = TrialFacts(
-            clients=attempt.clients,
-            runtime_seconds=attempt.point.runtime_seconds,
-            ramp_seconds=attempt.point.ramp_seconds,
-            t0_nanoseconds=attempt.t0,
-            windowed=TOOLS[attempt.point.tool].windowed,
-            least_runtime_seconds=TOOLS[attempt.point.tool].least_runtime_seconds,
-            network_bytes_per_second=self.plan.network_bytes_per_second,
-        )
+        self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        self._effects.append(Judge(facts=facts, documents=attempt.documents))
+        self._effects.append(JudgeAttempt(facts=facts_of(attempt, self.plan), documents=attempt.documents))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
-        """Abort an attempt that has no end, or of which a client says that its document was refused."""
-        fault = faults.failed(attempt, self.roster, AbortReason.RESULT_REFUSED)
-        return self._abort_if(attempt, fault or faults.late(attempt, self.roster, self.timings, moment), moment)
+        fault = faults.failure_while_running(attempt, self.roster)
+        fault = fault or faults.late_clients(attempt, self.roster, self.timings, moment)
+        return self._abort_if(attempt, fault, moment)
 
-    # -- ends -----------------------------------------------------------------------------------------------------
+    # -- ends -------------------------------------------------------------------------------------------------------
 
-    def _abort_if_wanted(self, attempt: Attempt, moment: Moment) -> bool:
-        """Abort an attempt whose client is gone, or that the run has no more time for."""
-        if self._abort_if(attempt, faults.lost(attempt, self.roster, moment), moment):
-            return True
-        if self._stopping:
-            return self._abort(attempt, AbortReason.INTERRUPTED, "the run was interrupted or suspended", moment)
-        if self._is_out_of_time(moment):
-            message = "the run's totalSeconds are over"
-            return self._abort(attempt, AbortReason.DEADLINE_EXCEEDED, message, moment)
-        return False
+    def _abort_if_due(self, attempt: Attempt, moment: Moment) -> bool:
+        """Abort an attempt if it has lost a client, or if the run is stopped or out of time."""
+        fault = faults.lost_clients(attempt, self.roster, moment)
+        if fault is None and self._stopping:
+            fault = faults.INTERRUPTED
+        if fault is None and self._is_out_of_time(moment):
+            limit = self.plan.timeouts.total_seconds
+            message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
+            fault = Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
+        return self._abort_if(attempt, fault, moment)
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
-        return fault is not None and self._abort(attempt, fault.reason, fault.message, moment)
-
-    def _abort(self, attempt: Attempt, reason: AbortReason, message: str, moment: Moment) -> bool:
-        for client in self.roster.get(attempt.clients):
-            client.give(Wait())
-        self._record(attempt, outcomes.aborted(attempt, reason, message, epoch=self.epoch, moment=moment))
+        if fault is None:
+            return False
+        self.roster.give(attempt.clients, WaitOrder())
+        self._record(attempt, attempt.aborted(fault, epoch=self.epoch, moment=moment))
         return True
 
     def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
-        """Record the attempt that died with the conductor before this one."""
+        """Record the attempt that was in flight when the previous conductor died."""
         attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=started_at)
-        message = "the conductor was restarted while this attempt was in flight"
-        reason = AbortReason.CONDUCTOR_RESTARTED
-        self._record(attempt, outcomes.aborted(attempt, reason, message, epoch=self.epoch, moment=moment))
+        self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
         self.ledger.add(point, trial)
         self.phase = Recording(attempt=attempt)
         environment = reporting.environment(self.roster, self.describe)
-        self._effects.append(Record(point=point, status=self.ledger.status(point, environment)))
+        self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))
 
-    def _end_if_wanted(self, moment: Moment) -> bool:
+    def _end_if_due(self, moment: Moment) -> bool:
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
         if self._is_out_of_time(moment):
-            total = self.plan.timeouts.total_seconds
-            message = f"not measured within timeouts.totalSeconds ({total} s); raise it or plan fewer trials"
-            failure = Failure(reason=FailureReason.DEADLINE_EXCEEDED, message=message)
-            return self._end(RunPhase.FAILED, failure, moment)
+            limit = self.plan.timeouts.total_seconds
+            message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
+            return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False
 
+    def _fail(self, reason: FailureReason, message: str, moment: Moment) -> bool:
+        return self._end(RunPhase.FAILED, Failure(reason=reason, message=message), moment)
+
     def _end(self, phase: RunPhase, failure: Failure | None, moment: Moment) -> bool:
-        """End. After an interruption the agents stay, with what they have prepared: another conductor may come."""
+        """End the session. After an interruption the agents keep waiting, prepared, for another conductor."""
         for client in self.roster:
-            client.give(Wait() if phase is RunPhase.INTERRUPTED else Leave())
+            client.give(WaitOrder() if phase is RunPhase.INTERRUPTED else LeaveOrder())
         self.phase = Ended(phase=phase, failure=failure, since=moment.seconds)
         return True
 
@@ -393,5 +394,5 @@ class Session:
         return self.elapsed(moment) > self.plan.timeouts.total_seconds
 
     def _gather(self, moment: Moment) -> bool:
-        self.phase = Gathering(deadline=moment.seconds + self.plan.timeouts.ready_seconds)
+        self.phase = Gathering(deadline=self.start.deadline(moment.seconds))
         return True

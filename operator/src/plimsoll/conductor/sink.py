@@ -1,12 +1,12 @@
-"""Where a conductor keeps what it knows: the seam between files and a cluster."""
+"""Durable storage of a conductor: the interface for files and for a cluster."""
 
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.result import BenchmarkResult, ResultMeta, ResultSpec, ResultStatus, Trial
@@ -17,14 +17,15 @@ PLAN_FILE = "plan.json"
 STATE_FILE = "state.json"
 RESULTS_DIRECTORY = "results"
 
+M = TypeVar("M", bound=BaseModel)
+
 
 class Sink(Protocol):
     """Durable storage of one run's state and results.
 
     Attributes:
-        progress_seconds: how often mere progress is worth a write.
-        pulse_seconds: how often what changes all the time is: the rates of a trial under way, and the time that a run
-            has been active, which its deadline counts.
+        progress_seconds: minimum interval between writes of mere progress.
+        pulse_seconds: minimum interval between writes of values that always change: live rates and elapsed time.
 
     """
 
@@ -32,15 +33,15 @@ class Sink(Protocol):
     pulse_seconds: float
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Return the recorded trials by point, and the state that an earlier conductor left."""
+        """Return the recorded trials by point, and the state that an earlier conductor stored."""
         ...
 
     async def publish(self, state: RunState) -> None:
-        """Keep the state. Survives the death of the process."""
+        """Store the state so that it survives the process."""
         ...
 
     async def record(self, point: str, status: ResultStatus) -> None:
-        """Keep a point's status. Survives the death of the machine."""
+        """Store a point's status so that it survives the machine."""
         ...
 
 
@@ -51,12 +52,11 @@ class FilesSink:
     pulse_seconds = 2.0
 
     def __init__(self, directory: Path) -> None:
-        """Use a directory that holds a frozen plan."""
         self.directory = directory
         self.plan = read_plan(directory)
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
-        """Read back what was kept; see `Sink.load`."""
+        """Load trials and state; see `Sink.load`."""
         return await asyncio.to_thread(self._load)
 
     async def publish(self, state: RunState) -> None:
@@ -106,39 +106,30 @@ def read_plan(directory: Path) -> Plan:
 
 
 def read_state(directory: Path) -> RunState | None:
-    """Read the state of a results directory; None before the first conductor wrote one.
+    """Read the state of a results directory; None before a conductor has written one.
 
     Raises:
-        SpecError: naming the file and the field that is wrong.
+        SpecError: the file is invalid; the message names file and field.
 
     """
     path = directory / STATE_FILE
-    if not path.exists():
-        return None
+    return _validated(RunState, path) if path.exists() else None
+
+
+def read_results(directory: Path) -> list[BenchmarkResult]:
+    """Read every result of a results directory, in order of name; see `read_state` for errors."""
+    return [_validated(BenchmarkResult, path) for path in sorted((directory / RESULTS_DIRECTORY).glob("*.json"))]
+
+
+def _validated(model: type[M], path: Path) -> M:
     try:
-        return RunState.model_validate_json(path.read_text())
+        return model.model_validate_json(path.read_text())
     except ValidationError as error:
         raise SpecError(problems_of(error, prefix=[str(path)])) from error
 
 
-def read_results(directory: Path) -> list[BenchmarkResult]:
-    """Read every result of a results directory, by name.
-
-    Raises:
-        SpecError: naming the file and the field that is wrong.
-
-    """
-    results = []
-    for path in sorted((directory / RESULTS_DIRECTORY).glob("*.json")):
-        try:
-            results.append(BenchmarkResult.model_validate_json(path.read_text()))
-        except ValidationError as error:
-            raise SpecError(problems_of(error, prefix=[str(path)])) from error
-    return results
-
-
 def replace_file(path: Path, text: str, *, sync: bool) -> None:
-    """Replace a file's content in one step: a reader, or a crash, sees the old text or the new one."""
+    """Replace a file atomically: readers see the old or the new content, even after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     with draft.open("w") as file:

@@ -1,67 +1,72 @@
-"""How large a result may grow, and what is left out first. Every watcher of the API server gets it as a whole."""
+"""The size limit of results, which every watcher of the API server receives whole, and what is dropped first."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
-from plimsoll.api.result import Latency, OperationResult, ResultStatus, Trial
+from plimsoll.api.model import Model
+from plimsoll.api.result import Latency, ResultStatus, Trial
 
 MAX_STATUS_BYTES = 248 * 2**10
-"""What 256 KiB leave to a status, beside metadata and specification."""
+"""The part of 256 KiB that metadata and specification leave to a status."""
+
+M = TypeVar("M", bound=Model)
 
 
 def without_distributions(trial: Trial) -> Trial:
-    """Return a trial without histograms and series: nobody merges those of one that does not count."""
-    return _with_operations(trial, _without_distribution)
+    """Return a trial without histograms and series, which matter only for trials that count."""
+    operations = [_with(one, latency=_with(one.latency, histogram=None), series=None) for one in trial.operations]
+    return _with(trial, operations=tuple(operations))
 
 
 def outcome_of(trial: Trial) -> Trial:
-    """Return what of an attempt is worth keeping once it has been repeated: how it ended, why, and its rates."""
-    return _with_operations(_without_command(_without_storage(_without_slowest(trial))), _rates_only)
+    """Return the part of a repeated attempt to keep: its outcome, the reason, and its rates."""
+    operations = tuple(
+        _with(one, latency=Latency(kind=one.latency.kind, count=one.latency.count), series=None, steady_state=None)
+        for one in trial.operations
+    )
+    return _with(_without_command(_without_storage(trial)), slowest=(), operations=operations)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
     """Return a status below `MAX_STATUS_BYTES`: without series, hosts, slowest clients and OSDs, commands, as needed.
 
-    Each trial's warnings say what was left out. Histograms stay: the summary is made from them.
+    Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them.
     """
     for name, without in _OPTIONAL:
         if len(status.model_dump_json(exclude_none=True).encode()) <= MAX_STATUS_BYTES:
             break
         warning = f"{name} left out, because the result would be larger than 256 KiB; use fewer repetitions to have it"
-        trials = tuple(_warned(trial, without(trial), warning) for trial in status.trials)
-        status = status.model_copy(update={"trials": trials})
+        status = _with(status, trials=tuple(_warned(trial, without(trial), warning) for trial in status.trials))
     return status
 
 
 def _warned(before: Trial, after: Trial, warning: str) -> Trial:
-    return after if after == before else after.model_copy(update={"warnings": (*after.warnings, warning)})
+    return after if after == before else _with(after, warnings=(*after.warnings, warning))
 
 
 def _without_series(trial: Trial) -> Trial:
-    return _with_operations(trial, lambda operation: operation.model_copy(update={"series": None}))
+    return _with(trial, operations=tuple(_with(operation, series=None) for operation in trial.operations))
 
 
 def _without_hosts(trial: Trial) -> Trial:
-    return trial.model_copy(
-        update={"slowest": tuple(client.model_copy(update={"host": None}) for client in trial.slowest)}
-    )
+    return _with(trial, slowest=tuple(_with(client, host=None) for client in trial.slowest))
 
 
 def _without_slowest(trial: Trial) -> Trial:
-    return trial.model_copy(update={"slowest": ()})
+    return _with(trial, slowest=())
 
 
 def _without_storage(trial: Trial) -> Trial:
     osds, cluster = trial.osds, trial.cluster
-    return trial.model_copy(
-        update={
-            "osds": osds and osds.model_copy(update={"slowest": ()}),
-            "cluster": cluster and cluster.model_copy(update={"problems": ()}),
-        }
-    )
+    return _with(trial, osds=osds and _with(osds, slowest=()), cluster=cluster and _with(cluster, problems=()))
 
 
 def _without_command(trial: Trial) -> Trial:
-    return trial.model_copy(update={"tool": trial.tool and trial.tool.model_copy(update={"argv": ()})})
+    return _with(trial, tool=trial.tool and _with(trial.tool, argv=()))
+
+
+def _with(model: M, **changes: object) -> M:
+    return model.model_copy(update=changes)
 
 
 _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
@@ -71,17 +76,3 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
     ("commands of the tools", _without_command),
 )
-
-
-def _without_distribution(operation: OperationResult) -> OperationResult:
-    latency = operation.latency.model_copy(update={"histogram": None})
-    return operation.model_copy(update={"latency": latency, "series": None})
-
-
-def _rates_only(operation: OperationResult) -> OperationResult:
-    latency = Latency(kind=operation.latency.kind, count=operation.latency.count)
-    return operation.model_copy(update={"latency": latency, "series": None, "steady_state": None})
-
-
-def _with_operations(trial: Trial, change: Callable[[OperationResult], OperationResult]) -> Trial:
-    return trial.model_copy(update={"operations": tuple(map(change, trial.operations))})

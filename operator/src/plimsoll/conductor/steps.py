@@ -1,41 +1,68 @@
-"""What a point's tool does before and after it measures, and how long each part of an attempt may take."""
+"""The steps of a point's tool, and the time limits of an attempt."""
 
 from plimsoll.conductor.phases import Attempt
-from plimsoll.conductor.roster import Roster, choose
+from plimsoll.conductor.roster import Roster
 from plimsoll.conductor.timings import Timings
-from plimsoll.plan.document import Point
-from plimsoll.tools.base import ACTOR_CLIENT, Roles, StepKind, Timing, ToolParameters
+from plimsoll.measure.trial import TrialFacts
+from plimsoll.plan.document import Plan, Point
+from plimsoll.protocol.messages import AgentState
+from plimsoll.tools.base import StepKind, Timing, ToolParameters
+from plimsoll.tools.cast import Cast
 from plimsoll.tools.registry import TOOLS
 
 
 def has_step(point: Point, step: StepKind) -> bool:
-    """Tell whether a trial of the point has such a step."""
+    """Whether a trial of the point has such a step."""
     return step in TOOLS[point.tool].steps(_parameters(point))
 
 
-def participants(point: Point, roster: Roster) -> tuple[int, ...]:
-    """Return which clients take part in a trial of the point."""
-    if TOOLS[point.tool].roles is Roles.ACTOR:
-        return (ACTOR_CLIENT,)
-    return choose(roster, point.clients)
+def cast_of(point: Point, roster: Roster) -> Cast:
+    """Return the clients of each round of a trial of the point."""
+    return TOOLS[point.tool].cast(_parameters(point), tuple(roster), point.clients)
+
+
+def needs_staging(attempt: Attempt) -> bool:
+    """Whether clients have something to do before the current round can be armed."""
+    return has_step(attempt.point, StepKind.PREPARE) or bool(attempt.round.serving)
+
+
+def unready_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
+    """Return the clients of the current round that are neither staged nor serving yet."""
+    states = [(client, AgentState.STAGED) for client in roster.get(attempt.round.loading)]
+    states += [(client, AgentState.SERVING) for client in roster.get(attempt.round.serving)]
+    return tuple(client.number for client, state in states if not client.is_in(state))
+
+
+def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
+    """Return the clients of the current round that are not armed yet."""
+    return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
+
+
+def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
+    """Return the plan for the attempt's current round."""
+    tool = TOOLS[attempt.point.tool]
+    return TrialFacts(
+        clients=attempt.round.loading,
+        runtime_seconds=attempt.point.runtime_seconds,
+        ramp_seconds=attempt.point.ramp_seconds,
+        t0_nanoseconds=attempt.t0,
+        windowed=tool.windowed,
+        ends_when_done=tool.ends_when_done(_parameters(attempt.point)),
+        least_runtime_seconds=tool.least_runtime_seconds,
+        quantities=tool.quantities,
+        network_bytes_per_second=plan.network_bytes_per_second,
+    )
 
 
 def staging_seconds(point: Point, timings: Timings) -> float:
-    """Return how long the clients may take to get ready before they are armed."""
+    """Return how long the clients may take to get ready for arming."""
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
     planned = _parameters(point).preparation_seconds(timing)
     return planned + timings.work_factor * (point.ramp_seconds + point.runtime_seconds) + timings.staging_grace
 
 
-def lead_seconds(attempt: Attempt, roster: Roster, timings: Timings) -> float:
-    """Return how far ahead T0 lies; each further attempt gets more time to arm."""
-    round_trip = max((2 * client.clock.error for client in roster if client.clock), default=0.0)
-    lead = max(timings.lead, timings.lead_per_round_trip * round_trip)
-    return (lead + timings.lead_per_client * len(attempt.clients)) * (1 + attempt.key.attempt)
-
-
 def overrun_seconds(point: Point, timings: Timings) -> float:
-    """Return how long a tool may take beyond ramp and runtime: longer if these do not end it, or if it cleans up."""
+    """Return how long a tool may exceed ramp and runtime: longer if it is not time-based, or cleans up."""
     trial = point.ramp_seconds + point.runtime_seconds
     work = 0 if TOOLS[point.tool].windowed else timings.work_factor * trial
     cleaning = trial + timings.clean_up_grace if has_step(point, StepKind.CLEAN_UP) else 0
@@ -43,4 +70,5 @@ def overrun_seconds(point: Point, timings: Timings) -> float:
 
 
 def _parameters(point: Point) -> ToolParameters:
-    return TOOLS[point.tool].parameters.model_validate(point.parameters)
+    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
+    return parameters

@@ -1,29 +1,33 @@
-"""How long the conductor waits for what. Every wait has an end."""
+"""The conductor's time limits. Every wait has one."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Seconds, all of them.
+    """All in seconds, except factors.
 
     Attributes:
-        hold: an order request is answered after this long even if nothing changed.
-        lost_after: a client that was not heard of for this long is lost.
-        silence: an agent that heard nothing for this long stops its load and exits.
-        lead: T0 lies at least this far ahead of the arming order.
-        lead_per_client: added for every client of the trial.
-        lead_per_round_trip: multiple of the slowest client's round trip that T0 lies ahead at least.
+        hold: an order request is answered after this time even without a new order.
+        lost_after: a client without a request for this time is lost.
+        silence: an agent without an answer for this time stops its load and exits.
+        lead: minimum time from the arming order to T0 after an arming that was not in time.
+        lead_first: minimum time from the arming order to T0 before any arming is observed.
+        lead_per_client: added to those two for every client of the trial.
+        lead_per_arming: lead as a multiple of the slowest observed arming ...
+        lead_least: ... but not less than this time ...
+        lead_most: ... and not more than this time.
+        lead_per_round_trip: minimum lead as a multiple of the slowest client's round trip.
         go_margin: armed clients must be released at least this long before T0.
-        start_grace: a client must have said that it runs this long after T0.
-        work_factor: work that ends when it is done, and not by time, may take so many times ramp and runtime longer.
-        staging_grace: to write what it is going to read a tool has this long beyond that.
-        overrun_grace: a tool may take this long beyond ramp and runtime.
-        clean_up_grace: a tool that cleans up afterwards has ramp, runtime and this long beyond that.
-        gate_fresh: a look at the cluster that is older says nothing of how it is.
-        live: clients that measure say this often what their tools do, or less often ...
-        live_per_client: ... if this many seconds for every client are more: hundreds share one conductor.
-        linger: at the end the agents have this long to fetch their dismissal.
+        start_grace: a client must report within this time after T0 that it runs.
+        work_factor: work that is not time-based may take this multiple of ramp and runtime longer.
+        staging_grace: additional time for a tool to write the data that it reads.
+        overrun_grace: a tool may exceed ramp and runtime by this time.
+        clean_up_grace: a tool that cleans up may take ramp, runtime and this time longer.
+        gate_fresh: a view of the cluster expires after this time.
+        live: minimum interval of reports of rates ...
+        live_per_client: ... and the interval per client, because hundreds of clients share one conductor.
+        linger: at the end, the agents have this time to fetch their dismissal.
 
     """
 
@@ -31,7 +35,11 @@ class Timings:
     lost_after: float = 20.0
     silence: float = 60.0
     lead: float = 1.0
+    lead_first: float = 0.4
     lead_per_client: float = 0.004
+    lead_per_arming: float = 4.0
+    lead_least: float = 0.3
+    lead_most: float = 5.0
     lead_per_round_trip: float = 10.0
     go_margin: float = 0.1
     start_grace: float = 3.0
@@ -45,13 +53,13 @@ class Timings:
     linger: float = 5.0
 
     def live_seconds(self, clients: int) -> float:
-        """Return how often each of so many clients says what its tool does."""
+        """Return the interval at which each of `clients` reports its rates."""
         return max(self.live, self.live_per_client * clients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Now, twice: `seconds` on a clock that never jumps, for deadlines; `wall` in Unix nanoseconds, for T0."""
+    """The current time: `seconds` on the monotonic clock, for deadlines; `wall` in Unix nanoseconds, for T0."""
 
     seconds: float
     wall: int

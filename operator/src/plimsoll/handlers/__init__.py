@@ -1,4 +1,4 @@
-"""The kopf shell of the operator: decode, call, write. Importing it registers the handlers."""
+"""The kopf handlers of the operator. Importing this package registers them."""
 
 from plimsoll.handlers import index, process, run
 

@@ -1,6 +1,6 @@
-"""What is kept in memory of runs: the queue, and what Prometheus is told of them. And what wakes a run.
+"""The indices of runs, for the queue and for metrics, and the events that wake a run's daemon.
 
-A run is woken by changes of its objects, and of the queue.
+Changes of a run's objects wake it, and changes of the queue wake all runs.
 """
 
 from collections.abc import Mapping
@@ -19,27 +19,28 @@ _OURS: Mapping[str, Any] = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_RUN_UID: kopf.PR
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="queue")
 async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noqa: ANN401 - kopf's
-    """Keep the little of every run that the queue needs, by UID."""
+    """Index every run's entry in the queue by UID."""
     return {uid: entry_of(body)}
 
 
 @kopf.index(GROUP, VERSION, "benchmarkruns", id="runs")
 async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
-    """Keep what Prometheus is told of every run, by UID."""
+    """Index every run's metrics by UID."""
     return {uid: run_metrics.record_of(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")
 async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.Memo, **_: Any) -> None:  # noqa: A002, ANN401 - kopf's
-    """Wake the run itself; and whoever may wait for it, if its place in the queue is another or it is gone.
+    """Wake the run, and all others if its queue entry changed or it is gone.
 
-    Most changes are of its status, several a minute, and looking at a run asks the API for all of its objects.
+    Most changes, several a minute, are of its status, and each look at a run lists all of its objects.
     """
-    memo.context.wake(uid)
-    # kopf hands every object a memo of its own, which lives as long as the object.
+    records = memo.context.runs.records
+    records.wake(uid)
+    # kopf gives every object its own memo, which lives as long as the object.
     entry = entry_of(body)
     if type == "DELETED" or memo.get("entry") != entry:
-        memo.context.wake_all()
+        records.wake_all()
     memo.entry = entry
 
 
@@ -49,4 +50,4 @@ async def queue_changed(body: kopf.Body, uid: str, type: str | None, memo: kopf.
 @kopf.on.event("", "v1", "persistentvolumeclaims", labels=_OURS)
 async def child_changed(labels: Mapping[str, str], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
     """Wake the run that an object belongs to."""
-    memo.context.wake(labels[LABEL_RUN_UID])
+    memo.context.runs.records.wake(labels[LABEL_RUN_UID])

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
@@ -14,29 +14,38 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from plimsoll.api.names import GROUP
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.results import KnownResults
+from plimsoll.handlers.run import run_reconciler
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.metrics.exposition import Snapshot
+from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.metrics.runs import RunRecord
 from plimsoll.metrics.server import AddressError, serving
 
 _NAMESPACE = "plimsoll-system"
-_ROOK_CLUSTERS = "PLIMSOLL_ROOK_CLUSTERS"
-_METRICS_FROM = "PLIMSOLL_METRICS_FROM"
 _HOLD_SECONDS = 3600
 _MIN_SECONDS = 60
 
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
-_RookClusters = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
+_RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
 
 _PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
 _Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
-_Peers = TypeAdapter(tuple[_Peer, ...])
+_Peers: TypeAdapter[tuple[Mapping[str, Any], ...]] = TypeAdapter(tuple[_Peer, ...])
+
+_ROOK_CLUSTERS_EXAMPLE = (
+    'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
+    'may use it, or "*" for all'
+)
+_PEERS_EXAMPLE = (
+    "the peers of a NetworkPolicy as JSON, such as "
+    '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
+)
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 
+T = TypeVar("T")
 
 Runs = kopf.Index[str, RunRecord]
 
@@ -47,12 +56,34 @@ async def configure(
     memo: kopf.Memo,
     **indices: Any,  # noqa: ANN401 - kopf's
 ) -> None:
-    """Set what kopf does, open the connection to the API, and serve metrics at the address that the memo has.
+    """Configure kopf, connect to the API server, and serve metrics at the memo's address.
 
     Raises:
-        kopf.PermanentError: if the environment is not understood, or metrics cannot be served there.
+        kopf.PermanentError: if an environment variable is invalid, or metrics cannot be served there.
 
     """
+    _configure_kopf(settings)
+    async with AsyncExitStack() as opened:
+        instruments = Instruments()
+        kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
+        runs = run_reconciler(
+            kube,
+            settings_of(dict(os.environ)),
+            now=kube.clock.now,
+            queue=lambda: _values(indices["queue"]),
+            instruments=instruments,
+        )
+        results = KnownResults(memo.get("namespaces", ()))
+        memo.context = Context(runs=runs, instruments=instruments, results=results)
+        await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
+        if address := memo.get("metrics"):
+            await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))
+            await opened.enter_async_context(_meanwhile(results.follow(kube), "results"))
+        # kopf calls `close` only if all of this succeeded.
+        memo.opened = opened.pop_all()
+
+
+def _configure_kopf(settings: kopf.OperatorSettings) -> None:
     _configure_watches(settings)
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
@@ -68,30 +99,14 @@ async def configure(
     settings.execution.max_workers = 4
     settings.process.ultimate_exiting_timeout = 60
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    # One line for every event of every pod would hide what matters; transitions are posted as events of the run.
+    # One line per event of every pod would be noise; transitions are posted as events about the run.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
     logging.getLogger("kopf.activities.probe").setLevel(logging.WARNING)
-    async with AsyncExitStack() as opened:
-        instruments = Instruments()
-        kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
-        memo.context = Context(
-            kube=kube,
-            settings=settings_of(dict(os.environ)),
-            now=kube.clock.now,
-            instruments=instruments,
-            results=KnownResults(memo.get("namespaces", ())),
-        )
-        await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
-        if address := memo.get("metrics"):
-            await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))
-            await opened.enter_async_context(_meanwhile(memo.context.results.follow(kube), "results"))
-        # kopf calls `close` only if all of this went well.
-        memo.opened = opened.pop_all()
 
 
 @kopf.on.login(retries=5)
 async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 - kopf's
-    """Log in as the pod's ServiceAccount, or as KUBECONFIG says."""
+    """Log in as the pod's ServiceAccount, or with KUBECONFIG."""
     return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
 
 
@@ -104,17 +119,15 @@ async def close(memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401 - kopf's
 
 @kopf.on.probe(id="now")
 async def probe(**_: Any) -> float:  # noqa: ANN401 - kopf's
-    """Answer at all: a blocked loop does not."""
+    """Return the time: a blocked event loop does not respond."""
     return time.time()
 
 
 @asynccontextmanager
 async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[int]:
-    """Serve metrics meanwhile."""
 
-    def snapshot() -> Snapshot:
-        known = (record for store in runs.values() for record in store)
-        return Snapshot(context.results.records(), known, context.instruments)
+    def snapshot() -> OperatorScrape:
+        return OperatorScrape(context.results.records(), _values(runs), context.instruments)
 
     try:
         async with serving(address, snapshot) as port:
@@ -125,7 +138,7 @@ async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[
 
 @asynccontextmanager
 async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[None]:
-    """Do something meanwhile that has no end."""
+    """Run an endless task meanwhile."""
     task = asyncio.create_task(work, name=name)
     try:
         yield
@@ -135,59 +148,43 @@ async def _meanwhile(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator
             await task
 
 
+def _values(index: kopf.Index[str, T]) -> Iterator[T]:
+    return (value for store in index.values() for value in store)
+
+
 def settings_of(environment: dict[str, str]) -> Settings:
-    """Return the operator's configuration from its environment.
+    """Return the operator's settings from its environment.
 
     Raises:
-        kopf.PermanentError: if PLIMSOLL_RUNNER_IMAGE is not set, or another variable cannot be read.
+        kopf.PermanentError: if PLIMSOLL_RUNNER_IMAGE is not set, or another variable is invalid.
 
     """
     image = environment.get("PLIMSOLL_RUNNER_IMAGE", "")
     if not image:
-        message = "PLIMSOLL_RUNNER_IMAGE is not set: name the image of conductor and agents"
+        message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
         raise kopf.PermanentError(message)
     return Settings(
         runner_image=image,
         namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
-        rook_clusters=_rook_clusters(environment.get(_ROOK_CLUSTERS, "")),
+        rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
-        metrics_from=_peers(environment.get(_METRICS_FROM, "")),
+        metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),
         image_pull_policy=environment.get("PLIMSOLL_IMAGE_PULL_POLICY", "IfNotPresent"),
     )
 
 
-def _rook_clusters(text: str) -> dict[str, tuple[str, ...]]:
-    """Return which namespaces may use which Rook cluster; nobody may use any if nothing is said."""
+def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], example: str) -> T | None:
+    """Return the value of a variable with a JSON document; None if it is empty."""
+    text = environment.get(name, "")
     if not text.strip():
-        return {}
+        return None
     try:
-        allowed = _RookClusters.validate_json(text)
+        return adapter.validate_json(text)
     except ValidationError as error:
         problem = error.errors()[0]
         place = "".join(f"[{part!r}]" for part in problem["loc"])
-        message = (
-            f"{_ROOK_CLUSTERS}{place}: {problem['msg']}; write JSON as "
-            '{"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs may '
-            'use it, or "*" for all'
-        )
-        raise kopf.PermanentError(message) from error
-    return dict(allowed)
-
-
-def _peers(text: str) -> tuple[Mapping[str, Any], ...]:
-    """Return who may scrape conductors; nobody may if nothing is said."""
-    if not text.strip():
-        return ()
-    try:
-        return _Peers.validate_json(text)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = "".join(f"[{part!r}]" for part in problem["loc"])
-        message = (
-            f"{_METRICS_FROM}{place}: {problem['msg']}; write the peers of a NetworkPolicy as JSON, such as "
-            '[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]'
-        )
+        message = f"{name}{place}: {problem['msg']}; write {example}"
         raise kopf.PermanentError(message) from error
 
 
@@ -210,14 +207,14 @@ def _seconds(environment: dict[str, str], name: str, *, default: int) -> int:
 
 
 def _configure_watches(settings: kopf.OperatorSettings) -> None:
-    """Bound every watch in time, and have the API server select what is ours: a cluster has many other pods."""
+    """Limit the duration of every watch, and select only our objects: a cluster has many other pods."""
     settings.watching.connect_timeout = 10
     settings.watching.server_timeout = 10 * 60
     settings.watching.client_timeout = 11 * 60
     settings.watching.reconnect_backoff = 1.0
-    # A page is held as bytes, as text and as objects at once.
+    # A page is in memory as bytes, text and objects at once.
     settings.watching.chunk_size = 100
-    # For so long kopf keeps an object after it was handled.
+    # How long kopf keeps an object after handling it.
     settings.queueing.idle_timeout = 0.5
     for resource in (
         ("batch", "v1", "jobs"),

@@ -1,1 +1,1 @@
-"""The Kubernetes API behind a small port: everything that operator and conductor ask of it."""
+"""A client of the Kubernetes API behind a small port, independent of Plimsoll's kinds."""

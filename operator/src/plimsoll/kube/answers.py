@@ -1,41 +1,35 @@
-"""Reading what the API server answers.
+"""Query parameters of requests, and decoding of the API server's answers.
 
-Of long lists of metadata Python objects are made only of what is needed: that is faster by an order of magnitude.
+Only the needed fields of long metadata lists become Python objects, which is faster by an order of magnitude.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 import aiohttp
 import msgspec
 
-from plimsoll.kube.lists import named
-from plimsoll.kube.port import Kind, Object, Version
+from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import Changed, Gone, Kind, Object, Version
 
 ACCEPT_JSON = {"Accept": "application/json"}
 ACCEPT_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 ACCEPT_METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
 ACCEPT_METADATA_LIST = {
     "Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
-    # Compressing costs both sides more than the bytes do within a cluster.
+    # Within a cluster, compression costs both sides more than the bytes.
     "Accept-Encoding": "identity",
 }
 
+Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
 
-
-class _Metadata(msgspec.Struct, rename={"version": "resourceVersion"}):
-    """What of an object's metadata says which version of which object it is."""
-
-    uid: str
-    name: str
-    version: str
-    namespace: str = ""
+_CHANGES: Mapping[str, type[Changed] | type[Gone]] = {"ADDED": Changed, "MODIFIED": Changed, "DELETED": Gone}
 
 
 class _Entry(msgspec.Struct):
-    metadata: _Metadata
+    metadata: Version
 
 
 class _MetadataList(msgspec.Struct):
@@ -48,7 +42,7 @@ _METADATA_LIST = msgspec.json.Decoder(_MetadataList)
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some entries of a list, the token of the next ones (empty if there are none), and the version of the list."""
+    """Entries of a list, the token for the next page (empty on the last), and the version of the list."""
 
     entries: Sequence[T]
     token: str
@@ -56,36 +50,34 @@ class Page(Generic[T]):
 
     @classmethod
     def of(cls, entries: Sequence[T], metadata: Mapping[str, Any]) -> Self:
-        """Return a page with what its list says of itself."""
+        """Return a page from its entries and the list's metadata."""
         return cls(entries, metadata.get("continue", ""), metadata.get("resourceVersion", ""))
 
 
 def objects_page(kind: Kind, body: bytes) -> Page[Object]:
-    """Read a page of whole objects."""
+    """Decode a page of full objects, and add their kind, which lists leave out."""
     answer = msgspec.json.decode(body)
-    return Page.of([named(kind, item) for item in answer.get("items") or ()], answer.get("metadata", {}))
+    both = {"apiVersion": kind.api_version, "kind": kind.kind}
+    return Page.of([{**both, **item} for item in answer.get("items") or ()], answer.get("metadata", {}))
 
 
 def versions_page(body: bytes) -> Page[Version]:
-    """Read a page of metadata. The names of all fields that somebody wrote, most of its bytes, are skipped."""
+    """Decode a page of metadata, skipping the managed fields, which are most of its bytes."""
     answer = _METADATA_LIST.decode(body)
-    found = (entry.metadata for entry in answer.items or ())
-    return Page.of(
-        [Version(uid=m.uid, namespace=m.namespace, name=m.name, version=m.version) for m in found], answer.metadata
-    )
+    return Page.of([entry.metadata for entry in answer.items or ()], answer.metadata)
 
 
 def document(body: bytes) -> dict[str, Any]:
-    """Read one object."""
+    """Decode one object."""
     found: dict[str, Any] = msgspec.json.decode(body)
     return found
 
 
 async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) -> T:
-    """Return what the body of an answer holds.
+    """Return the decoded body of an answer.
 
     Raises:
-        ValueError: if it is not what it has to be, as an answer of something between here and the API server.
+        ValueError: if it is not JSON, for example because a proxy answered.
 
     """
     body = await response.read()
@@ -95,5 +87,31 @@ async def read(parse: Callable[[bytes], T], response: aiohttp.ClientResponse) ->
 
 
 async def unread(response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
-    """Return an answer that is read as it comes in."""
+    """Return an answer to be read as a stream."""
     return response
+
+
+async def changes(stream: aiohttp.ClientResponse, asked: str) -> AsyncGenerator[Changed | Gone]:
+    """Yield the changes of a metadata watch until the API server ends it.
+
+    Raises:
+        TransientError: if the connection breaks.
+
+    """
+    try:
+        async for line in stream.content:
+            event = msgspec.json.decode(line)
+            if event["type"] not in _CHANGES:
+                # The resourceVersion has expired: the caller has to list again.
+                return
+            yield _CHANGES[event["type"]](Version.of(event["object"]))
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        raise TransientError(asked, str(error) or type(error).__name__) from error
+    finally:
+        stream.close()
+
+
+def selectors(labels: Mapping[str, str] | None, fields: Mapping[str, str] | None) -> Query:
+    """Return the query parameters that select objects with these labels and fields."""
+    both = (("labelSelector", labels), ("fieldSelector", fields))
+    return [(name, ",".join(f"{key}={value}" for key, value in wanted.items())) for name, wanted in both if wanted]

@@ -1,7 +1,7 @@
-"""The port over `kubernetes.aio`, which only this module and `plimsoll.kube.connection` know.
+"""The port, implemented with `kubernetes.aio`, which only this module and `plimsoll.kube.connection` import.
 
-Of the library they use the configuration, the connection and the dynamic client's requests, with plain dictionaries.
-There are no hidden retries: see `plimsoll.kube.retry`.
+They use the library's configuration, connection and dynamic requests, with plain dictionaries. There are no hidden
+retries: see `plimsoll.kube.retry`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from kubernetes.aio.dynamic import DynamicClient
 
 from plimsoll import __version__
 from plimsoll.kube import answers
-from plimsoll.kube.answers import ACCEPT_JSON, Page
+from plimsoll.kube.answers import ACCEPT_JSON, Page, Query, changes, selectors
 from plimsoll.kube.clock import ApiClock
 from plimsoll.kube.connection import connect
 from plimsoll.kube.discovery import Discovery
@@ -33,21 +33,20 @@ from plimsoll.kube.errors import (
     TransientError,
     UnknownKindError,
 )
-from plimsoll.kube.lists import Query, changes, selectors
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
 FIELD_MANAGER = "plimsoll"
-"""By this name the API server says who set a field."""
+"""The owner of fields that Plimsoll sets."""
 
 PAGE_SIZE = 100
-"""Objects in one answer: to parse it takes some milliseconds, in which nothing else is done."""
+"""Objects in one answer. Decoding it blocks the event loop for some milliseconds."""
 
 METADATA_PAGE_SIZE = 500
-"""The same of metadata, which is smaller and parsed faster."""
+"""The same for metadata, which is smaller and decoded faster."""
 
 Observer = Callable[[str, float, str | None], None]
-"""Told of every request: its verb, how many seconds it took, and what refused it: an HTTP status, nothing if there was
-no answer, None if it was done."""
+"""Called after every request with its verb, its seconds, and how it failed: the HTTP status, an empty text without an
+answer, or None if it succeeded."""
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _JSON = "application/json"
@@ -76,9 +75,9 @@ class AioKube:
     def __init__(
         self, *, kubeconfig: str | None = None, context: str | None = None, observer: Observer | None = None
     ) -> None:
-        """Use that file, or $KUBECONFIG, or the pod's own credentials, or ~/.kube/config, whichever comes first.
+        """Use the given kubeconfig, $KUBECONFIG, the pod's credentials, or ~/.kube/config, in this order.
 
-        `context` is one of the file's, its current one if not given; a pod's own credentials have none.
+        `context` selects a context of the file, by default its current one; a pod's credentials have none.
         """
         self._kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")
         self._context = context
@@ -89,7 +88,7 @@ class AioKube:
     async def __aenter__(self) -> Self:
         self._api = await connect(self._kubeconfig, self._context, self.clock)
         self._api.user_agent = f"plimsoll/{__version__}"
-        # Not awaited, as its manual says: that would start the library's discovery.
+        # Not awaited, as its documentation says: that would start the library's discovery.
         self._client = DynamicClient(self._api)  # type: ignore[no-untyped-call]
         return self
 
@@ -99,7 +98,7 @@ class AioKube:
         await self._api.close()  # type: ignore[no-untyped-call]
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """Return an object, or None if there is none."""
+        """Return an object; None if it does not exist."""
         resource = await self._discovery.resource(kind)
         try:
             return await self._ask("get", resource.single(name, namespace), kind, _asked("get", kind, name, namespace))
@@ -121,11 +120,11 @@ class AioKube:
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
-        """Return which versions of the objects with these labels are there; see `Kube.versions`."""
+        """Return the versions of the objects with these labels; see `Kube.versions`."""
         return (await self._versions(kind, namespace, selectors(labels, None)))[0]
 
     async def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
-        """Yield what is there, and every change of it; see `Kube.changes`."""
+        """Yield the existing objects, and then every change; see `Kube.changes`."""
         found, since = await self._versions(kind, namespace, ())
         yield Listed(found)
         asked = f"watch {kind.kind} of {namespace or 'all namespaces'}"
@@ -149,7 +148,7 @@ class AioKube:
     async def pages(
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels, a few at a time; see `Kube.pages`."""
+        """Yield the objects with these labels in pages; see `Kube.pages`."""
         token, parse = "", partial(answers.objects_page, kind)
         while True:
             try:
@@ -163,9 +162,9 @@ class AioKube:
                 return
 
     async def table(self, kind: Kind, *, namespace: str, labels: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-        """Return what `kubectl get` shows of the objects with these labels: for each, column -> cell.
+        """Return the rows that `kubectl get` shows for the objects with these labels, as column -> cell.
 
-        A hundredth of what the objects themselves are, where these are large.
+        For large objects, a row is a hundredth of their size.
         """
         resource = await self._discovery.resource(kind)
         query = [("includeObject", "None"), *selectors(labels, None)]
@@ -177,11 +176,11 @@ class AioKube:
         return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
     async def create(self, obj: Object) -> bool:
-        """Create an object; false if one of that name exists, which is left as it is."""
+        """Create an object; false if one with that name exists, which is not changed."""
         kind, name, namespace = _identity(obj)
         resource = await self._discovery.resource(kind)
         asked = _asked("create", kind, name, namespace)
-        resource.single(name, namespace)  # refuses what has no place
+        resource.single(name, namespace)  # raises without a name or namespace
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=[_FIELD_MANAGER])
         except _AlreadyExistsError:
@@ -195,7 +194,7 @@ class AioKube:
     async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
         """Replace the given top-level fields of an object's status; see `Kube.patch_status`.
 
-        By a JSON patch (RFC 6902), because a merge patch would leave the keys of an old object in the new one.
+        A JSON patch (RFC 6902), because a merge patch would keep the old keys of a mapping.
         """
         operations: list[Object] = []
         for field, value in status.items():
@@ -206,15 +205,15 @@ class AioKube:
         try:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
         except InvalidError:
-            # An object without any status has no place to add a field; then a merge replaces nothing and may be used.
+            # A JSON patch cannot add a field to a missing status; a merge patch can, and has nothing to replace.
             return await self._patch(kind, name, namespace, {"status": status}, _MERGE_PATCH, subresource="/status")
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        """Delete an object, only if it has that UID where one is given; false if there is none."""
+        """Delete an object, if given only with that UID; false if there is none."""
         resource = await self._discovery.resource(kind)
-        # Without a policy the dependants of a Job would be orphaned.
+        # Without a policy the dependents of a Job would be orphaned.
         options: dict[str, Any] = {"propagationPolicy": "Foreground" if foreground else "Background"}
         if uid is not None:
             options["preconditions"] = {"uid": uid}
@@ -234,7 +233,6 @@ class AioKube:
         return str((await self._fetch("/version")).get("gitVersion", ""))
 
     async def _versions(self, kind: Kind, namespace: str | None, selected: Query) -> tuple[Sequence[Version], str]:
-        """Return which versions are there, and the version of the list."""
         return await self._items(
             kind, namespace, selected, answers.versions_page, METADATA_PAGE_SIZE, accept=answers.ACCEPT_METADATA_LIST
         )
@@ -256,7 +254,7 @@ class AioKube:
             try:
                 page = await self._page(kind, namespace, selected, parse, limit, token, accept)
             except _ExpiredError:
-                # The list as it was when it was begun is gone from the API server's memory: begin again, in one piece.
+                # The continue token has expired: list again, without pages.
                 found, token, limit = [], "", None
                 continue
             found += page.entries
@@ -274,7 +272,6 @@ class AioKube:
         token: str,
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> Page[T]:
-        """Return some entries of a list."""
         resource = await self._discovery.resource(kind)
         asked = f"list {kind.kind} of {namespace or 'all namespaces'}"
         query = [("limit", str(limit or "")), *selected, ("continue", token)]
@@ -323,7 +320,6 @@ class AioKube:
         query: Query = (),
         accept: Mapping[str, str] = ACCEPT_JSON,
     ) -> dict[str, Any]:
-        """Return the document that answers a request."""
         take = partial(answers.read, answers.document)
         return await self._request(
             method, path, kind, asked, take, query=query, accept=accept, body=body, content_type=content_type
@@ -342,7 +338,7 @@ class AioKube:
         patience: aiohttp.ClientTimeout = _TIMEOUT,
         **more: Any,  # noqa: ANN401 - the library's
     ) -> T:
-        """Send a request, and return what is taken of its answer."""
+        """Send a request, and return what `take` makes of its answer."""
         begin, refusal, observe = time.monotonic(), None, self._observer
         try:
             response = await self._client.request(
@@ -375,11 +371,11 @@ class AioKube:
 
 
 class _AlreadyExistsError(ApiError):
-    """There is an object of that name."""
+    """An object of that name exists."""
 
 
 class _ExpiredError(ApiError):
-    """The rest of the list is not to be had any more."""
+    """The continue token of a list has expired."""
 
 
 def _failure(asked: str, answer: Answer) -> ApiError:
@@ -396,5 +392,5 @@ def _identity(obj: Object) -> tuple[Kind, str, str | None]:
 
 
 def _asked(verb: str, kind: Kind, name: str, namespace: str | None) -> str:
-    """Say what is asked, the verb first."""
+    """Return a description of a request that begins with the verb."""
     return f"{verb} {kind.kind} {namespace}/{name}" if namespace else f"{verb} {kind.kind} {name}"

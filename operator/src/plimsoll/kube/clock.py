@@ -1,7 +1,7 @@
 """The API server's clock, read from the `Date` header of its answers.
 
-Objects carry times of the API server. Compared with the clock of the operator's node, which may be wrong by minutes,
-they would end runs too early or too late.
+Objects carry the API server's times. Comparing them with the clock of the operator's node, which may be wrong by
+minutes, would end runs too early or too late.
 """
 
 import time
@@ -10,23 +10,24 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 _RESOLUTION_SECONDS = 1.0
-"""Of the header, which is cut to whole seconds."""
+"""Resolution of the header."""
 
 
 class ApiClock:
     """The API server's time.
 
-    Every answer says within about a second what the server's clock is ahead of this machine's monotonic one. All
-    answers together say it more exactly; one that contradicts them means that a clock was set, and counts alone.
+    Every answer bounds the offset between the server's clock and this machine's monotonic one to about a second, and
+    all answers together bound it more tightly. An answer that contradicts them means that a clock was set, and
+    replaces them.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Know nothing yet."""
+        """Start without an answer."""
         self._monotonic = monotonic
         self._ahead: tuple[float, float] | None = None
 
     def read(self, date: str, asked: float, answered: float) -> None:
-        """Take the `Date` of an answer, and when its request began and it came, by the monotonic clock."""
+        """Read the `Date` of an answer, given the monotonic times of its request and its arrival."""
         try:
             server = parsedate_to_datetime(date).timestamp()
         except ValueError:
@@ -37,7 +38,7 @@ class ApiClock:
         self._ahead = least, most
 
     def now(self) -> datetime:
-        """Return the API server's time; before its first answer this machine's."""
+        """Return the API server's time; this machine's before the first answer."""
         if self._ahead is None:
             return datetime.now(UTC)
         return datetime.fromtimestamp(self._monotonic() + sum(self._ahead) / 2, UTC)

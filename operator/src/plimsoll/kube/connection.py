@@ -1,4 +1,4 @@
-"""Finding the API server, and who to be for it."""
+"""Which API server to use, and with which credentials."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from plimsoll.kube.errors import CredentialsError
 
 
 def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
-    """Return what tells a clock of every answer."""
+    """Return a tracing configuration that passes every answer to a clock."""
 
     async def begin(_session: object, request: SimpleNamespace, _parameters: object) -> None:
         request.asked = time.monotonic()
@@ -29,10 +29,10 @@ def _tracing(clock: ApiClock) -> aiohttp.TraceConfig:
 
 
 async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) -> ApiClient:
-    """Return a connection that tells the clock of every answer; see `plimsoll.kube.client.AioKube`.
+    """Return a connection that passes every answer to the clock; see `plimsoll.kube.client.AioKube`.
 
     Raises:
-        CredentialsError: if nothing says which API server to ask, or as whom.
+        CredentialsError: without a configured API server or credentials.
 
     """
     configuration = Configuration(trace_configs=[_tracing(clock)])
@@ -43,9 +43,9 @@ async def connect(kubeconfig: str | None, context: str | None, clock: ApiClock) 
             await load_kube_config(kubeconfig, context, configuration, persist_config=False)  # type: ignore[no-untyped-call]
         return ApiClient(configuration)
     except (ConfigException, OSError) as error:
-        # The library names an entry by all that is in it, keys included.
+        # The library quotes whole entries, including keys.
         words = re.sub(r"\{.*\}", "...", str(error), flags=re.DOTALL)
     except (AttributeError, KeyError, TypeError, ValueError):
-        words = "the kubeconfig is not as it should be; `kubectl config view` may say where"
-    # Without what caused it, which would be shown with its words.
+        words = "the kubeconfig is invalid; check it with `kubectl config view`"
+    # Without the cause, whose message would be shown too.
     raise CredentialsError("find an API server", f"{words}; set KUBECONFIG, or run in a pod") from None

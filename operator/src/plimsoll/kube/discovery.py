@@ -1,7 +1,7 @@
-"""Which path a kind has.
+"""The paths of kinds in the API.
 
-The client library's own discovery is not used: it keeps what it found in a file whose name others can guess, takes an
-API server that is restarting for one that does not know the kind, and asks every group for a kind of the core group.
+The client library's discovery is not used: it caches in a file with a predictable name, mistakes a restarting API
+server for one that does not know the kind, and queries every group for a kind of the core group.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """Where the objects of a kind are. `root` is `/api/v1` or `/apis/<group>/<version>`."""
+    """The paths of a kind. `root` is `/api/v1` or `/apis/<group>/<version>`."""
 
     root: str
     plural: str
     namespaced: bool
 
     def collection(self, namespace: str | None) -> str:
-        """Return the path of all objects, or of those of a namespace."""
+        """Return the path of all objects, or of those in a namespace."""
         inside = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
         return f"{self.root}{inside}/{self.plural}"
 
@@ -39,10 +39,10 @@ class Resource:
         """Return the path of one object.
 
         Raises:
-            InvalidError: if it lacks a name, or the namespace that it must be in.
+            InvalidError: if the name or a required namespace is missing.
 
         """
-        # As parts of a path, one dot or two would lead to another object.
+        # In a path, `.` and `..` would lead to another object.
         if name in _NO_NAMES or (self.namespaced and (namespace or "") in _NO_NAMES):
             raise InvalidError(f"{self.plural} {namespace or ''}/{name}", "needs a name and a namespace")
         return f"{self.collection(namespace)}/{quote(name, safe='')}"
@@ -55,10 +55,10 @@ class _Unknown:
 
 
 class Discovery:
-    """Finds resources, and remembers them as long as the process lives."""
+    """Looks up resources, and caches them for the life of the process."""
 
     def __init__(self, fetch: Fetch, *, now: Callable[[], float] = time.monotonic) -> None:
-        """Ask by `fetch`, when first needed."""
+        """Look up with `fetch` when a kind is first needed."""
         self._fetch = fetch
         self._now = now
         self._known: dict[Kind, Resource] = {}
@@ -66,10 +66,10 @@ class Discovery:
         self._lock = asyncio.Lock()
 
     async def resource(self, kind: Kind) -> Resource:
-        """Return where a kind's objects are.
+        """Return the paths of a kind.
 
         Raises:
-            UnknownKindError: if the API server does not know it; it is asked again after a pause, which grows.
+            UnknownKindError: if the API server does not know it; the next lookup waits for a growing pause.
 
         """
         if kind in self._known:
@@ -80,7 +80,7 @@ class Discovery:
             return self._known[kind]
 
     def forget(self, kind: Kind) -> None:
-        """Look this kind up anew when it is needed next: its path leads nowhere any more."""
+        """Drop a kind whose path no longer exists, so that it is looked up again."""
         self._known.pop(kind, None)
 
     async def _look_up(self, kind: Kind) -> None:
@@ -106,5 +106,5 @@ class Discovery:
 def _unknown_kind(kind: Kind) -> UnknownKindError:
     return UnknownKindError(
         f"look up {kind.kind} of {kind.api_version}",
-        "the API server does not serve this kind; install what defines it, or its CRD",
+        "the API server does not serve this kind; install its CRD or API service",
     )

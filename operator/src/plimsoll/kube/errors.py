@@ -1,20 +1,17 @@
-"""What can go wrong between Plimsoll and an API server.
+"""Errors of requests to an API server.
 
     ApiError
-    ├── NotFoundError         404  there is no such object, or no such namespace to put it into
-    ├── ConflictError         409  somebody else changed it meanwhile, or its quota: asking anew may help
-    ├── TakenError            another object of that name exists, which is not of the run that it was to be made for
-    ├── KeyringError          a Secret that is to hold a Ceph key is not there, or holds none
-    │   └── KeyringRefusedError    it does not say that it is for benchmarks
+    ├── NotFoundError         404  the object, or the namespace to create it in, does not exist
+    ├── ConflictError         409  the object or its quota changed meanwhile: a retry may succeed
     ├── ForbiddenError        403
-    │   ├── UnauthorizedError 401  the credentials are not, or no longer, accepted
-    │   └── TerminatingError  403  the namespace is being deleted and takes nothing new
-    ├── InvalidError          400, 413, 422  in the API server's own words
-    ├── UnknownKindError      the API server serves no such kind: is its CRD installed?
-    ├── CredentialsError      nothing says which API server to ask, or as whom
-    └── TransientError        429, 5xx, time-outs, broken connections: asking again may help
+    │   ├── UnauthorizedError 401  the credentials are invalid or expired
+    │   └── TerminatingError  403  the namespace is being deleted and accepts no new objects
+    ├── InvalidError          400, 413, 422  with the API server's message
+    ├── UnknownKindError      the API server does not serve the kind: its CRD may be missing
+    ├── CredentialsError      no API server or credentials are configured
+    └── TransientError        429, 5xx, timeouts, broken connections: a retry may succeed
 
-Every message begins with what was asked.
+Every message begins with the request.
 """
 
 import json
@@ -22,94 +19,59 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from plimsoll.lifecycle.refusal import NAMESPACE_TERMINATING, Refusal, reason_of_words
-
 _SHOWN_CHARACTERS = 300
 _NAMESPACE_TERMINATING = "NamespaceTerminating"
 
 
 class ApiError(Exception):
-    """A request failed. `asked` says which, `reason` why."""
+    """A request failed. `asked` is the request, `reason` why it failed."""
 
     def __init__(self, asked: str, reason: str) -> None:
-        """Make the message of both."""
+        """Join both in the message."""
         self.asked = asked
         self.reason = reason
         super().__init__(f"{asked}: {reason}")
 
 
 class NotFoundError(ApiError):
-    """There is no such object, or no such namespace."""
+    """The object or the namespace does not exist."""
 
 
 class ConflictError(ApiError):
-    """Somebody else changed what was to be changed."""
-
-
-class TakenError(ApiError):
-    """A stranger's object stands where one was to be created. `departing`: it goes by itself."""
-
-    def __init__(self, asked: str, reason: str, *, departing: bool) -> None:
-        """Keep whether waiting helps."""
-        self.departing = departing
-        super().__init__(asked, reason)
-
-
-class KeyringError(ApiError):
-    """A Secret that is to hold a Ceph key is not there, or holds none. Never says what it holds."""
-
-
-class KeyringRefusedError(KeyringError):
-    """A Secret that a user names does not say that it is for benchmarks."""
+    """The object changed meanwhile."""
 
 
 class ForbiddenError(ApiError):
-    """The API server does not let these credentials do that."""
+    """The credentials do not permit the request."""
 
 
 class UnauthorizedError(ForbiddenError):
-    """The API server does not know, or no longer, whose credentials these are."""
+    """The credentials are invalid or expired."""
 
 
 class TerminatingError(ForbiddenError):
-    """The namespace is being deleted and takes nothing new."""
+    """The namespace is being deleted and accepts no new objects."""
 
 
 class InvalidError(ApiError):
-    """The API server does not accept the object or the request."""
+    """The object or the request is invalid."""
 
 
 class UnknownKindError(ApiError):
-    """The API server does not serve this kind, or not this part of it."""
+    """The API server does not serve this kind or subresource."""
 
 
 class CredentialsError(ApiError):
-    """Nothing says which API server to ask, or as whom."""
+    """No API server or credentials are configured."""
 
 
 class TransientError(ApiError):
-    """The API server could not answer now. `retry_after` is how many seconds it wants to be left alone."""
+    """The API server could not answer now. `retry_after`: seconds to wait before a retry."""
 
     def __init__(self, asked: str, reason: str, *, retry_after: float = 0.0) -> None:
-        """Keep what the API server said of trying again."""
+        """Record the pause that the API server requests."""
         self.retry_after = retry_after
         super().__init__(asked, reason)
-
-
-def refusal_of(error: ApiError) -> Refusal:
-    """Return what a status says of an error."""
-    if isinstance(error, TakenError):
-        reason = "WaitingForEarlierRun" if error.departing else "NameTaken"
-        return Refusal(asked=error.asked, reason=reason, words=error.reason)
-    if isinstance(error, KeyringRefusedError):
-        return Refusal(asked=error.asked, reason="KeyringNotAllowed", words=error.reason)
-    if isinstance(error, KeyringError):
-        return Refusal(asked=error.asked, reason="KeyringNotFound", words=error.reason)
-    if isinstance(error, TerminatingError):
-        return Refusal(asked=error.asked, reason=NAMESPACE_TERMINATING, words=error.reason)
-    passing = isinstance(error, TransientError | ConflictError)
-    reason = reason_of_words(error.reason, passing=passing)
-    return Refusal(asked=error.asked, reason=reason, words=error.reason)
 
 
 _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
@@ -124,10 +86,10 @@ _ERROR_OF_STATUS: Mapping[int, type[ApiError]] = {
 
 
 class Answer:
-    """An answer that is no success: a `Status` object, as a rule."""
+    """The answer to a failed request, usually a `Status` object."""
 
     def __init__(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-        """Read it as far as it can be read."""
+        """Decode the body if it is a JSON object."""
         self.status = status
         self.document = _object(body)
         self._body = body
@@ -135,21 +97,21 @@ class Answer:
 
     @property
     def already_exists(self) -> bool:
-        """Tell whether an object of that name exists; other conflicts have the same status code."""
+        """Whether an object of that name exists; other conflicts have the same status code."""
         return self.status == HTTPStatus.CONFLICT and self.document.get("reason") == "AlreadyExists"
 
     @property
     def is_expired(self) -> bool:
-        """Tell whether the rest of a list is not to be had any more."""
+        """Whether the continue token of a list has expired."""
         return self.status == HTTPStatus.GONE
 
     @property
     def is_unknown_path(self) -> bool:
-        """Tell whether the path means nothing to the API server; a missing object is named in the details."""
+        """Whether the API server does not know the path; for a missing object, the details have its name."""
         return self.status == HTTPStatus.NOT_FOUND and not self._details.get("name")
 
     def error(self, asked: str) -> ApiError:
-        """Return the error that this answer is."""
+        """Return the error for this answer."""
         if self.status == HTTPStatus.TOO_MANY_REQUESTS or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return TransientError(asked, self._reason, retry_after=self._retry_after)
         if self.is_unknown_path:

@@ -1,12 +1,13 @@
-"""What Plimsoll asks of a Kubernetes API: verbs on plain dictionaries, and its version.
+"""The Kubernetes API as Plimsoll uses it: verbs on plain dictionaries, and its version.
 
-Dictionaries rather than typed models: a model of an older version drops the fields it does not know when an object is
-written back.
+Dictionaries rather than typed models: a model of an older version drops unknown fields when it writes an object back.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+import msgspec
 
 Object = Mapping[str, Any]
 """A Kubernetes object as JSON."""
@@ -14,44 +15,48 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of object, as `apiVersion` and `kind` name it."""
+    """A kind of object: `apiVersion` and `kind`."""
 
     api_version: str
     kind: str
 
     @classmethod
-    def of(cls, obj: Object) -> "Kind":
+    def of(cls, obj: Object) -> Self:
         """Return the kind of an object."""
         return cls(api_version=obj["apiVersion"], kind=obj["kind"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """Which version of which object is there."""
+class Version(msgspec.Struct, frozen=True, kw_only=True, rename={"version": "resourceVersion"}):
+    """A version of an object: the part of its metadata that identifies both."""
 
     uid: str
-    namespace: str
+    namespace: str = ""
     name: str
     version: str
+
+    @classmethod
+    def of(cls, obj: Object) -> Self:
+        """Return the version of an object."""
+        return msgspec.convert(obj["metadata"], cls)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All objects that there are."""
+    """All existing objects."""
 
     versions: Sequence[Version]
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An object is new, or has another version."""
+    """An object was created or modified."""
 
     version: Version
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An object is there no more."""
+    """An object was deleted."""
 
     version: Version
 
@@ -60,7 +65,7 @@ class Kube(Protocol):
     """A connection to one API server. Errors are those of `plimsoll.kube.errors`."""
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """Return an object, or None if there is none."""
+        """Return an object; None if it does not exist."""
         ...
 
     async def list(
@@ -71,7 +76,7 @@ class Kube(Protocol):
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
     ) -> Sequence[Object]:
-        """Return the objects with these labels, and these values in fields that the API server can select by.
+        """Return the objects with these labels and, for selectable fields, these values.
 
         `namespace` None means all namespaces.
         """
@@ -80,46 +85,46 @@ class Kube(Protocol):
     async def versions(
         self, kind: Kind, *, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Sequence[Version]:
-        """Return which versions of the objects with these labels are there: little of what is large."""
+        """Return the versions of the objects with these labels, which is cheaper than the objects."""
         ...
 
     def changes(self, kind: Kind, *, namespace: str | None = None) -> AsyncGenerator[Listed | Changed | Gone]:
-        """Yield what is there, and then every change of it, until the API server ends that.
+        """Yield the existing objects, and then every change, until the API server ends the watch.
 
-        Whoever takes a change late is told the next one late.
+        A slow consumer delays later changes.
         """
         ...
 
     def pages(
         self, kind: Kind, *, size: int, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> AsyncIterator[Sequence[Object]]:
-        """Yield the objects with these labels, `size` at a time: no more of them are in memory at once.
+        """Yield the objects with these labels in pages of `size`, which bounds the memory they take.
 
-        An object may come twice, in two versions.
+        An object may be yielded twice, in two versions.
         """
         ...
 
     async def create(self, obj: Object) -> bool:
-        """Create an object; false if one of that name exists, which is left as it is. Of a status nothing is kept."""
+        """Create an object without its status; false if one with that name exists, which is not changed."""
         ...
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
-        """Merge a patch (RFC 7386) into an object, its status left out."""
+        """Merge a patch (RFC 7386) into an object, except for its status."""
         ...
 
     async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
-        """Replace the given top-level fields of an object's status, whole; a field that is None goes away."""
+        """Replace the given top-level fields of an object's status; a field that is None is removed."""
         ...
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False
     ) -> bool:
-        """Delete an object, only if it has that UID where one is given; false if there is none.
+        """Delete an object, if given only with that UID; false if there is none.
 
-        `foreground` keeps it until its dependants are gone.
+        `foreground` keeps it until its dependents are gone.
         """
         ...
 
     async def version(self) -> str:
-        """Return the API server's version, as `v1.34.0`."""
+        """Return the API server's version: `v1.34.0`."""
         ...

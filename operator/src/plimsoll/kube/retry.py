@@ -1,12 +1,18 @@
-"""Asking again what may succeed next time."""
+"""Retries of requests."""
 
-import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from plimsoll.kube.errors import ApiError, ConflictError, TransientError
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_before_delay,
+    wait_exponential,
+)
+
+from plimsoll.kube.errors import ConflictError, TransientError
 
 T = TypeVar("T")
 
@@ -17,25 +23,33 @@ _log = logging.getLogger(__name__)
 
 
 async def persist(ask: Callable[[], Awaitable[T]], *, seconds: float) -> T:
-    """Ask until there is an answer, with pauses that grow; what is asked must bear being done twice.
+    """Retry an idempotent request with growing pauses, and return its answer.
 
     Raises:
-        ApiError: one that asking again does not mend, or the last one when another pause would go beyond `seconds`.
+        ApiError: one that a retry cannot fix, or the last one when another pause would exceed `seconds`.
 
     """
-    deadline = time.monotonic() + seconds
-    pause = _FIRST_PAUSE_SECONDS
-    while True:
-        try:
-            return await ask()
-        except (TransientError, ConflictError) as error:
-            wait = max(pause, _retry_after(error))
-            if time.monotonic() + wait > deadline:
-                raise
-            _log.warning("%s; asking again in %.1f s", error, wait)
-        await asyncio.sleep(wait)
-        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type((TransientError, ConflictError)),
+        wait=_pause,
+        stop=stop_before_delay(seconds),
+        before_sleep=_log_failure,
+        reraise=True,
+    )
+
+    async def answer() -> T:  # the library awaits only what is declared a coroutine function
+        return await ask()
+
+    return await retrying(answer)
 
 
-def _retry_after(error: ApiError) -> float:
-    return error.retry_after if isinstance(error, TransientError) else 0.0
+def _pause(state: RetryCallState) -> float:
+    """Return the seconds until the next request: at least as many as the API server asked for."""
+    growing = wait_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS)(state)
+    error = state.outcome.exception() if state.outcome else None
+    return max(growing, error.retry_after) if isinstance(error, TransientError) else growing
+
+
+def _log_failure(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    _log.warning("%s; retrying in %.1f s", error, state.upcoming_sleep)

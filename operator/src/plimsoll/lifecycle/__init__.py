@@ -1,1 +1,1 @@
-"""From a run and what is observed of it to what is to be done next. Pure."""
+"""Decides what to do next for a run from what was observed. Pure."""

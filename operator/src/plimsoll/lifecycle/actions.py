@@ -1,25 +1,28 @@
-"""What is to be done, as data."""
+"""Actions, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.lifecycle.children import Child
 
 Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Create an object; if it is there already, keep that one."""
+    """Create an object; keep one that exists."""
 
     obj: Object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSecret:
-    """Create the session secret from freshly made keys, with the metadata of `obj`; if it is there already, keep it.
+    """Create the session secret with new keys and the metadata of `obj`; keep one that exists.
 
     Attributes:
-        clients: how many of them get a token of their own; None if there is to be one for all.
+        clients: how many clients get their own token; None for one token for all.
 
     """
 
@@ -29,15 +32,15 @@ class CreateSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyKeyring:
-    """Create a Secret with a CephX user's keyring and the metadata of `obj`; if it is there already, keep it.
+    """Create a Secret with a CephX user's keyring and the metadata of `obj`; keep one that exists.
 
-    No key stands here: whoever does it reads the key from another Secret, and forgets it.
+    The action contains no key: whoever performs it reads the key from another Secret.
 
     Attributes:
         user: without `client.`.
-        namespace: of the Secret that has the key, likewise `secret` and `field`.
-        is_keyring: whether that field holds a keyring file, which is copied as it is, and not the mere key. It is a
-            Secret that a user names then, and has to say that it is for benchmarks.
+        namespace: of the Secret with the key, as `secret` and `field`.
+        is_keyring: whether that field holds a keyring file, which is copied unchanged, rather than a key. A user names
+            that Secret, so it must be annotated as being for benchmarks.
 
     """
 
@@ -51,7 +54,7 @@ class CopyKeyring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSecret:
-    """See that a Secret which a run names, and which its pods mount, says that it is for benchmarks."""
+    """Check that a Secret which a run names, and its pods mount, is annotated as being for benchmarks."""
 
     namespace: str
     secret: str
@@ -59,7 +62,7 @@ class CheckSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
-    """Delete an object, if it is still the one with that UID."""
+    """Delete an object if it still has that UID."""
 
     api_version: str
     kind: str
@@ -71,11 +74,28 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Tell whoever watches the run of a transition. `kind` is `Normal` or `Warning`."""
+    """A Kubernetes event about a transition of the run."""
 
-    kind: str
+    kind: Severity
     reason: str
     message: str
 
 
 Action = Create | CreateSecret | CopyKeyring | CheckSecret | Delete
+
+
+def deletion(child: Child, *, foreground: bool = False) -> Delete:
+    """Return the deletion of an object."""
+    return Delete(
+        api_version=child.api_version,
+        kind=child.kind,
+        namespace=child.namespace,
+        name=child.name,
+        uid=child.uid,
+        foreground=foreground,
+    )
+
+
+def deletions(children: Iterable[Child]) -> tuple[Delete, ...]:
+    """Return the deletions of the objects that are not being deleted yet."""
+    return tuple(deletion(child) for child in children if not child.deleting)

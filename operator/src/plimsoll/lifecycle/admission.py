@@ -1,36 +1,31 @@
-"""The queue: one active run per target, first come, first served. Two runs at once would measure each other."""
+"""The queue: one active run per target, first come, first served. Concurrent runs would measure each other."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from plimsoll.api.reasons.table import LOAD_IS_GONE, PASSED_BY
 from plimsoll.api.status import format_time
-from plimsoll.ceph.conf import monitor_keys
-
-LOAD_IS_GONE = frozenset({"Removed", "StorageKept", "NothingMade", "NodeGone", "ClaimedByOthers"})
-"""Reasons of the condition CleanedUp with which nothing of a run loads its target any more."""
-
-HELD_UP = frozenset({"WaitingForEarlierRun", "SpecUnreadable", "CephClusterNotReady", "PoolNotReady"})
-"""Reasons for which a run that was not admitted yet makes nothing, and so is passed by."""
+from plimsoll.lifecycle.storage.registry import provider_for
 
 _NOT_YET = "9999-12-31T23:59:59Z"
-"""When a run enters the queue whose resumption the operator has not seen yet: behind all others."""
+"""Queue time of a run whose resumption the operator has not observed yet: behind all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A run in the queue, as little as the queue needs.
+    """A run in the queue.
 
     Attributes:
-        targets: what it loads; runs without a common one do not wait for each other. Empty: waits for nobody.
-        queued: when it entered the queue, as the API server writes it, which sorts by time: at its creation, or when it
-            was resumed after it had lost its place.
-        admitted: it may run; that stays unless it is suspended for too long.
-        over: it has ended and what it loaded the target with is gone, or it makes nothing for now.
-        suspended: it was admitted and rests.
-        removal: why what it has on the target is not gone yet although it has ended; empty while it goes on.
-        ended: when it ended or was deleted, whichever was later, as the API server writes it; empty while it goes on.
+        targets: what it loads; runs without a common target do not wait for each other. Empty: waits for no run.
+        queued: when it entered the queue, in the API server's format, which sorts by time: its creation, or its
+            resumption after it had lost its place.
+        admitted: whether it may run; it may until it is suspended for too long.
+        over: whether it has ended and no longer loads the target, or creates nothing for now.
+        suspended: whether it was admitted and is suspended.
+        removal: for an ended run, why its objects are not removed yet; empty while it is active.
+        ended: when it ended or was deleted, whichever was later, in the same format; empty while it is active.
 
     """
 
@@ -47,22 +42,23 @@ class Entry:
 
 
 def entry_of(body: Mapping[str, Any]) -> Entry:
-    """Return a run's entry, from the run as the API server stores it. Never raises, whatever stands there."""
+    """Return the entry of a run as the API server stores it. Never raises, whatever its content."""
     metadata, status = body["metadata"], body.get("status") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
     place = conditions.get("Admitted", {})
     admitted = place.get("status") == "True"
     suspended = bool(body.get("spec", {}).get("suspend", False))
-    held_up = not admitted and conditions.get("Succeeded", {}).get("reason") in HELD_UP
+    passed_by = not admitted and conditions.get("Succeeded", {}).get("reason") in PASSED_BY
     removal = conditions.get("CleanedUp", {}).get("reason", "")
+    storage = body.get("spec", {}).get("storage") or {}
     return Entry(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        targets=_targets_of_document(body.get("spec", {}).get("storage") or {}),
+        targets=provider_for(storage).targets(storage),
         queued=_queued(metadata["creationTimestamp"], conditions, has_begun=bool(status.get("startTime"))),
         admitted=admitted,
-        over=(suspended and not admitted) or held_up or removal in LOAD_IS_GONE,
+        over=(suspended and not admitted) or passed_by or removal in LOAD_IS_GONE,
         suspended=suspended and admitted and not removal,
         removal="" if removal in LOAD_IS_GONE else removal,
         ended=max(status.get("completionTime") or "", metadata.get("deletionTimestamp") or "") if removal else "",
@@ -70,7 +66,7 @@ def entry_of(body: Mapping[str, Any]) -> Entry:
 
 
 def _queued(created: str, conditions: Mapping[str, Mapping[str, str]], *, has_begun: bool) -> str:
-    """Return when a run entered the queue: at its creation, or when it was resumed after it had lost its place."""
+    """Return when a run entered the queue: its creation, or its resumption after it had lost its place."""
     place, suspension = conditions.get("Admitted", {}), conditions.get("Suspended", {})
     if not has_begun or place.get("status") == "True":
         return created
@@ -80,39 +76,27 @@ def _queued(created: str, conditions: Mapping[str, Mapping[str, str]], *, has_be
 
 
 def ahead_of(uid: str, entries: Iterable[Entry], *, now: datetime, hold_seconds: float) -> tuple[str, ...]:
-    """Return the runs on the same target that come before one, next first, as `namespace/name`.
+    """Return the runs on the same target that come before a run, in order, as `namespace/name`.
 
-    One that has ended holds up the next until its storage is gone or kept, because taking images and pools away is I/O
-    as well; but no longer than `hold_seconds`, because anybody can keep something from being removed.
+    A run that has ended blocks the next until its storage is removed or kept, because deleting images and pools is I/O
+    too; but at most for `hold_seconds`, because any user can prevent a removal.
     """
     known = {entry.uid: entry for entry in entries}
     this = known.get(uid)
     if this is None or not this.targets or this.admitted:
         return ()
     rivals = [entry for entry in known.values() if entry.targets & this.targets and not entry.over]
-    # As text: what the API server wrote sorts by time, and what cannot be read as a time raises nothing here.
+    # Compared as text: the API server's format sorts by time, and an invalid time does not raise.
     since = format_time(now - timedelta(seconds=hold_seconds))
     before = [entry for entry in rivals if _turn(entry) < _turn(this) and not "" < entry.ended < since]
     return tuple(_named(entry, hold_seconds) for entry in sorted(before, key=_turn))
 
 
-def _targets_of_document(storage: Mapping[str, Any]) -> frozenset[str]:
-    """Return what a run loads. Of a Ceph cluster without Rook each monitor stands for it: naming one is enough."""
-    if rook := storage.get("rook"):
-        cluster = rook.get("cluster", {})
-        return frozenset({f"rook/{cluster.get('namespace')}/{cluster.get('name')}"})
-    if ceph := storage.get("ceph"):
-        return frozenset(f"ceph/{key}" for key in monitor_keys(ceph.get("monitors") or ()))
-    if storage_class := storage.get("storageClass"):
-        return frozenset({f"storageClass/{storage_class.get('name')}"})
-    return frozenset()
-
-
 def _named(entry: Entry, hold_seconds: float) -> str:
     name = f"{entry.namespace}/{entry.name}"
     if entry.suspended:
-        return f"{name}, which is suspended and keeps its place for {hold_seconds:.0f} s at most"
-    return f"{name}, which is being taken away ({entry.removal})" if entry.removal else name
+        return f"{name} (suspended; keeps its place for at most {hold_seconds:.0f} s)"
+    return f"{name} (being cleaned up: {entry.removal})" if entry.removal else name
 
 
 def _turn(entry: Entry) -> tuple[bool, str, str]:

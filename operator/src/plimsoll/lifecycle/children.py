@@ -1,4 +1,4 @@
-"""The objects of a run, each as the facts that decisions need of it."""
+"""A run's objects, reduced to the facts that decisions need."""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -12,14 +12,14 @@ Object = Mapping[str, Any]
 
 _STARTED = {"running", "terminated"}
 _WAITS = frozenset({"ExternalProvisioning"})
-"""Reasons of Normal events: of a CSI driver that is not there nobody warns. Source: Kubernetes' volume controller."""
+"""Reasons of Normal events: a missing CSI driver causes no warning. Source: Kubernetes' volume controller."""
 
 _NOT_A_PROBLEM = {"ContainerCreating", "PodInitializing"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """An object of a run, as far as it takes to delete exactly that one. `namespace` is empty where there are none."""
+    """An object's identity: what it takes to delete exactly that one. `namespace` is empty if it has none."""
 
     api_version: str
     kind: str
@@ -34,9 +34,9 @@ class JobFact:
     """A Job.
 
     Attributes:
+        deleted: when its deletion was requested; None if it was not.
         client: None for the conductor's.
-        deleted: when its deletion was asked for; None if it was not.
-        failure: why it failed, empty if it did not.
+        failure: why it failed; empty if it did not.
 
     """
 
@@ -59,12 +59,12 @@ class PodFact:
     """A pod.
 
     Attributes:
-        changed: when its container began to run or ended, by the API server's clock; None before. The kubelet's own
-            times are of its node's clock, which may be wrong.
-        gone_by: when it has to be gone, which is its deletion and the grace period; None if it may stay.
-        problem: why its containers do not run: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they do.
-        last_words: termination message or exit code of its container if it failed, else empty. The pod's phase can lag
-            behind a container that succeeded.
+        changed: when its container started or ended, by the API server's clock; None before. The kubelet reports times
+            of its node's clock, which may be wrong.
+        gone_by: deletion deadline: its deletion plus the grace period; None if it is not being deleted.
+        problem: why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are.
+        exit_message: exit code and termination message of a container that failed; empty otherwise. The pod's phase can
+            lag behind a container that succeeded.
 
     """
 
@@ -77,20 +77,20 @@ class PodFact:
     changed: datetime | None
     gone_by: datetime | None
     problem: str
-    last_words: str
+    exit_message: str
 
     @property
-    def runs(self) -> bool:
-        """Tell whether it runs, and is to go on running."""
+    def is_running(self) -> bool:
+        """Whether it is running and not being deleted."""
         return self.phase == "Running" and not self.child.deleting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFact:
-    """A client's volume claim.
+    """A client's PVC.
 
     Attributes:
-        finalizers: what keeps it from being removed; empty unless it is being deleted.
+        finalizers: what delays its deletion; empty unless it is being deleted.
 
     """
 
@@ -142,12 +142,12 @@ def pod_fact(obj: Object) -> PodFact:
         changed=_status_written(obj) if any(state.keys() & _STARTED for state in states) else None,
         gone_by=_time(obj["metadata"].get("deletionTimestamp")),
         problem=_problem(status),
-        last_words=_last_words(status),
+        exit_message=_exit_message(status),
     )
 
 
 def claim_fact(obj: Object) -> ClaimFact:
-    """Read a claim; one that names no client is nobody's: -1."""
+    """Read a PVC; one without a client's label has the client -1."""
     client = _number(obj, naming.LABEL_CLIENT)
     child = child_of(obj)
     return ClaimFact(
@@ -159,7 +159,7 @@ def claim_fact(obj: Object) -> ClaimFact:
 
 
 def label(obj: Object, name: str) -> str:
-    """Return the value of a label; empty if there is none."""
+    """Return the value of a label; empty if it is missing."""
     return str((obj["metadata"].get("labels") or {}).get(name, ""))
 
 
@@ -171,15 +171,15 @@ def warnings_on(objects: Iterable[Object], events: Iterable[Object]) -> dict[str
 def warnings_about(uids: AbstractSet[str], events: Iterable[Object]) -> dict[str, str]:
     """Return the newest warning about each object with one of these UIDs, by UID: `ProvisioningFailed: ...`.
 
-    Where there is none: whom the object waits for, if an event names them.
+    Without a warning, an event that names what the object waits for counts.
     """
     newest: dict[str, tuple[bool, str, str]] = {}
     for event in events:
         uid, is_warning = event.get("involvedObject", {}).get("uid", ""), event.get("type") == "Warning"
         if uid in uids and (is_warning or event.get("reason") in _WAITS):
             when = event.get("lastTimestamp") or event.get("eventTime") or ""
-            told = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
-            newest[uid] = max(newest.get(uid, told), told)
+            found = (is_warning, when, f"{event.get('reason')}: {event.get('message')}")
+            newest[uid] = max(newest.get(uid, found), found)
     return {uid: message for uid, (_, _, message) in newest.items()}
 
 
@@ -193,7 +193,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _status_written(obj: Object) -> datetime | None:
-    """Return when the status was written last; the API server keeps that with the names of who wrote what."""
+    """Return when the status was last written, according to the managed fields."""
     entries = obj["metadata"].get("managedFields") or ()
     times = (entry.get("time") for entry in entries if entry.get("subresource") == "status")
     return max((datetime.fromisoformat(text) for text in times if text), default=None)
@@ -210,10 +210,10 @@ def _problem(status: Object) -> str:
     return ""
 
 
-def _last_words(status: Object) -> str:
+def _exit_message(status: Object) -> str:
     for container in status.get("containerStatuses", []):
         ended = container.get("state", {}).get("terminated")
         if ended and ended.get("exitCode") != 0:
-            words = (ended.get("message") or ended.get("reason") or "").strip()
-            return f"exit code {ended.get('exitCode')}: {words}"
+            message = (ended.get("message") or ended.get("reason") or "").strip()
+            return f"exit code {ended.get('exitCode')}: {message}"
     return str(status.get("reason", ""))

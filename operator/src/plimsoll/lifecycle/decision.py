@@ -1,15 +1,16 @@
-"""What one look at a run leads to."""
+"""The outcome of one look at a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
+from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.lifecycle.actions import Action, Event
 
 
 class Stage(StrEnum):
-    """Where a run is, derived from what is observed at every look; shown, never read back."""
+    """Where a run is, derived from every observation; shown, never read back."""
 
     REFUSED = "Refused"
     SUSPENDED = "Suspended"
@@ -25,22 +26,37 @@ class Ending:
     """How a run ended. `reason` is `Valid`, `Suspect`, `InvalidResults`, or why it failed."""
 
     succeeded: bool
-    reason: str
+    reason: Reason | UnknownReason
     message: str
+
+    @classmethod
+    def failure(cls, reason: Reason | UnknownReason, message: str) -> Self:
+        """Return the end of a run that failed."""
+        return cls(succeeded=False, reason=reason, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One condition: whether something holds, in a word and in a sentence. `holds` None is not known yet."""
+    """One condition: whether it holds (None: unknown), its reason and its message."""
 
     holds: bool | None
-    reason: str
+    reason: Reason | UnknownReason
     message: str = ""
+
+    @classmethod
+    def true(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
+        """Return a condition that holds."""
+        return cls(holds=True, reason=reason, message=message)
+
+    @classmethod
+    def false(cls, reason: Reason | UnknownReason, message: str = "") -> Self:
+        """Return a condition that does not hold."""
+        return cls(holds=False, reason=reason, message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teardown:
-    """What is to be done now to take a run's objects away, and how far that is."""
+    """The next step of removing a run's objects, and the progress."""
 
     actions: tuple[Action, ...]
     fact: Fact
@@ -48,22 +64,20 @@ class Teardown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """A run, assessed.
+    """An assessed run.
 
     Attributes:
-        stage: where it is.
-        reason: why it is there or what it waits for, CamelCase.
+        reason: why the run is in this stage, or what it waits for.
         message: the same for people, with what to do next.
-        actions: what is to be done now.
-        plan_sha256: of the plan that is frozen now; empty if none is.
-        ending: how it ended; None while it goes on.
+        plan_sha256: of the plan that is being frozen; empty if none is.
+        ending: how it ended; None while it is active.
         facts: conditions by type.
-        requeue_seconds: when to look again even if nothing happens; None if nothing can come of that.
+        requeue_seconds: when to look again without any event; None if that could not change anything.
 
     """
 
     stage: Stage
-    reason: str
+    reason: Reason | UnknownReason
     message: str
     actions: tuple[Action, ...] = ()
     plan_sha256: str = ""
@@ -74,7 +88,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What is to be done and said."""
+    """What to do, and the status to write."""
 
     actions: tuple[Action, ...] = ()
     status: Mapping[str, Any]
@@ -84,7 +98,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What is to be done and said of a run that is being deleted. `cleaned_up`: whether it may go, and if not why."""
+    """What to do for a run that is being deleted, and its status. `cleaned_up`: whether the finalizer can go."""
 
     actions: tuple[Action, ...]
     status: Mapping[str, Any]

@@ -1,177 +1,198 @@
-"""Has the run ended, and how? Read from what the conductor said and what became of the pods."""
+"""Whether and how a run has ended: from the conductor's report and the state of the pods."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
-from plimsoll.lifecycle import provisioning, readiness
+from plimsoll.api.reasons.reason import Reason, read_reason
+from plimsoll.api.reasons.table import remedy_of
+from plimsoll.lifecycle import provisioning, readiness, starting
+from plimsoll.lifecycle.children import JobFact
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.measured import Measured
 from plimsoll.lifecycle.observed import Observed, age_seconds
-from plimsoll.lifecycle.refusal import REASONS as REFUSALS
-from plimsoll.lifecycle.refusal import Refusal, remedy_of
+from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
-from plimsoll.lifecycle.wording import are, counted
+from plimsoll.lifecycle.storage.registry import storage_of
+from plimsoll.lifecycle.wording import are, counted, listed
 from plimsoll.measure.checking.reasons import main_reasons
 from plimsoll.plan.document import Plan
 
-_NAMED = 3
+_MAX_NAMES = 3
 
-_REMEDY = {
-    "ImagePullFailed": "check the runner image and imagePullSecrets",
-    "Unschedulable": "free or add nodes, lower clients.count or clients.resources, or set clients.spread: Preferred",
-    "ContainerFailed": "look at the pod's events",
-    "ClientFailed": "look at the client's last words",
-    "ClaimsNotBound": "check the StorageClass, its provisioner and its capacity",
-    "PoolNotReady": "look at the CephBlockPool and at the log of Rook's operator, or raise timeouts.provisionSeconds",
-    "PoolFailed": "change spec.storage.rook.pool to what the cluster can place",
-    "UserNotReady": "look at the CephClient and at the log of Rook's operator",
-    "UserFailed": "look at the CephClient and at the log of Rook's operator",
-    "KeySecretsTaken": "delete runs whose storage is kept",
-    "RookNotFound": "install Rook, and create the run anew",
-    "CephClusterNotReady": "look at the CephCluster, and create the run anew when it is well",
-    "ClientsNotReady": "look at the events of these Jobs and pods",
-    "ConductorStarting": "look at the events of the conductor's Job and pod, and at its log",
-    **{reason: remedy_of(reason) for reason in REFUSALS},
-}
-
-_FINDINGS = "the findings of kubectl get bres say more"
+_FINDINGS = "kubectl get bres shows the findings"
 
 
 def ending_of(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
-    """Return how a run ended; None while it goes on. A run that is suspended misses nothing, and no deadline."""
-    ending = _failed_by_conductor(seen) or _measured(plan, seen)
-    if ending is not None or run.is_suspended or hindrance(run, seen):
+    """Return how a run ended; None while it is active. A suspended run misses no deadline."""
+    ending = _conductor_failure(seen) or _measured(plan, seen)
+    if ending is not None or run.is_suspended or version_blocker(run, seen):
         return ending
     return (
-        _conductor_gave_up(run, plan, seen, now)
-        or _clients_gave_up(plan, seen, settings)
-        or _not_provisioned(run, plan, seen, now)
+        _conductor_timeout(run, plan, seen, now)
+        or _clients_lost(plan, seen, settings)
+        or _registration_timeout(plan, seen, now)
+        or _provisioning_timeout(run, plan, seen, settings, now)
     )
 
 
-def hindrance(run: Run, seen: Observed) -> Fact | None:
-    """Return what this version cannot read of a run that another one began; None if it can. That does not end a run."""
-    remedy = "use the version of the operator that wrote it, or a later one"
+def version_blocker(run: Run, seen: Observed) -> Fact | None:
+    """Return what this version cannot read of a run that another one started; None if nothing. It ends no run."""
+    remedy = "use the operator version that wrote it, or a later one"
     if run.document is None:
-        message = f"{run.spec_problem}. The run was begun, so what runs goes on, but nothing more is made; {remedy}"
-        return Fact(holds=True, reason="SpecUnreadable", message=message)
+        message = f"{run.spec_problem}. The run has started, so its pods continue, but no more are created; {remedy}"
+        return Fact.true(Reason.SPEC_UNREADABLE, message)
     job = seen.conductor_job
     if seen.unreadable_results and job is not None and job.complete:
-        names = ", ".join(seen.unreadable_results[:_NAMED])
-        message = f"the status of {counted(len(seen.unreadable_results), 'result')} cannot be read: {names}; {remedy}"
-        return Fact(holds=True, reason="ResultsUnreadable", message=message)
+        results = f"{counted(len(seen.unreadable_results), 'result')} ({listed(seen.unreadable_results)})"
+        return Fact.true(Reason.RESULTS_UNREADABLE, f"this version cannot read the status of {results}; {remedy}")
     return None
 
 
-def said_before(run: Run) -> Ending | None:
-    """Return how a run ended according to its status: what was said once stays, whatever becomes of its objects."""
+def recorded_ending(run: Run) -> Ending | None:
+    """Return how a run ended according to its status, which no later observation changes."""
     condition = run.conditions.get(ConditionType.SUCCEEDED)
     if condition is None or condition.status is ConditionStatus.UNKNOWN:
         return None
     succeeded = condition.status is ConditionStatus.TRUE
-    return Ending(succeeded=succeeded, reason=condition.reason, message=condition.message)
+    return Ending(succeeded=succeeded, reason=read_reason(condition.reason), message=condition.message)
 
 
-def _failed_by_conductor(seen: Observed) -> Ending | None:
-    """Return the conductor's own word, joined with what is known of the clients it misses."""
+def _conductor_failure(seen: Observed) -> Ending | None:
+    """Return the failure that the conductor reported, with what is known about the clients it misses."""
     if seen.state is None or seen.state.failure is None:
         return None
     failure, missing = seen.state.failure, seen.state.missing
-    known = [text for client in missing[:_NAMED] if (text := readiness.client_trouble(client, seen))]
+    known = [text for client in missing[:_MAX_NAMES] if (text := readiness.client_problem(client, seen))]
     if missing and seen.refusal is not None:
         known.append(seen.refusal.message)
-    return Ending(succeeded=False, reason=failure.reason, message=". ".join([failure.message, *known]))
+    return Ending.failure(Reason(failure.reason), ". ".join([failure.message, *known]))
 
 
 def _measured(plan: Plan, seen: Observed) -> Ending | None:
-    """Measured means both: the conductor's Job is complete, and every result is final. Its state is for showing."""
+    """Return the end of a measured run: the conductor has succeeded and every result is final.
+
+    The conductor's state is only for display.
+    """
     job = seen.conductor_job
-    if job is None or not job.complete:
+    if job is None or not seen.conductor_succeeded:
         return None
-    results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
     final = sum(result.final for result in seen.results.values())
-    if final < len(plan.points) and seen.unreadable_results:
-        return None
     if final < len(plan.points):
-        message = (
-            f"the conductor is done, but only {final} of {counted(len(plan.points), 'result')} {are(final)} final; was "
-            "one deleted or changed? run it again"
-        )
-        return Ending(succeeded=False, reason="ResultsIncomplete", message=message)
+        # Only Jobs are read before results: if just the pod has succeeded, the results may be out of date.
+        is_known = job.complete and not seen.unreadable_results
+        return _incomplete(final, len(plan.points)) if is_known else None
+    results = [seen.results[point.name] for point in plan.points if point.name in seen.results]
     invalid = [result for result in results if result.verdict is Verdict.INVALID]
     suspect = [result for result in results if result.verdict is Verdict.SUSPECT]
     if invalid:
         message = f"{len(invalid)} of {counted(len(results), 'point')} {are(len(invalid))} Invalid"
-        message = f"{message}: {_main_reasons(invalid)}; {_FINDINGS}"
-        return Ending(succeeded=False, reason="InvalidResults", message=message)
+        return Ending.failure(Reason.INVALID_RESULTS, f"{message}: {_main_reasons(invalid)}; {_FINDINGS}")
+    measured = "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
     if suspect:
         suspects = " and" if len(results) == 1 else f", {len(suspect)} {are(len(suspect))}"
-        message = f"{_all_measured(results)}{suspects} Suspect: {_main_reasons(suspect)}"
-        return Ending(succeeded=True, reason="Suspect", message=f"{message}; {_FINDINGS}")
-    return Ending(succeeded=True, reason="Valid", message=f"{_all_measured(results)} and Valid")
+        message = f"{measured}{suspects} Suspect: {_main_reasons(suspect)}; {_FINDINGS}"
+        return Ending(succeeded=True, reason=Reason.SUSPECT, message=message)
+    return Ending(succeeded=True, reason=Reason.VALID, message=f"{measured} and Valid")
 
 
-def _all_measured(results: Sequence[Measured]) -> str:
-    return "the only point is measured" if len(results) == 1 else f"all {len(results)} points are measured"
+def _incomplete(final: int, points: int) -> Ending:
+    message = (
+        f"the conductor finished, but only {final} of {counted(points, 'result')} {are(final)} final; a result may "
+        "have been deleted or changed: create the run again"
+    )
+    return Ending.failure(Reason.RESULTS_INCOMPLETE, message)
 
 
 def _main_reasons(results: Sequence[Measured]) -> str:
     return main_reasons(result.reason for result in results)
 
 
-def _conductor_gave_up(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
-    """Give up on a conductor whose Job has failed, or on one, be it the first or a later one, that does not come."""
+def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+    """Return the end of a run whose conductor's Job failed, or that had no active conductor for too long."""
     job = seen.conductor_job
     if job is not None and job.failure:
-        words = "; ".join(pod.last_words or pod.problem for pod in seen.conductor_pods if pod.last_words or pod.problem)
-        return Ending(succeeded=False, reason="ConductorFailed", message=f"{job.failure} {words}".strip())
-    fact, since, limit = (
-        readiness.conductor_fact(seen),
-        readiness.conductor_absent_since(seen),
-        plan.timeouts.ready_seconds,
-    )
-    absent = min(age_seconds(since, now), readiness.waited_seconds(run, now))
+        exits = "; ".join(text for pod in seen.conductor_pods if (text := pod.exit_message or pod.problem))
+        return Ending.failure(Reason.CONDUCTOR_FAILED, f"{job.failure} {exits}".strip())
+    fact, limit = readiness.conductor_fact(seen), plan.timeouts.ready_seconds
+    absent = min(age_seconds(readiness.conductor_absent_since(run, seen), now), readiness.waited_seconds(run, now))
+    if starting.is_gathering(plan, seen):
+        # It was created beside the clients' pods, and has nothing to do before they run.
+        absent = min(absent, age_seconds(starting.pods_run_since(plan, seen), now))
     if fact is None or absent <= limit:
         return None
-    message = f"no conductor is in charge within timeouts.readySeconds ({limit} s): {fact.message}"
-    return Ending(succeeded=False, reason="ConductorNotReady", message=f"{message}; {_REMEDY[fact.reason]}")
+    message = f"no conductor was active within timeouts.readySeconds ({limit} s): {fact.message}"
+    return Ending.failure(Reason.CONDUCTOR_NOT_READY, f"{message}; {remedy_of(fact.reason)}")
 
 
-def _clients_gave_up(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
+def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
     for client in range(plan.clients):
         if provisioning.is_out_of_restarts(client, seen, settings):
-            trouble = readiness.client_trouble(client, seen) or f"client {client} was lost"
-            message = f"{trouble}; it was lost {settings.max_client_restarts + 1} times; {_REMEDY['ClientFailed']}"
-            return Ending(succeeded=False, reason="ClientsFailed", message=message)
+            problem = readiness.client_problem(client, seen) or f"client {client} was lost"
+            times = settings.max_client_restarts + 1
+            message = f"{problem}; it was lost {times} times, the limit; {remedy_of(Reason.CLIENT_FAILED)}"
+            return Ending.failure(Reason.CLIENTS_FAILED, message)
     return None
 
 
-def _not_provisioned(run: Run, plan: Plan, seen: Observed, now: datetime) -> Ending | None:
-    """Give up on volumes and pods that do not come; once there is a conductor, it is the one who waits."""
-    limit = plan.timeouts.provision_seconds
-    if run.start_time is None or seen.conductor_job is not None or readiness.waited_seconds(run, now) <= limit:
+def _registration_timeout(plan: Plan, seen: Observed, now: datetime) -> Ending | None:
+    """Return the end of a run whose clients run but do not register: the conductor does not know when they started."""
+    since, limit = starting.pods_run_since(plan, seen), plan.timeouts.ready_seconds
+    if since is None or seen.state is None or not (starting.is_gathering(plan, seen) and seen.conductor_in_charge):
         return None
-    if seen.refusal is not None and not seen.refusal.hinders_removal:
+    missing, conductor = seen.state.missing, [pod.changed for pod in seen.conductor_pods if pod.changed]
+    if not missing or age_seconds(max([since, *conductor]), now) <= limit:
+        return None
+    names = listed([f"client {client}" for client in missing])
+    message = f"{names} did not register within timeouts.readySeconds ({limit} s)"
+    known = [text for client in missing[:_MAX_NAMES] if (text := readiness.client_problem(client, seen))]
+    return Ending.failure(Reason.CLIENTS_NOT_READY, ". ".join([message, *known]))
+
+
+def _provisioning_timeout(run: Run, plan: Plan, seen: Observed, settings: Settings, now: datetime) -> Ending | None:
+    """Return the end of a run whose volumes or pods were not ready in time. Later, the conductor waits for clients."""
+    limit = plan.timeouts.provision_seconds
+    if run.start_time is None or not starting.is_provisioning(plan, seen):
+        return None
+    if readiness.waited_seconds(run, now) <= limit or _is_coming_back(run, plan, seen, now):
+        return None
+    if seen.refusal is not None and not seen.refusal.blocks_removal:
         return refused_too_long(seen.refusal, limit)
-    fact = readiness.waiting_fact(readiness.storage_fact(plan, seen), readiness.clients_fact(plan, seen), seen)
-    if fact.reason == "Starting":
+    storage = storage_of(run, seen, settings, now).fact()
+    fact = readiness.waiting_fact(storage, readiness.clients_fact(run, plan, seen), seen)
+    if fact.reason is Reason.STARTING:
         fact = readiness.not_running_fact(plan, seen)
-    remedy = _REMEDY.get(fact.reason, "look at the pods of the run")
-    return Ending(succeeded=False, reason=fact.reason, message=f"{_not_ready(limit)}: {fact.message}; {remedy}")
+    return not_ready_too_long(fact, limit)
+
+
+def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool:
+    """Whether a run that was complete a moment ago replaces a lost client, or a conductor's Job that was deleted."""
+    if seen.conductor_job is None:
+        return run.holds(ConditionType.CLIENTS_READY)
+    newest = [jobs[-1] for client in range(plan.clients) if (jobs := seen.client_jobs(client))]
+    times = [since for job in newest if (since := _replaced_since(job, seen))]
+    return bool(times) and age_seconds(max(times), now) <= plan.timeouts.ready_seconds
+
+
+def _replaced_since(job: JobFact, seen: Observed) -> datetime | None:
+    """Return when the newest Job of a client failed, or replaced one that did; None if the client was never lost."""
+    pods = [pod for pod in seen.client_pods(job.client) if pod.attempt == job.attempt]
+    if provisioning.is_lost(job, seen) or any(pod.phase == "Failed" for pod in pods):
+        times = [job.deleted, *(pod.gone_by or pod.changed for pod in pods)]
+        return max((time for time in times if time), default=job.created)
+    return job.created if job.attempt else None
 
 
 def refused_too_long(refusal: Refusal, limit: int) -> Ending:
-    """Return the end of a run for which something could not be made."""
-    reason = "NameTaken" if refusal.reason == "WaitingForEarlierRun" else refusal.reason
-    return Ending(succeeded=False, reason=reason, message=f"{_not_ready(limit)}: {refusal.message}")
+    """Return the end of a run for which an object could not be created."""
+    reason = Reason.NAME_TAKEN if refusal.reason is Reason.WAITING_FOR_EARLIER_RUN else refusal.reason
+    return Ending.failure(reason, f"{_not_ready(limit)}: {refusal.message}")
 
 
 def not_ready_too_long(fact: Fact, limit: int) -> Ending:
-    """Return the end of a run for which a cluster does not become usable."""
-    message = f"{_not_ready(limit)}: {fact.message}; {_REMEDY[fact.reason]}"
-    return Ending(succeeded=False, reason=fact.reason, message=message)
+    """Return the end of a run that waited too long for a cluster, volumes or pods."""
+    return Ending.failure(fact.reason, f"{_not_ready(limit)}: {fact.message}; {remedy_of(fact.reason)}")
 
 
 def _not_ready(limit: int) -> str:

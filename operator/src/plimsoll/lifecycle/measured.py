@@ -1,4 +1,4 @@
-"""What decisions need of a result: whose it is, and a digest of its status without distributions and series.
+"""What decisions need from a result: its run, and a digest of its status without distributions and series.
 
 A status may have 256 KiB and a run 512 results; a digest has a few hundred bytes per trial.
 """
@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import OperationSummary, ResultStatus, Trial
 from plimsoll.lifecycle.children import Object
@@ -20,7 +19,7 @@ _SHOWN_PERCENTILES = ("50", "99")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFact:
-    """When an attempt was made, by the conductor's clock, and how it ended."""
+    """When an attempt took place, by the conductor's clock, and how it ended."""
 
     epoch: str
     outcome: Outcome
@@ -33,7 +32,7 @@ class OperationFact:
     """The means of one operation over the trials that count.
 
     Attributes:
-        percentiles: `"99"` -> nanoseconds, of those that a headline shows.
+        percentiles: those that a headline shows: `"99"` -> nanoseconds.
 
     """
 
@@ -48,7 +47,7 @@ class Measured:
     """The digest of a result's status.
 
     Attributes:
-        reason: the first reason of its verdict; empty if all is well.
+        reason: the first reason of its verdict; empty if it is Valid.
 
     """
 
@@ -57,7 +56,7 @@ class Measured:
     reason: str = ""
     operations: tuple[OperationFact, ...] = ()
     trials: tuple[TrialFact, ...] = ()
-    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    environment: Environment = field(default_factory=Environment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +65,7 @@ class ResultFact:
 
     Attributes:
         version: its resourceVersion.
-        run_uid: of the run that its specification names; its labels may be changed.
+        run_uid: of the run that its specification names; users may change its labels.
         departing: whether it is deleted with a run, or is being deleted.
         measured: None if this version cannot read its status.
 
@@ -96,10 +95,10 @@ def result_fact(obj: Object) -> ResultFact:
 
 
 def digest(status: ResultStatus) -> Measured:
-    """Return what decisions need of a status.
+    """Return what decisions need from a status.
 
     Raises:
-        ValueError: if a time is none.
+        ValueError: if a time is invalid.
 
     """
     return Measured(
@@ -113,7 +112,7 @@ def digest(status: ResultStatus) -> Measured:
 
 
 def _measured(obj: Object) -> Measured | None:
-    """Return the digest of a result's status, None if it cannot be read; `display` is for people and not read back."""
+    """Return the digest of a result's status; None if it cannot be read. `display` is never read back."""
     status = {key: value for key, value in (obj.get("status") or {}).items() if key != "display"}
     try:
         return digest(ResultStatus.model_validate(status))

@@ -1,4 +1,4 @@
-"""The objects of a run that there is one of for each client, each read once for every version of it."""
+"""Jobs, pods and PVCs, of which a run has one or more per client. Each version is read once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _MAY_BELONG_TO_A_JOB = {"Pending", "Running"}
 
 @dataclass(frozen=True, slots=True)
 class Member(Generic[F]):
-    """What a look needs of an object with a run's label.
+    """What decisions need from an object with a run's label.
 
     Attributes:
-        own: the run's, and not only labelled as such.
-        jobs: of a pod: the UIDs of the Jobs that it belongs to.
+        own: whether it really belongs to the run.
+        jobs: for a pod, the UIDs of the Jobs that own it.
 
     """
 
@@ -34,7 +34,7 @@ def member(fact: Callable[[Object], F], uid: str, obj: Object) -> Member[F]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """All of them, as one look finds them."""
+    """All of them, as observed by one look."""
 
     jobs: Sequence[Member[JobFact]] = ()
     pods: Sequence[Member[PodFact]] = ()
@@ -42,18 +42,18 @@ class Members:
 
     @property
     def own_pods(self) -> tuple[PodFact, ...]:
-        """Return the run's pods: none of a stranger's Job."""
+        """Return the run's pods, without those of other owners' Jobs."""
         foreign = {job.fact.child.uid for job in self.jobs if not job.own}
         return tuple(pod.fact for pod in self.pods if pod.own and not pod.jobs & foreign)
 
     @property
     def has_unbound_claim(self) -> bool:
-        """Whether a claim is still unbound."""
+        """Whether a PVC is still unbound."""
         return any(claim.fact.phase != "Bound" for claim in self.claims)
 
     @property
     def has_job_without_pod(self) -> bool:
-        """Whether a Job that may still create a pod has none."""
+        """Whether a Job has no pod but may still create one."""
         pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)
         owners = {uid for pod in pods for uid in pod.jobs}
         return any(not job.fact.is_concluded and job.fact.child.uid not in owners for job in self.jobs)

@@ -1,4 +1,4 @@
-"""Names and labels of a run's objects. Deterministic: creating one twice meets the first."""
+"""Names and labels of a run's objects. Deterministic, so that a second creation finds the first."""
 
 from hashlib import sha256
 
@@ -17,21 +17,23 @@ LABEL_CLIENT = f"{GROUP}/client"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_WORKLOAD = f"{GROUP}/workload"
 
+ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
+"""Annotation of a client's pod: the assignment, which its agent reads as a file."""
+
 CONDUCTOR = "conductor"
 CLIENT = "client"
 STORAGE = "storage"
 TEARDOWN = "teardown"
 
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
-"""Annotation with which the owner of an existing CephBlockPool, or of a Secret with a keyring, says `"true"`: runs may
-use it."""
+"""Annotation, `"true"`, with which the owner of a CephBlockPool or of a Secret with a keyring lets runs use it."""
 
 _MAX_NAME = 63
 _DIGEST = 8
 
 
 def child(run: str, suffix: str) -> str:
-    """Return `<run>-<suffix>`, at most 63 characters: a longer run name is cut and told apart by a digest."""
+    """Return `<run>-<suffix>` in at most 63 characters: a longer run name is truncated and gets a digest."""
     name = f"{run}-{suffix}"
     if len(name) <= _MAX_NAME:
         return name
@@ -40,7 +42,7 @@ def child(run: str, suffix: str) -> str:
 
 
 def label_value(text: str) -> str:
-    """Return a text as a label's value: cut to 63 characters, and told apart by a digest if it was longer."""
+    """Return a text as a label value: longer than 63 characters, it is truncated and gets a digest."""
     if len(text) <= _MAX_NAME:
         return text
     return f"{text[: _MAX_NAME - _DIGEST - 1]}-{sha256(text.encode()).hexdigest()[:_DIGEST]}"
@@ -52,31 +54,31 @@ def plan_config_map(run: str) -> str:
 
 
 def state_config_map(run: str) -> str:
-    """Return the name of the ConfigMap in which the conductor says what it is doing."""
+    """Return the name of the ConfigMap with the conductor's state."""
     return child(run, "state")
 
 
 def session_secret(run: str, uid: str) -> str:
     """Return the name of the session secret.
 
-    A part of the UID stands in it: the operator may not look at Secrets, and must not take the one of an earlier run
-    of that name, which is about to be collected, for this run's.
+    It contains a digest of the UID: the operator cannot read Secrets, and must not mistake that of an earlier run with
+    this name, which is about to be garbage-collected, for this run's.
     """
     return child(run, f"session-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
 
 
 def conductor(run: str) -> str:
-    """Return the name of everything that is the conductor's: Job, Service, ServiceAccount, Role, RoleBinding."""
+    """Return the name of the conductor's Job, Service, ServiceAccount, Role and RoleBinding."""
     return child(run, CONDUCTOR)
 
 
 def client_job(run: str, client: int, attempt: int) -> str:
-    """Return the name of the Job of a client's process; a later process of the same client has a later attempt."""
+    """Return the name of the Job of a client's process; a replacement has a higher attempt number."""
     return child(run, f"{CLIENT}-{client}-{attempt}")
 
 
 def client_claim(run: str, client: int) -> str:
-    """Return the name of a client's volume claim, which outlives its processes."""
+    """Return the name of a client's PVC, which outlives its processes."""
     return child(run, f"{CLIENT}-{client}")
 
 
@@ -91,15 +93,15 @@ def ceph_config_map(run: str) -> str:
 
 
 def keyring_secret(run: str, uid: str, component: str) -> str:
-    """Return the name of the Secret with the conductor's or the clients' keyring; a part of the UID as above."""
+    """Return the name of the Secret with the conductor's or the clients' keyring, with a digest of the UID as well."""
     return child(run, f"{component}-keyring-{sha256(uid.encode()).hexdigest()[:_DIGEST]}")
 
 
 def storage_class(run: str, uid: str) -> str:
-    """Return the name of the StorageClass that is made for a run. It has no namespace, so the UID tells runs apart."""
+    """Return the name of a run's own StorageClass. It has no namespace, so the UID makes it unique."""
     return base_name(run, uid)
 
 
 def teardown(uid: str) -> str:
-    """Return the name of what the operator's namespace has of a run: record, keyring Secret, Job."""
+    """Return the name of a run's record, keyring Secret and Job in the operator's namespace."""
     return f"{MANAGED_BY}-{TEARDOWN}-{uid}"

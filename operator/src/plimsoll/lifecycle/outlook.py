@@ -1,4 +1,4 @@
-"""When the last trial of a run should be over, as far as that can be told from what is observed."""
+"""Estimate of when the last trial of a run will be over."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.plan.estimate import estimate, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
-"""How much an estimate may be wrong without anything being said."""
+"""How wrong an estimate may be before it is replaced."""
 
 _TOLERATED_SHARE = 0.1
-"""The same, of what is left: or every look at a prefill would be a write."""
+"""The same as a share of the remaining time: otherwise every look during a prefill would write a status."""
 
 
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
-    """Return when the last trial should be over if nothing more has to be repeated; None while nobody can tell.
+    """Return when the last trial should be over if no more have to be repeated; None while that is unknown.
 
-    It is said when all clients have registered, anew with each attempt, and while volumes are prefilled when it has
-    become wrong. Whatever else holds a run up does not move it: a run that is late can be told by it.
+    The estimate is made when all clients have registered, with each attempt, and during the prefill when it has become
+    wrong. Other delays do not move it, so it reveals a run that is behind schedule.
     """
     plan, state = seen.plan, seen.state
     if plan is None or state is None or run.is_suspended:
         return None
-    before = said_end(run)
+    before = recorded_end(run)
     if not seen.all_registered or not 0 <= state.trials_done < state.trials_total:
         return before
     pace = _pace(plan, seen)
@@ -51,12 +51,12 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
 
 
 def is_late(end: datetime | None, now: datetime) -> bool:
-    """Tell whether the end that was estimated has passed."""
+    """Whether the estimated end has passed."""
     return age_seconds(end, now) > _TOLERATED_SECONDS
 
 
-def said_end(run: Run) -> datetime | None:
-    """Return the estimate that the run's status has; None if it has none."""
+def recorded_end(run: Run) -> datetime | None:
+    """Return the estimate in the run's status; None if it has none."""
     text = run.status.get("estimatedCompletionTime")
     return datetime.fromisoformat(text) if text else None
 
@@ -66,9 +66,9 @@ class _Pace:
     """How long trials really take, in seconds.
 
     Attributes:
-        known: by point, of those that were measured.
-        between: from the end of one to the beginning of the next.
-        ratio: of what trials took to what was planned for them.
+        known: by measured point.
+        between: from the end of a trial to the start of the next.
+        ratio: of the real to the planned duration of trials.
 
     """
 
@@ -77,13 +77,13 @@ class _Pace:
     ratio: float
 
     def seconds(self, point: Point) -> float:
-        """Return how long a trial of a point should take, from its beginning to that of the next one."""
+        """Return how long a trial of a point should take, from its start to that of the next one."""
         known = self.known.get(point.name)
         return known + self.between if known is not None else trial_seconds(point) * self.ratio
 
 
 def _pace(plan: Plan, seen: Observed) -> _Pace:
-    """Learn from what is measured; without anything a trial takes what is planned."""
+    """Return the pace of the measured trials; the planned one if there are none."""
     took = {point.name: tuple(_seconds_taken(seen, point.name)) for point in plan.points}
     gaps = [max(0.0, gap) for gap in _gaps(seen)]
     between = median(gaps) if gaps else 0.0
@@ -101,7 +101,6 @@ def _trials(seen: Observed, point: str) -> Sequence[TrialFact]:
 
 
 def _seconds_taken(seen: Observed, point: str) -> Iterator[float]:
-    """Yield how long the attempts at a point took that were measured to their end."""
     for trial in _trials(seen, point):
         if trial.outcome is Outcome.MEASURED:
             yield max(0.0, (trial.finished - trial.started).total_seconds())
@@ -117,7 +116,7 @@ def _gaps(seen: Observed) -> Iterator[float]:
 
 
 def _left(plan: Plan, state: RunState) -> list[tuple[int, Point]]:
-    """Return pass and point of the trials that are not done, in their order; one that is under way is the first."""
+    """Return pass and point of the remaining trials in order, the one in flight first."""
     passes = enumerate(plan.order)
     return [(number, plan.points[index]) for number, indices in passes for index in indices][state.trials_done :]
 
@@ -127,15 +126,15 @@ def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
-    """Return when the last trial should be over, reckoned from the one under way; None if there is none.
+    """Return when the last trial should be over, counted from the one in flight; None if there is none.
 
-    It is the same at every look during an attempt, however long that takes.
+    It does not change during an attempt, however long that takes.
     """
     trial = state.in_flight
     number, point = _left(plan, state)[0]
     if trial is None or (trial.pass_number, trial.point) != (number, point.name):
         return None
-    begun = _moment(state.in_flight_since) if state.in_flight_since else _start_of(state)
+    begun = datetime.fromisoformat(state.in_flight_since) if state.in_flight_since else _start_of(state)
     return _after(begun, _left_seconds(plan, state, pace)) if begun else None
 
 
@@ -144,9 +143,9 @@ def _start_of(state: RunState) -> datetime | None:
 
 
 def _prefill_seconds(run: Run, state: RunState, guess: int, now: datetime) -> float:
-    """Return how long the prefill still takes, at the rate that it has had since the clients were there."""
+    """Return how long the rest of the prefill takes at its rate since the clients registered."""
     ready = run.conditions.get(ConditionType.CLIENTS_READY)
-    since = _moment(ready.last_transition_time) if ready and ready.last_transition_time else now
+    since = datetime.fromisoformat(ready.last_transition_time) if ready and ready.last_transition_time else now
     done, total = state.prefill.done_bytes, state.prefill.total_bytes
     passed = age_seconds(since, now)
     if not done or passed < _TOLERATED_SECONDS:
@@ -159,7 +158,7 @@ def _is_filled(state: RunState) -> bool:
 
 
 def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_grow: bool) -> datetime:
-    """Return what was said before if that is still right, or if the new one may not be later and is."""
+    """Return the earlier estimate if it is close to the new one, or if the new one is later and may not be."""
     if before is None:
         return new
     tolerated = max(_TOLERATED_SECONDS, _TOLERATED_SHARE * age_seconds(now, new))
@@ -169,7 +168,3 @@ def _unless_close(before: datetime | None, new: datetime, now: datetime, *, may_
 
 def _after(moment: datetime, seconds: float) -> datetime:
     return moment + timedelta(seconds=ceil(seconds))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""Whose is an object? Names and labels can be anybody's; what is deleted or used has to name its owner as well."""
+"""Who owns an object. Anyone can set names and labels, so what is used or deleted must name its owner too."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ _JOB = "Job"
 
 
 def is_of_run(obj: Object, uid: str) -> bool:
-    """Tell whether an object is the run's with that UID: by its label, and by its owner or, of a pod, by having a Job.
+    """Whether an object belongs to the run with that UID: by its label, and by its owner or, for a pod, its Job.
 
-    Of results their specification says it: they may outlive the run, and their labels may be changed.
+    For results the specification decides: they may outlive the run, and users may change their labels.
     """
     if obj["kind"] == RESULT_KIND:
         return bool(obj.get("spec", {}).get("runUid") == uid)
@@ -24,31 +24,31 @@ def is_of_run(obj: Object, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in _owners(obj))
 
 
-def is_of_run_elsewhere(obj: Object, name: str, uid: str) -> bool:
-    """Tell whether an object outside the run's namespace is the run's: an owner has to be in the same namespace.
+def is_external_object_of(obj: Object, name: str, uid: str) -> bool:
+    """Whether an object outside the run's namespace belongs to the run.
 
-    So its name says it, which has a digest of the UID, and its label. A copy of one under another name is not.
+    Owner references do not cross namespaces, so its name, with a digest of the UID, and its label decide.
     """
     base = base_name(name, uid)
     names = {base, f"{base}-data", f"{base}-conductor", f"{base}-agent", naming.teardown(uid)}
     return label(obj, naming.LABEL_RUN_UID) == uid and obj["metadata"]["name"] in names
 
 
-def is_what_was_made(found: Object, made: Object) -> bool:
-    """Tell whether what stands under the name of an object that was to be made is of the same run."""
-    uid = label(made, naming.LABEL_RUN_UID)
-    if _owners(made) or made["kind"] == RESULT_KIND:
+def belongs_to_same_run(found: Object, wanted: Object) -> bool:
+    """Whether an existing object belongs to the same run as one that was to be created under its name."""
+    uid = label(wanted, naming.LABEL_RUN_UID)
+    if _owners(wanted) or wanted["kind"] == RESULT_KIND:
         return is_of_run(found, uid)
     return label(found, naming.LABEL_RUN_UID) == uid
 
 
 def jobs_of(pod: Object) -> set[str]:
-    """Return the UIDs of the Jobs that a pod belongs to; the Jobs themselves may be gone."""
+    """Return the UIDs of the Jobs that own a pod; the Jobs may be gone."""
     return {str(owner["uid"]) for owner in _owners(pod) if owner["kind"] == _JOB}
 
 
 def is_departing(obj: Object) -> bool:
-    """Tell whether a stranger's object goes by itself: another run owns it, or it is being deleted."""
+    """Whether another owner's object will disappear by itself: another run owns it, or it is being deleted."""
     owned = any(owner["kind"] == RUN_KIND for owner in _owners(obj))
     return owned or "deletionTimestamp" in obj["metadata"]
 

@@ -1,166 +1,160 @@
-"""How far a run is from measuring, and what keeps it from it: volumes, clients, conductor."""
+"""How far a run is from measuring, and what prevents it: volumes, clients, conductor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.lifecycle import ceph_storage
-from plimsoll.lifecycle.children import ClaimFact, JobFact, PodFact
+from plimsoll.api.names import ConditionType
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.reasons.table import REFUSALS
+from plimsoll.lifecycle.children import JobFact, PodFact
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.observed import Observed
-from plimsoll.lifecycle.refusal import REASONS as REFUSALS
 from plimsoll.lifecycle.refusal import reason_of_words
-from plimsoll.lifecycle.render.client import has_claim
-from plimsoll.lifecycle.rook.storage import needs_storage_class
 from plimsoll.lifecycle.run import Run
-from plimsoll.lifecycle.wording import are, counted, have
+from plimsoll.lifecycle.starting import is_provisioning
+from plimsoll.lifecycle.storage.registry import provider_of
+from plimsoll.lifecycle.wording import counted, listed
 from plimsoll.plan.document import Plan
 
-_NAMED = 3
 
-
-def storage_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return whether every client has its volume, or what else it measures, and if not why."""
-    provided = ceph_storage.storage_fact(plan, seen) if plan.ceph else None
-    if provided is not None and not (provided.holds and has_claim(plan)):
-        return provided
-    if plan.volume is None:
-        return Fact(holds=True, reason="NotNeeded", message="no workload uses a volume")
-    unbound = _unbound(seen)
-    absent = plan.clients - len(seen.claims)
-    if not unbound and absent <= 0:
-        return Fact(holds=True, reason="Bound", message=f"{counted(plan.clients, 'claim')} {are(plan.clients)} bound")
-    problems = [
-        f"claim {claim.child.name} is {claim.phase}"
-        + (f" ({seen.warnings[claim.child.uid]})" if claim.child.uid in seen.warnings else "")
-        for claim in unbound
-    ]
-    not_made = f"{counted(absent, 'claim')} {are(absent)} not made yet"
-    return Fact(holds=False, reason="ClaimsNotBound", message=_listed(problems) or not_made)
-
-
-def clients_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return whether every client is there, joining what the conductor misses with what the pods say."""
-    troubles = [text for client in range(plan.clients) if (text := client_trouble(client, seen))]
+def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
+    """Return whether every client is registered, combining the conductor's report with the state of the pods."""
+    problems = [text for client in range(plan.clients) if (text := client_problem(client, seen))]
     conductor = conductor_fact(seen)
-    if troubles:
-        texts = [_listed(troubles), *([conductor.message] if conductor else [])]
-        return Fact(holds=False, reason=_clients_reason(plan, seen), message="; ".join(texts))
+    if conductor is not None and conductor.reason is Reason.CONDUCTOR_STARTING and is_provisioning(plan, seen):
+        # It starts beside the clients, which do not need it yet.
+        conductor = None
+    if problems:
+        texts = [listed(problems, separator="; "), *([conductor.message] if conductor else [])]
+        return Fact.false(_clients_reason(run, plan, seen), "; ".join(texts))
     if conductor is not None:
         return conductor
     if seen.all_registered:
-        return Fact(
-            holds=True,
-            reason="Registered",
-            message=f"{counted(plan.clients, 'client')} {have(plan.clients)} registered",
-        )
-    return Fact(holds=False, reason="Starting", message="clients are starting")
+        return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')} registered")
+    return Fact.false(Reason.STARTING, "clients are starting")
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
-    """Return why no conductor is in charge; None if one is, or if it is not its turn yet."""
+    """Return why no conductor is active; None if one is, or if none is needed yet."""
     job, pods = seen.conductor_job, seen.conductor_pods
     if job is None or seen.conductor_in_charge:
         return None
-    message = f"the conductor {_conductor_trouble(job, pods[-1] if pods else None, seen)}"
-    return Fact(holds=False, reason=_conductor_reason(job, seen), message=message)
+    message = f"the conductor {_conductor_problem(job, pods[-1] if pods else None, seen)}"
+    return Fact.false(_conductor_reason(job, seen), message)
 
 
-def conductor_absent_since(seen: Observed) -> datetime | None:
-    """Return since when no conductor has been in charge; None if one is, or if there is none to wait for.
+def conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
+    """Return since when no conductor has been active; None if one is, or if none is expected.
 
-    A conductor that runs and whose word cannot be read is left alone: it may be of another version.
+    A running conductor whose state cannot be read does not count as absent: it may be of another version.
     """
     job = seen.conductor_job
-    silent = seen.state is None and any(pod.runs for pod in seen.conductor_pods)
-    if job is None or job.complete or silent or seen.conductor_in_charge:
+    unreadable = seen.state is None and any(pod.is_running for pod in seen.conductor_pods)
+    if job is None or job.complete or unreadable or seen.conductor_in_charge:
         return None
-    changes = [pod.gone_by or pod.changed or pod.created for pod in seen.conductor_pods]
-    return max(job.deleted or job.created, *changes) if changes else job.deleted or job.created
+    since = [job.deleted or job.created]
+    since += [pod.gone_by or pod.changed or pod.created for pod in seen.conductor_pods]
+    if not seen.conductor_pods and ConditionType.CLIENTS_READY in run.conditions:
+        # A pod that was deleted leaves nothing: only the status shows that there was a conductor until now.
+        if run.holds(ConditionType.CLIENTS_READY):
+            return None
+        since.append(_last_transition(run, ConditionType.CLIENTS_READY))
+    return max(since)
 
 
 def not_running_fact(plan: Plan, seen: Observed) -> Fact:
-    """Return which clients do not run though nothing is known to keep them from it: no pod, or no container yet."""
+    """Return which clients have no pod or no running container although no problem is known."""
     texts = []
     for client in range(plan.clients):
         pod = seen.client_pod(client)
         if pod is None:
-            texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not made yet'}) has no pod")
+            texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not created yet'}) has no pod")
         elif pod.phase != "Running":
             texts.append(f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}")
-    return Fact(holds=False, reason="ClientsNotReady", message=_listed(texts) or "the conductor is not made yet")
+    message = listed(texts, separator="; ") or "the conductor is not created yet"
+    return Fact.false(Reason.CLIENTS_NOT_READY, message)
 
 
 def waiting_fact(storage: Fact, clients: Fact, seen: Observed) -> Fact:
-    """Return what a run waits for: of volumes and clients the one that is the cause.
+    """Return what a run waits for: volumes or clients, whichever is the cause.
 
-    A claim that waits for its first consumer is unbound because of the pod, not the other way round.
+    A PVC that waits for its first consumer is unbound because of the pod, not the other way round.
     """
-    if storage.holds or clients.reason == "ImagePullFailed" or clients.reason in REFUSALS:
+    if storage.holds or clients.reason is Reason.IMAGE_PULL_FAILED or clients.reason in REFUSALS:
         return clients
-    complaints = any(claim.child.uid in seen.warnings for claim in _unbound(seen))
-    return clients if clients.reason == "Unschedulable" and not complaints else storage
+    complaints = any(claim.child.uid in seen.warnings for claim in seen.unbound_claims)
+    return clients if clients.reason is Reason.UNSCHEDULABLE and not complaints else storage
 
 
-def client_trouble(client: int, seen: Observed) -> str:
-    """Return what keeps a client from taking part; empty if nothing is known to."""
+def client_problem(client: int, seen: Observed) -> str:
+    """Return what prevents a client from taking part; empty if no problem is known."""
     if refused := _refused_pod(client, seen):
         return refused
     pod = seen.client_pod(client)
     missing = _is_missed(client, seen)
     if pod is None:
         return f"client {client} has no pod yet" if missing else ""
-    where = f"client {client} (pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
+    where = f"client {client} {_place(pod)}"
     if pod.problem:
         return f"{where}: {pod.problem}"
     if pod.child.deleting:
         return f"{where} is being deleted; its node may be gone"
     if pod.phase == "Failed":
-        return f"{where} failed: {pod.last_words}"
+        return f"{where} failed: {pod.exit_message}"
     return f"{where} is {pod.phase} and has not registered" if missing else ""
 
 
-def worst_reason(pods: Sequence[PodFact]) -> str:
-    """Return why pods do not run, in one word that names the remedy's place; empty if they do."""
+def worst_reason(pods: Sequence[PodFact]) -> Reason | None:
+    """Return why pods are not running; None if they are."""
     problems = " ".join(pod.problem for pod in pods)
     for words, reason in (
-        (("ErrImage", "ImagePull", "InvalidImageName"), "ImagePullFailed"),
-        (("Unschedulable", "SchedulerError"), "Unschedulable"),
-        (("CrashLoop", "CreateContainer", "RunContainer"), "ContainerFailed"),
+        (("ErrImage", "ImagePull", "InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+        (("Unschedulable", "SchedulerError"), Reason.UNSCHEDULABLE),
+        (("CrashLoop", "CreateContainer", "RunContainer"), Reason.CONTAINER_FAILED),
     ):
         if any(word in problems for word in words):
             return reason
-    return ""
+    return None
 
 
 def waited_seconds(run: Run, now: datetime) -> float:
-    """Return how long a run has been active since it was admitted, or last resumed; 0 if it is resumed only now.
+    """Return how long a run has been active since it was admitted or last resumed; since its creation before that.
 
-    Of a run that was not admitted yet: since it was created. One that lost its place by resting has waited for nothing
-    until it is admitted again.
+    A suspended run, and one that lost its place and is not admitted again yet, waits for nothing: 0.
     """
     since = run.start_time or run.created
-    admitted, suspended = run.conditions.get(ConditionType.ADMITTED), run.conditions.get(ConditionType.SUSPENDED)
-    if run.start_time is not None and admitted is not None:
-        if admitted.status is not ConditionStatus.TRUE:
+    if run.start_time is not None and ConditionType.ADMITTED in run.conditions:
+        if not run.holds(ConditionType.ADMITTED):
             return 0.0
-        since = max(since, datetime.fromisoformat(admitted.last_transition_time))
-    if suspended is not None and suspended.status is ConditionStatus.TRUE:
+        since = max(since, _last_transition(run, ConditionType.ADMITTED))
+    if run.holds(ConditionType.SUSPENDED):
         return 0.0
-    if suspended is not None:
-        since = max(since, datetime.fromisoformat(suspended.last_transition_time))
+    if ConditionType.SUSPENDED in run.conditions:
+        since = max(since, _last_transition(run, ConditionType.SUSPENDED))
     return (now - since).total_seconds()
 
 
+def _last_transition(run: Run, kind: ConditionType) -> datetime:
+    return datetime.fromisoformat(run.conditions[kind].last_transition_time)
+
+
 def _is_missed(client: int, seen: Observed) -> bool:
-    """Tell whether the conductor misses a client; what one said that is gone counts only if it was its last word."""
+    """Whether the conductor misses a client. The report of one that is gone counts only if it failed."""
     if seen.state is None or not (seen.conductor_in_charge or seen.state.failure):
+        return False
+    if not seen.has_gathered and _is_starting(client, seen):
         return False
     return client in seen.state.missing
 
 
+def _is_starting(client: int, seen: Observed) -> bool:
+    """Whether the first process of a client has not started yet."""
+    pod = seen.client_pod(client)
+    return pod is None or (pod.phase == "Pending" and pod.attempt == 0)
+
+
 def _refused_pod(client: int, seen: Observed) -> str:
-    """Return why a client's newest Job can make no pod; empty if nothing is known to keep it from that."""
+    """Return why a client's newest Job cannot create a pod; empty if no reason is known."""
     jobs = seen.client_jobs(client) if seen.warnings else []
     if not jobs or any((pod.client, pod.attempt) == (client, jobs[-1].attempt) for pod in seen.pods):
         return ""
@@ -168,50 +162,42 @@ def _refused_pod(client: int, seen: Observed) -> str:
     return f"client {client} (Job {jobs[-1].child.name}) has no pod: {warning}" if warning else ""
 
 
-def _clients_reason(plan: Plan, seen: Observed) -> str:
-    """Return the most telling of the clients' reasons."""
+def _clients_reason(run: Run, plan: Plan, seen: Observed) -> Reason:
     refused = " ".join(_refused_pod(client, seen) for client in range(plan.clients)).strip()
     if refused:
         return reason_of_words(refused)
     pods = [pod for client in range(plan.clients) if (pod := seen.client_pod(client)) is not None]
     failed = any(pod.phase == "Failed" for pod in pods)
     worst = worst_reason(pods)
-    if worst == "Unschedulable" and _unbound(seen) and _binds_immediately(plan):
-        return "ClaimsNotBound"
-    return worst or ("ClientFailed" if failed else "ClientsMissing")
+    if worst is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):
+        return Reason.CLAIMS_NOT_BOUND
+    return worst or (Reason.CLIENT_FAILED if failed else Reason.CLIENTS_MISSING)
 
 
-def _unbound(seen: Observed) -> list[ClaimFact]:
-    return [claim for claim in seen.claims if claim.phase != "Bound"]
-
-
-def _binds_immediately(plan: Plan) -> bool:
-    """Whether claims are bound before their pods have a node, so that pods without one wait for the claims."""
-    storage_class = plan.environment.get("storageClass")
-    mode = storage_class.get("volumeBindingMode") if isinstance(storage_class, Mapping) else None
-    return mode == "Immediate" or needs_storage_class(plan)
-
-
-def _conductor_trouble(job: JobFact, pod: PodFact | None, seen: Observed) -> str:
+def _conductor_problem(job: JobFact, pod: PodFact | None, seen: Observed) -> str:
     warning = seen.warnings.get(job.child.uid, "")
     if pod is None:
-        return f"(Job {job.child.name}) has no pod: {warning or 'none is made yet'}"
-    where = f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
+        return f"(Job {job.child.name}) has no pod: {warning or 'none is created yet'}"
+    where = _place(pod)
     if pod.problem:
-        return f"{where} does not run: {pod.problem}"
+        return f"{where} is not running: {pod.problem}"
     if pod.child.deleting:
         return f"{where} is being deleted; its node may be gone"
     if _has_ended(pod):
-        return f"{where} ended: {pod.last_words}; {warning or 'its Job is about to start another'}"
-    return f"{where} is {pod.phase} and has not taken over yet"
+        return f"{where} ended: {pod.exit_message}; {warning or 'its Job is about to create another pod'}"
+    return f"{where} is {pod.phase} and not active yet"
 
 
-def _conductor_reason(job: JobFact, seen: Observed) -> str:
+def _conductor_reason(job: JobFact, seen: Observed) -> Reason:
     pods = seen.conductor_pods
     warning = seen.warnings.get(job.child.uid, "")
     if warning and (not pods or _has_ended(pods[-1])):
         return reason_of_words(warning)
-    return worst_reason(pods[-1:]) or "ConductorStarting"
+    return worst_reason(pods[-1:]) or Reason.CONDUCTOR_STARTING
+
+
+def _place(pod: PodFact) -> str:
+    return f"(pod {pod.child.name}{f' on {pod.node}' if pod.node else ''})"
 
 
 def _has_ended(pod: PodFact) -> bool:
@@ -221,8 +207,3 @@ def _has_ended(pod: PodFact) -> bool:
 def _newest_job(client: int, seen: Observed) -> str:
     jobs = seen.client_jobs(client)
     return jobs[-1].child.name if jobs else ""
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return "; ".join(texts[:_NAMED]) + more

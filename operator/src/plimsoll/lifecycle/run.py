@@ -1,4 +1,4 @@
-"""A `BenchmarkRun` as the operator sees it: identity, specification, and what it said of it before."""
+"""A `BenchmarkRun` as the operator sees it: identity, specification and the last status."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -9,9 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionType
+from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun, decode_run
 from plimsoll.api.status import Condition
+from plimsoll.plan.document import RunIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,11 +21,11 @@ class Run:
     """One run.
 
     Attributes:
-        spec_problem: why the specification cannot be used; empty if it can.
-        deleted: when its deletion was asked for; None if it was not.
-        document: the specification; None if it cannot be used.
-        written: the specification as it stands there, of which this version may understand but a part.
-        status: what was said of it, as it stands there.
+        deleted: when its deletion was requested; None if it was not.
+        document: the decoded specification; None if it is invalid.
+        written: the specification as stored, of which this version may know only a part.
+        spec_problem: why the specification is invalid; empty if it is valid.
+        status: as stored.
         conditions: those of the status, by type.
 
     """
@@ -41,24 +43,29 @@ class Run:
     conditions: Mapping[ConditionType, Condition]
 
     @property
+    def identity(self) -> RunIdentity:
+        """Return what identifies the run."""
+        return RunIdentity(name=self.name, namespace=self.namespace, uid=self.uid)
+
+    @property
     def is_suspended(self) -> bool:
-        """Tell whether the run is to rest."""
+        """Whether `spec.suspend` is set."""
         return self.written.get("suspend") is True
 
     @property
     def start_time(self) -> datetime | None:
-        """Return when the run was admitted; None if it was not yet."""
+        """Return when the run was first admitted; None before that."""
         return _time(self.status.get("startTime"))
 
     @property
     def end_time(self) -> datetime | None:
-        """Return since when nothing more is made for the run: since its end, or its deletion; None if it goes on."""
+        """Return when the run ended or was deleted, whichever was later; None while it is active."""
         times = [time for time in (self.deleted, _time(self.status.get("completionTime"))) if time is not None]
         return max(times, default=None)
 
     @property
     def owner_reference(self) -> dict[str, Any]:
-        """Return the reference that makes an object go when the run goes."""
+        """Return the owner reference that has an object garbage-collected with the run."""
         return {
             "apiVersion": API_VERSION,
             "kind": RUN_KIND,
@@ -68,9 +75,17 @@ class Run:
             "blockOwnerDeletion": True,
         }
 
+    def holds(self, kind: ConditionType) -> bool:
+        """Whether a condition is True."""
+        return kind in self.conditions and self.conditions[kind].status is ConditionStatus.TRUE
+
+    def has_reason(self, kind: ConditionType, reason: Reason) -> bool:
+        """Whether a condition exists and has this reason."""
+        return kind in self.conditions and self.conditions[kind].reason == reason
+
 
 def run_of(body: Mapping[str, Any]) -> Run:
-    """Read a run as the API server stores it. A specification that cannot be used does not raise, but is told."""
+    """Read a run as the API server stores it. An invalid specification does not raise, but sets `spec_problem`."""
     metadata = body["metadata"]
     document, problem = None, ""
     try:
@@ -92,12 +107,24 @@ def run_of(body: Mapping[str, Any]) -> Run:
     )
 
 
+def needs_attention(body: Mapping[str, Any]) -> bool:
+    """Whether a run, as the API server stores it, is not terminal, not clean, changed, or expires after its end."""
+    metadata, status = body["metadata"], body.get("status") or {}
+    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+    terminal = conditions.get("Succeeded", {}).get("status") in {"True", "False"}
+    clean = conditions.get("CleanedUp", {}).get("reason") in {Reason.REMOVED, Reason.NOTHING_MADE}
+    expires = (body.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+    # A deletion increments the generation too, but changes nothing in the specification.
+    changed = "deletionTimestamp" not in metadata and status.get("observedGeneration") != metadata.get("generation")
+    return not terminal or not clean or expires or changed
+
+
 def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
 def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
-    """Yield the conditions that can be read; one that a later version wrote counts as one that was not said."""
+    """Yield the conditions that this version can read; those of a later version are ignored."""
     for entry in status.get("conditions", []):
         with suppress(ValidationError):
             yield Condition.model_validate(entry)

@@ -1,4 +1,4 @@
-"""What an administrator decides for all runs."""
+"""The operator's settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +11,20 @@ ANY_NAMESPACE = "*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The operator's configuration, as far as decisions depend on it.
+    """The settings that decisions depend on, which an administrator makes for all runs.
 
     Attributes:
         runner_image: image of conductor and agents; frozen into the plan of each run.
-        namespace: the operator's own, where a run's teardown record, keyring and Job are.
-        rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all of them.
-        osd_bench: whether runs may load the OSDs themselves, around all pools.
-        hold_seconds: how long a run may keep others of its target waiting while it does not measure: while it is
-            suspended, in total between two measured trials, or after its end until it is cleaned up.
-        image_pull_policy: of their containers.
-        port: on which a conductor listens.
-        metrics_port: on which it answers Prometheus.
-        metrics_from: who may ask it there, as peers of a NetworkPolicy; nobody if there are none.
-        max_client_restarts: processes that a client may lose before the run is given up.
+        namespace: the operator's, with the runs' teardown records, keyrings and Jobs.
+        rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
+        osd_bench: whether runs may load OSDs directly, bypassing pools.
+        hold_seconds: how long a run may block others on its target while it does not measure: suspended, in total
+            between two measured trials, or after its end until it is cleaned up.
+        image_pull_policy: of conductor and agents.
+        port: of a conductor.
+        metrics_port: of a conductor, for Prometheus.
+        metrics_from: who may scrape it, as peers of a NetworkPolicy; empty for none.
+        max_client_restarts: processes that a client may lose before the run fails.
         conductor_restarts: pods that a conductor may lose.
 
     """
@@ -42,6 +42,6 @@ class Settings:
     conductor_restarts: int = 6
 
     def allows(self, cluster: NamespacedName, namespace: str) -> bool:
-        """Tell whether the runs of a namespace may use a Rook cluster."""
+        """Whether runs in a namespace may use a Rook cluster."""
         allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
         return namespace in allowed or ANY_NAMESPACE in allowed

@@ -1,4 +1,4 @@
-"""What a run's status says: conditions, progress, headline. Derived anew at every look."""
+"""A run's status: conditions, progress, headline. Derived from scratch at every look."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
     MAX_HEADLINES,
     BenchmarkRunStatus,
@@ -27,16 +28,17 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
+from plimsoll.tools.registry import TOOLS
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
 _MAX_TEXT = 256
 _MAX_VALUE = 1024
-"""Of a value of the environment, as the API allows."""
+"""Maximum length of a value of the environment in the API."""
 
 _FIELDS = {"name": "storageClass", "parameters": "storageClassParameters"}
-"""What fields of a StorageClass are called where they stand beside those of everything else."""
+"""Field of a StorageClass -> its name in the flat environment of the status."""
 
 Json = dict[str, Any]
 
@@ -44,14 +46,15 @@ _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: Co
 
 
 def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> Json:
-    """Return the whole status. A field that is None is to be removed."""
+    """Return the whole status. A field that is None will be removed."""
     end = estimated_end(run, seen, now) if situation.ending is None else None
-    situation = _late(situation, end, now)
+    situation = _with_delay(situation, end, now)
     conditions = _conditions(run, {**situation.facts, **_summary(situation)}, now)
     if seen.plan is None and run.status.get("completionTime"):
-        # The numbers of a run that has ended do not go because somebody took away what they were read from.
+        # The numbers of a finished run stay although the objects they were read from were deleted.
         return {**run.status, "observedGeneration": run.generation, "conditions": _dumped(conditions)}
     headline = tuple(_headlines(seen))
+    is_admitted = any((one.type, one.status) == (ConditionType.ADMITTED, ConditionStatus.TRUE) for one in conditions)
     admitted = situation.facts.get("Admitted")
     ended = run.status.get("completionTime") or (format_time(now) if situation.ending else None)
     status = BenchmarkRunStatus(
@@ -61,7 +64,7 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
         completion_time=ended,
         estimated_completion_time=format_time(end) if end and not ended else None,
         plan_sha256=situation.plan_sha256 or run.status.get("planSha256"),
-        hold=hold_of(run, seen, now) if not ended and _is_admitted(conditions) else None,
+        hold=hold_of(run, seen, now) if not ended and is_admitted else None,
         points=_points(seen),
         headline=headline[:MAX_HEADLINES],
         environment=dict(_environment(seen)),
@@ -73,21 +76,19 @@ def status_of(run: Run, seen: Observed, situation: Situation, now: datetime) -> 
 
 
 def status_of_removal(run: Run, cleaned_up: Fact, now: datetime) -> Json:
-    """Return the status of a run that is being deleted: what it said before, and how far its removal is."""
-    going = Fact(holds=True, reason="CleaningUp", message=cleaned_up.message)
-    facts = {"CleanedUp": cleaned_up, "Reconciling": going}
+    """Return the status of a run that is being deleted: the last one, and the progress of its removal."""
+    facts = {"CleanedUp": cleaned_up, "Reconciling": Fact.true(Reason.CLEANING_UP, cleaned_up.message)}
     before = run.conditions.get(ConditionType.SUCCEEDED)
     if before is not None and before.status is ConditionStatus.UNKNOWN:
-        facts["Succeeded"] = Fact(holds=None, reason="CleaningUp", message="the run was deleted before it ended")
+        facts["Succeeded"] = Fact(holds=None, reason=Reason.CLEANING_UP, message="the run was deleted before it ended")
     display = {**run.status.get("display", {}), "status": Stage.CLEANING_UP.value}
     display["message"] = cleaned_up.message[:_MAX_DISPLAY]
-    return _said_again(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
+    return _updated_status(run, facts, now) | {"display": display, "estimatedCompletionTime": None}
 
 
 def status_unseen(run: Run, refusal: Refusal, now: datetime) -> Json:
-    """Return the status of a run of which nothing can be observed: what it said before, and why."""
-    facts = {"Reconciling": Fact(holds=True, reason=refusal.reason, message=refusal.message)}
-    return _said_again(run, facts, now)
+    """Return the status of a run that cannot be observed: the last one, and why."""
+    return _updated_status(run, {"Reconciling": Fact.true(refusal.reason, refusal.message)}, now)
 
 
 def progress_message(seen: Observed) -> str:
@@ -98,16 +99,15 @@ def progress_message(seen: Observed) -> str:
     return f"trial {state.trials_done + 1} of {state.trials_total}: {state.current.key} ({state.current.label})"
 
 
-def _said_again(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
-    """Return what the status says already, with some conditions said anew."""
+def _updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:
     conditions = _dumped(_conditions(run, facts, now))
     return {**run.status, "observedGeneration": run.generation, "conditions": conditions}
 
 
 def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions: of the facts, and those that were said before of what there is no fact about now."""
-    passing = {ConditionType.RECONCILING, ConditionType.STALLED} - facts.keys()
-    conditions = tuple(condition for kind, condition in run.conditions.items() if kind not in passing)
+    """Return the conditions: the facts, and earlier conditions about which there is no fact."""
+    stale = {ConditionType.RECONCILING, ConditionType.STALLED} - facts.keys()
+    conditions = tuple(condition for kind, condition in run.conditions.items() if kind not in stale)
     for kind, fact in facts.items():
         condition = Condition(
             type=ConditionType(kind),
@@ -120,27 +120,23 @@ def _conditions(run: Run, facts: Mapping[str, Fact], now: datetime) -> tuple[Con
     return conditions
 
 
-def _is_admitted(conditions: Sequence[Condition]) -> bool:
-    return any((one.type, one.status) == (ConditionType.ADMITTED, ConditionStatus.TRUE) for one in conditions)
-
-
 def _dumped(conditions: Sequence[Condition]) -> list[Json]:
     return [condition.model_dump(mode="json") for condition in conditions]
 
 
 def _summary(situation: Situation) -> dict[str, Fact]:
-    """Return Succeeded, and Reconciling or Stalled where they hold: kstatus reads their presence."""
+    """Return Succeeded, and Reconciling or Stalled if they hold: kstatus checks only for their presence."""
     ending = situation.ending
     if ending is None:
         found = {"Succeeded": Fact(holds=None, reason=situation.reason, message=situation.message)}
         if situation.stage is not Stage.SUSPENDED:
-            found["Reconciling"] = Fact(holds=True, reason=situation.reason, message=situation.message)
+            found["Reconciling"] = Fact.true(situation.reason, situation.message)
         return found
     found = {"Succeeded": Fact(holds=ending.succeeded, reason=ending.reason, message=ending.message)}
     if not ending.succeeded:
-        found["Stalled"] = Fact(holds=True, reason=ending.reason, message=ending.message)
+        found["Stalled"] = Fact.true(ending.reason, ending.message)
     elif situation.stage is not Stage.FINISHED:
-        found["Reconciling"] = Fact(holds=True, reason="CleaningUp", message=situation.facts["CleanedUp"].message)
+        found["Reconciling"] = Fact.true(Reason.CLEANING_UP, situation.facts["CleanedUp"].message)
     return found
 
 
@@ -151,7 +147,7 @@ def _points(seen: Observed) -> Points:
 
 
 def _headlines(seen: Observed) -> Iterator[Headline]:
-    """Yield the numbers of every point that may be believed, in the plan's order."""
+    """Yield the numbers of every point that is not Invalid, in the plan's order."""
     for point in seen.plan.points if seen.plan else ():
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
@@ -175,12 +171,10 @@ def _latency(operation: OperationFact) -> HeadlineLatency | None:
 
 
 def _environment(seen: Observed) -> Iterator[tuple[str, str]]:
-    """Yield what plan and results say of where the run is measured, as text; fields of what has many one by one."""
-    known: dict[str, JsonValue] = dict(seen.plan.environment) if seen.plan else {}
-    for result in seen.results.values():
-        if result.environment:
-            known.update(result.environment)
-            break
+    """Yield the environment recorded in plan and results as names and texts; groups of fields are flattened."""
+    known = seen.plan.environment.document() if seen.plan else {}
+    found = (result.environment.document() for result in seen.results.values())
+    known.update(next(filter(None, found), {}))
     storage_class = known.pop("storageClass", None)
     if isinstance(storage_class, Mapping):
         fields = {_FIELDS.get(field, field): value for field, value in storage_class.items()}
@@ -201,7 +195,7 @@ def _text(value: JsonValue) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a text, or what of it the API takes, without half an entry, and that it is not all."""
+    """Return a text, truncated with an ellipsis after its last whole entry if it exceeds the API's limit."""
     if len(text) <= _MAX_VALUE:
         return text
     whole, comma, _ = text[: _MAX_VALUE - 1].rpartition(", ")
@@ -209,24 +203,23 @@ def _shortened(text: str) -> str:
 
 
 def _display(seen: Observed, situation: Situation, headline: Sequence[Headline]) -> Display:
-    """Return the printer columns."""
     workloads = ",".join(dict.fromkeys(point.workload for point in seen.plan.points)) if seen.plan else ""
     return Display(
         workloads=workloads[:_MAX_TEXT],
         progress=_progress(seen) if seen.plan else "",
         status=situation.stage.value if situation.ending is None else situation.reason,
-        iops=f"{max(entry.iops for entry in headline):,}" if headline else "",
+        iops=_best_iops(seen, headline),
         p99=_p99_of_best(headline),
         message=situation.message[:_MAX_DISPLAY],
         verdict=_verdict(situation, seen),
     )
 
 
-def _late(situation: Situation, end: datetime | None, now: datetime) -> Situation:
-    """Return the same, and if it is so, that the run should have been over."""
+def _with_delay(situation: Situation, end: datetime | None, now: datetime) -> Situation:
+    """Return the situation, with a remark if the run is behind schedule."""
     if end is None or not is_late(end, now):
         return situation
-    remark = f"later than estimated: it should have been measured by {format_time(end)}"
+    remark = f"behind schedule: expected to be measured by {format_time(end)}"
     return replace(situation, message=f"{situation.message}; {remark}" if situation.message else remark)
 
 
@@ -234,15 +227,22 @@ def _progress(seen: Observed) -> str:
     return f"{seen.state.trials_done}/{seen.state.trials_total}" if seen.state else "0/0"
 
 
+def _best_iops(seen: Observed, headline: Sequence[Headline]) -> str:
+    """Return the best rate of operations; empty if no tool counts them."""
+    points = seen.plan.points if seen.plan else ()
+    uncounted = {point.name for point in points if not TOOLS[point.tool].quantities.operations}
+    rates = [entry.iops for entry in headline if entry.point not in uncounted]
+    return f"{max(rates):,}" if rates else ""
+
+
 def _p99_of_best(headline: Sequence[Headline]) -> str:
-    """Return the 99th percentile that goes with the best rate."""
     best = max(headline, key=lambda entry: entry.iops, default=None)
     latency = best.latency_nanoseconds if best else None
     return format_duration(latency.p99) if latency and latency.p99 else ""
 
 
 def _verdict(situation: Situation, seen: Observed) -> str:
-    """Return the worst verdict on what is measured, however the run ended; empty while it goes on."""
+    """Return the worst verdict of a finished run's points; empty while it is active."""
     if situation.ending is None:
         return ""
     verdicts = {result.verdict for result in seen.results.values() if result.final}

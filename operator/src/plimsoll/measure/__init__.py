@@ -1,1 +1,1 @@
-"""From the clients' documents to numbers with a verdict. Pure."""
+"""Turns the clients' documents into numbers with a verdict. Pure."""

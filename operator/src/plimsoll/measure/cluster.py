@@ -1,14 +1,16 @@
-"""What was seen of the Ceph cluster while a trial was measured.
+"""The state and the I/O of the Ceph cluster while a trial measured.
 
-Pools' counters lag: an OSD reports to the manager every 5 s (`mgr_stats_period`), the manager to the monitors every 5 s
-(`mon_mgr_digest_period`), and monitors answer. So counters read at t tell of some moment between t - 10 s and t. What
-lies between two readings is known to within that: with C[x, y] the I/O from x to y, counters read at a and b differ by
-no less than C[a, b - 10 s] and no more than C[a - 10 s, b].
+The pools' counters lag: an OSD reports to the manager every 5 s (`mgr_stats_period`), the manager to the monitors every
+5 s (`mon_mgr_digest_period`), and the monitors answer. Counters read at t reflect some moment between t - 10 s and t.
+With C[x, y] the I/O from x to y, counters read at a and b therefore differ by no less than C[a, b - 10 s] and no more
+than C[a - 10 s, b].
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import reduce
 from itertools import pairwise
+from operator import add
 
 from plimsoll.api.surroundings import ClusterSummary
 from plimsoll.ceph.gate import gate_problems
@@ -17,14 +19,14 @@ from plimsoll.measure.window import NANOSECONDS, Interval
 from plimsoll.measure.wording import quote
 
 LAG = 10 * NANOSECONDS
-"""By which counters may be behind, at most."""
+"""The longest lag of the counters."""
 
 _LONGEST_PAUSE = 15 * NANOSECONDS
-"""Three looks that ought to have been made; what lies in a longer pause was not watched."""
+"""Three polling intervals; a longer pause was not watched."""
 
 _LEAST_COUNTED = 10 * NANOSECONDS
-_BOOKKEEPING = ".mgr"
-"""The manager's own pool, in which it writes whatever anybody does."""
+_MANAGER_POOL = ".mgr"
+"""The manager writes to its own pool all the time."""
 
 _MAX_PROBLEMS = 8
 _PROBLEM_CHARACTERS = 300
@@ -33,11 +35,11 @@ _HEALTH = ("HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """What pools counted between two readings.
+class PoolIo:
+    """The I/O that the pools counted between two polls.
 
     Attributes:
-        foreign: operations on pools that are not the run's, without the manager's.
+        foreign: operations on pools other than the run's, without the manager's.
 
     """
 
@@ -47,7 +49,7 @@ class Counted:
 
     @property
     def operations(self) -> int:
-        """The run's own."""
+        """Operations on the run's own pools."""
         return self.ours.reads + self.ours.writes
 
     def per_second(self, amount: float) -> float:
@@ -55,8 +57,8 @@ class Counted:
         return amount * NANOSECONDS / self.between.length
 
 
-def around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, ...]:
-    """Return the looks within a time, and the last one before and the first one after it; all without a time."""
+def polls_around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, ...]:
+    """Return the polls within a time, the last one before it and the first one after it; all polls without a time."""
     if span is None:
         return watch.samples
     before = [sample for sample in watch.samples if sample.at <= span.start]
@@ -65,68 +67,63 @@ def around(watch: ClusterWatch, span: Interval | None) -> tuple[ClusterSample, .
     return (*before[-1:], *within, *after[:1])
 
 
-def statuses(samples: Iterable[ClusterSample]) -> list[ClusterStatus]:
-    """Return what Ceph said, where it did."""
+def statuses_of(samples: Iterable[ClusterSample]) -> list[ClusterStatus]:
+    """Return the status of each poll that Ceph answered."""
     return [sample.status for sample in samples if sample.status is not None]
 
 
-def unwatched(watch: ClusterWatch, span: Interval) -> int:
-    """Return for how long of a time nobody knows how the cluster was: nanoseconds in pauses of more than 15 s."""
-    seen = [sample.at for sample in watch.samples if sample.status is not None]
-    first = max((at for at in seen if at <= span.start), default=span.start)
-    last = min((at for at in seen if at >= span.end), default=span.end)
-    if not seen:
+def unwatched_nanoseconds(watch: ClusterWatch, span: Interval) -> int:
+    """Return how much of a time lies in pauses of more than 15 s between answers."""
+    answers = [sample.at for sample in watch.samples if sample.status is not None]
+    if not answers:
         return span.length
-    edges = [first, *(at for at in seen if span.start < at < span.end), last]
+    first = max((at for at in answers if at <= span.start), default=span.start)
+    last = min((at for at in answers if at >= span.end), default=span.end)
+    edges = [first, *(at for at in answers if span.start < at < span.end), last]
     pauses = [Interval(start=start, end=end) for start, end in pairwise(edges)]
     return sum(span.clipped(pause) for pause in pauses if pause.length > _LONGEST_PAUSE)
 
 
-def counted(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Counted | None:
-    """Return what was counted between the first and the last look that tell; None if they are less than 10 s apart."""
-    telling = [sample for sample in samples if all(pool in sample.pools for pool in watch.pools) and sample.pools]
-    if not telling or telling[-1].at - telling[0].at < _LEAST_COUNTED:
+def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo | None:
+    """Return the I/O between the first and the last poll with counters; None if they are less than 10 s apart."""
+    polls = _with_counters(watch, samples)
+    if not polls or polls[-1].at - polls[0].at < _LEAST_COUNTED:
         return None
-    first, last = telling[0], telling[-1]
-    return Counted(
+    first, last = polls[0], polls[-1]
+    ours = [_difference(first.pools[name], last.pools[name]) for name in dict.fromkeys(watch.pools)]
+    zero = PoolCounters(reads=0, writes=0, read_bytes=0, written_bytes=0)
+    return PoolIo(
         between=Interval(start=first.at, end=last.at),
-        ours=_sum(_difference(first.pools[name], last.pools[name]) for name in dict.fromkeys(watch.pools)),
-        foreign=_foreign(watch, first, last),
+        ours=reduce(lambda one, other: _combine(add, one, other), ours, zero),
+        foreign=_foreign_operations(watch, first, last),
     )
 
 
-def foreign_between(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[tuple[Interval, int]]:
-    """Yield how many operations pools had that are not the run's, without the manager's, between each two looks."""
-    telling = [sample for sample in samples if all(pool in sample.pools for pool in watch.pools) and sample.pools]
-    for first, last in pairwise(telling):
-        yield Interval(start=first.at, end=last.at), _foreign(watch, first, last)
+def pool_io_within(watch: ClusterWatch, span: Interval) -> PoolIo | None:
+    """Return the I/O between the polls farthest apart whose counters reflect only moments within a time.
 
-
-def _foreign(watch: ClusterWatch, first: ClusterSample, last: ClusterSample) -> int:
-    names = [name for name in last.pools if name not in watch.pools and name != _BOOKKEEPING and name in first.pools]
-    differences = (_difference(first.pools[name], last.pools[name]) for name in names)
-    return sum(difference.reads + difference.writes for difference in differences)
-
-
-def counted_within(watch: ClusterWatch, span: Interval) -> Counted | None:
-    """Return what was counted between the looks farthest apart of which all that they tell lies within a time.
-
-    None if that is no longer than twice the lag: nothing could be held against the clients' own numbers.
+    None if that is no longer than twice the lag: it would be too vague to compare with the clients' own numbers.
     """
     inner = [sample for sample in watch.samples if span.start + LAG <= sample.at <= span.end]
-    found = counted(watch, inner) if watch.pools else None
+    found = pool_io(watch, inner) if watch.pools else None
     return found if found is not None and found.between.length > 2 * LAG else None
 
 
+def foreign_operations(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[tuple[Interval, int]]:
+    """Yield the operations on foreign pools, without the manager's, between consecutive polls with counters."""
+    for first, last in pairwise(_with_counters(watch, samples)):
+        yield Interval(start=first.at, end=last.at), _foreign_operations(watch, first, last)
+
+
 def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> ClusterSummary | None:
-    """Return what stands in the result; None if nobody was to look at a cluster."""
+    """Return the cluster's part of the result; None if the run watches no cluster."""
     if watch is None:
         return None
-    samples = around(watch, span)
-    seen = statuses(samples)
-    # Around a short window there is time without load in between; what lies within a long one is closer.
-    inner = counted_within(watch, span) if span is not None else None
-    rates = inner or (counted(watch, samples) if watch.pools else None)
+    samples = polls_around(watch, span)
+    seen = statuses_of(samples)
+    # The time around a short window includes time without load; the inner part of a long window does not.
+    inner = pool_io_within(watch, span) if span is not None else None
+    rates = inner or (pool_io(watch, samples) if watch.pools else None)
     return ClusterSummary(
         samples=len(samples),
         failed=len(samples) - len(seen),
@@ -140,9 +137,19 @@ def cluster_summary(watch: ClusterWatch | None, span: Interval | None) -> Cluste
     )
 
 
+def _with_counters(watch: ClusterWatch, samples: Iterable[ClusterSample]) -> list[ClusterSample]:
+    return [sample for sample in samples if all(pool in sample.pools for pool in watch.pools) and sample.pools]
+
+
+def _foreign_operations(watch: ClusterWatch, first: ClusterSample, last: ClusterSample) -> int:
+    names = [name for name in last.pools if name not in watch.pools and name != _MANAGER_POOL and name in first.pools]
+    differences = (_difference(first.pools[name], last.pools[name]) for name in names)
+    return sum(difference.reads + difference.writes for difference in differences)
+
+
 def _problems(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[str]:
-    """Yield what was wrong when most was, and why Ceph did not answer when it first did not."""
-    found = [gate_problems(status, accepted=watch.accepted_checks) for status in statuses(samples)]
+    """Yield the problems of the poll with the most, and the reason of the first poll without an answer."""
+    found = [gate_problems(status, accepted=watch.accepted_checks) for status in statuses_of(samples)]
     unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
     for problem in (*max(found, key=len, default=()), *unanswered[:1])[:_MAX_PROBLEMS]:
         yield quote(problem, _PROBLEM_CHARACTERS)
@@ -157,23 +164,13 @@ def _used(status: ClusterStatus) -> float:
 
 
 def _difference(first: PoolCounters, last: PoolCounters) -> PoolCounters:
-    """Return what was done in between.
+    """Return the I/O between two readings.
 
-    Counters go back when a pool is made anew under its name, and when its placement groups are merged.
+    Counters decrease when a pool is recreated under its name, and when its placement groups are merged.
     """
-    return PoolCounters(
-        reads=max(0, last.reads - first.reads),
-        writes=max(0, last.writes - first.writes),
-        read_bytes=max(0, last.read_bytes - first.read_bytes),
-        written_bytes=max(0, last.written_bytes - first.written_bytes),
-    )
+    return _combine(lambda before, after: max(0, after - before), first, last)
 
 
-def _sum(counters: Iterable[PoolCounters]) -> PoolCounters:
-    known = list(counters)
-    return PoolCounters(
-        reads=sum(item.reads for item in known),
-        writes=sum(item.writes for item in known),
-        read_bytes=sum(item.read_bytes for item in known),
-        written_bytes=sum(item.written_bytes for item in known),
-    )
+def _combine(function: Callable[[int, int], int], one: PoolCounters, other: PoolCounters) -> PoolCounters:
+    names = [field.name for field in fields(PoolCounters)]
+    return PoolCounters(**{name: function(getattr(one, name), getattr(other, name)) for name in names})

@@ -1,7 +1,7 @@
-"""What came back from the clients of a trial: who answered, and which measurements can be calculated with.
+"""The documents of a trial's clients: which clients answered, and which measurements are usable.
 
-A document comes over the network from a program that ran another program. Its types are known, its numbers are not:
-everything behind this module may rely on finite numbers from 0 to 2^63, and on one sample of each operation.
+A document comes over the network from a program that ran another program. Its types are validated, its numbers are not:
+all code after this module can rely on finite numbers from 0 to 2^63, and on one sample per operation.
 """
 
 import math
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.plausible import implausible_host, implausible_number
+from plimsoll.measure.quantities import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement
 from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval
@@ -17,19 +18,21 @@ from plimsoll.measure.window import NANOSECONDS, Interval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFacts:
-    """What was planned for a trial.
+    """A trial as it was planned.
 
     Attributes:
         clients: the numbers of the clients that take part.
         runtime_seconds: requested length of the measured part.
         ramp_seconds: warm-up before it.
-        t0_nanoseconds: when all clients were to start their tool, Unix time.
-        windowed: the tool runs for a time, so that its clients overlap.
-        network_bytes_per_second: what the network can carry between the storage and one client's node; None if the
-            user does not say.
-        cluster: what was seen of the Ceph cluster around the trial; None if nobody was to look at one.
-        osd_classes: device class of each OSD, as far as it is known.
-        least_runtime_seconds: a shorter runtime means nothing for the tool; 0 if any does.
+        t0_nanoseconds: planned start of the tools, Unix time.
+        windowed: the tool runs for a fixed time, so that its clients overlap.
+        network_bytes_per_second: what the network can carry between the storage and one client's node, as the user
+            states; None if unknown.
+        cluster: the polls of the Ceph cluster around the trial; None if the run watches none.
+        osd_classes: the known device classes of OSDs.
+        ends_when_done: the load ends when its work is done, and the runtime only limits it.
+        least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
+        quantities: what the tool can report.
 
     """
 
@@ -41,21 +44,23 @@ class TrialFacts:
     network_bytes_per_second: int | None = None
     cluster: ClusterWatch | None = None
     osd_classes: Mapping[int, str] = field(default_factory=dict)
+    ends_when_done: bool = False
     least_runtime_seconds: int = 0
+    quantities: Quantities = ALL_QUANTITIES
 
     @property
     def planned_start(self) -> int:
-        """When the measured part was to begin, Unix nanoseconds; a tool that does not run for a time has no ramp."""
+        """Planned start of the measured part, Unix nanoseconds; a tool without a window has no ramp."""
         return self.t0_nanoseconds + (self.ramp_seconds * NANOSECONDS if self.windowed else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ClientAnswer:
     """A client's document.
 
     Attributes:
-        implausible: the number in its measurement that cannot be; empty if there is none.
-        implausible_host: the same in what was observed of its host.
+        implausible: an impossible number in its measurement; empty if there is none.
+        implausible_host: an impossible number in the observation of its host.
 
     """
 
@@ -72,41 +77,41 @@ class Answer:
 
     @property
     def host(self) -> HostUse | None:
-        """What was observed of the host, if every number of it can be."""
+        """The observation of the host, unless it has an impossible number."""
         return None if self.implausible_host else self.document.host
 
     @property
     def measurement(self) -> Measurement | None:
-        """What the tool's output said, plausible or not."""
+        """The content of the tool's output, plausible or not."""
         return self.document.measurement
 
     @property
     def failed(self) -> bool:
-        """Whether the tool itself says that it failed."""
+        """Whether the tool reported a failure."""
         return bool(self.document.exit_code or (self.measurement and self.measurement.errors))
 
     @property
     def problem(self) -> str:
-        """Why there are no numbers although the tool does not say that it failed; empty if there are."""
+        """Why there are no numbers although the tool reported no failure; empty if there are."""
         if self.document.parse_error or self.implausible:
             return self.document.parse_error or self.implausible
         if self.failed:
             return ""
         if self.measurement is None:
-            return "the tool ended well, yet there is no measurement"
-        return "" if self.measurement.runtime else "the tool ended well, yet its measured part has no length"
+            return "the tool succeeded, but there is no measurement"
+        return "" if self.measurement.runtime else "the tool succeeded, but its measured part has no length"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """A measurement that can be calculated with: its numbers are plausible and its measured part has a length.
+class ClientMeasurement:
+    """A usable measurement: its numbers are plausible, and its measured part has a length.
 
     Attributes:
         shares: one for each of its operations.
 
     """
 
-    answer: Answer
+    answer: ClientAnswer
     measurement: Measurement
     interval: Interval
     shares: tuple[Share, ...]
@@ -118,28 +123,28 @@ class Measured:
 
     @property
     def node(self) -> str:
-        """Where it ran."""
+        """The client's node."""
         return self.answer.document.node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """All that came back, by ascending number of the client.
+    """All answers, by ascending client number.
 
     Attributes:
         missing: planned clients without a document.
-        unplanned: clients that sent one although they do not take part; it is not looked at.
+        unplanned: clients that sent one although they do not take part; it is ignored.
 
     """
 
-    answers: tuple[Answer, ...]
-    measured: tuple[Measured, ...]
+    answers: tuple[ClientAnswer, ...]
+    measured: tuple[ClientMeasurement, ...]
     missing: tuple[int, ...]
     unplanned: tuple[int, ...]
 
 
 def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intake:
-    """Sort the documents into what can be used and what cannot."""
+    """Sort the documents into usable and unusable ones."""
     planned = sorted(set(facts.clients))
     answers = tuple(_answer(client, documents[client]) for client in planned if client in documents)
     return Intake(
@@ -150,8 +155,8 @@ def receive(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> Intak
     )
 
 
-def _answer(client: int, document: ClientDocument) -> Answer:
-    return Answer(
+def _answer(client: int, document: ClientDocument) -> ClientAnswer:
+    return ClientAnswer(
         client=client,
         document=document,
         implausible=implausible_number(document, document.measurement) if document.measurement is not None else "",
@@ -159,12 +164,12 @@ def _answer(client: int, document: ClientDocument) -> Answer:
     )
 
 
-def _measured(answers: Iterable[Answer]) -> Iterator[Measured]:
+def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
     for answer in answers:
         measurement = answer.measurement
-        # A tool that failed before it measured anything may give no sensible start; it would blow up the window.
+        # A tool that failed before it measured may report any start, which would distort the window.
         if measurement is None or answer.implausible or not measurement.runtime:
             continue
         interval = Interval(start=measurement.started_at, end=measurement.started_at + measurement.runtime)
         shares = tuple(Share(sample=sample, interval=interval) for sample in measurement.operations)
-        yield Measured(answer=answer, measurement=measurement, interval=interval, shares=shares)
+        yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)

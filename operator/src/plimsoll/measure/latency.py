@@ -1,8 +1,8 @@
-"""Merging latencies: of the clients of a trial, and of the trials of a point.
+"""Merges latencies, of the clients of a trial and of the trials of a point.
 
-Bins are added, moments are merged; percentiles are read from the merged bins and from nothing else. Neither means nor
-percentiles are ever averaged: of nine clients with a p99 of 1 ms and one with 100 ms the mean is 10.9 ms, while the
-p99 of what all of them did can lie anywhere up to 100 ms.
+Bins are added, moments are merged, and percentiles are read from the merged bins only. Neither means nor percentiles
+are ever averaged: of nine clients with a p99 of 1 ms and one with 100 ms the mean is 10.9 ms, while the p99 of all
+their operations can lie anywhere up to 100 ms.
 """
 
 import math
@@ -17,7 +17,7 @@ from plimsoll.measure.sample import LatencySample
 
 PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
 MINIMUM_BEYOND = 10
-"""A percentile with fewer operations beyond it is an accident of single operations and is left out."""
+"""A percentile with fewer operations beyond it depends on single operations and is omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +32,15 @@ class _Moments:
 
 
 def merge_samples(samples: Iterable[LatencySample]) -> Latency:
-    """Merge what the clients of a trial measured."""
+    """Merge the latencies of the clients of a trial."""
     return merge_latencies([_published(sample) for sample in samples])
 
 
 def merge_latencies(latencies: Iterable[Latency]) -> Latency:
-    """Merge latencies into that of all their operations together.
+    """Merge latencies into that of all their operations.
 
-    As much is known of the whole as of the part that is known least. A part whose histogram cannot be read, or does not
-    hold its operations, counts as one that only knows its mean: a percentile without it would look better than it is.
+    The result is as detailed as the least detailed part. A part whose histogram is damaged or does not match its
+    operations counts as one with a mean only: a percentile without it would look better than it is.
     """
     parts = list(latencies)
     histograms = [_histogram(part) for part in parts]
@@ -63,18 +63,18 @@ def merge_latencies(latencies: Iterable[Latency]) -> Latency:
 
 
 def histogram_problem(latency: Latency | LatencySample) -> str:
-    """Return what is wrong with the histogram that full knowledge of latency needs; empty if nothing is."""
+    """Return the problem of a histogram that full latency needs; empty if there is none."""
     if latency.kind is not LatencyKind.FULL:
         return ""
     try:
         total = _decoded(latency.histogram).total
     except HistogramError as error:
         return str(error)
-    return "" if total == latency.count else f"the histogram holds {total} of {latency.count} timed operations"
+    return "" if total == latency.count else f"the histogram contains {total} of {latency.count} timed operations"
 
 
 def percentiles_of(histogram: Histogram) -> dict[str, int]:
-    """Return the percentiles that have enough operations beyond them: `"99.9"` -> nanoseconds."""
+    """Return the percentiles with enough operations beyond them: `"99.9"` -> nanoseconds."""
     return {
         str(p): value
         for p in PERCENTILES
@@ -101,7 +101,7 @@ def _decoded(text: str | None) -> Histogram:
 
 
 def _histogram(part: Latency) -> Histogram | None:
-    """Return the histogram of a fully known part, None if it has none that can be trusted."""
+    """Return the histogram of a part with full latency; None if it is damaged or does not match."""
     if part.kind is not LatencyKind.FULL:
         return None
     try:

@@ -1,21 +1,21 @@
-"""What a cluster can do at most, computed from its parts, and how much of that each layer gives.
+"""The most that a cluster can do, computed from its parts, and the part of it that each layer achieves.
 
     read limit  = min(clients * c, OSDs * d)
     write limit = min(clients * c, OSDs * j / amplification)
     efficiency  = measured / limit
 
-with c what the network of one client carries, d what one OSD reads and j what one OSD writes, in bytes per second, and
-an amplification of the number of replicas, or (k + m) / k for k data and m coding chunks. Source: Gudu, Hardt, Streit,
+with c the network rate of one client, d the read rate and j the write rate of one OSD, in bytes per second, and as
+amplification the number of replicas, or (k + m) / k for k data and m coding chunks. Source: Gudu, Hardt, Streit,
 "Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III,
-where j is half of what the device writes if it holds the journal as well; BlueStore has no such journal.
+where j is half of the device's write rate if it also holds the journal; BlueStore has no such journal.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import inf
 
-from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary
 from plimsoll.measure.summary import counted
 
@@ -23,22 +23,11 @@ _DATA = (Operation.READ, Operation.WRITE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class RateLimits:
     """Bytes per second, over all clients."""
 
     read: float
     write: float
-
-
-class Layer(StrEnum):
-    """From the bottom up."""
-
-    OSD = "OSD"
-    RADOS = "RADOS"
-    RBD = "RBD"
-
-
-LAYER_OF_TOOL = {"osdBench": Layer.OSD, "radosBench": Layer.RADOS, "rbdBench": Layer.RBD, "fio": Layer.RBD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +36,29 @@ class Best:
 
     Attributes:
         value: bytes or operations per second.
-        point: whose mean it is; of the OSDs, whose trial it is.
-        limit: what the layer below permits; None if that was not measured.
+        point: the point with this mean; for OSDs, the point with this trial.
+        limit: the rate that a layer below permits; None if that was not measured.
+        limited_by: that layer; None without a limit.
 
     """
 
     value: float
     point: str
     limit: float | None = None
+    limited_by: Layer | None = None
 
     @property
     def efficiency(self) -> float | None:
-        """Part of the limit; None without one."""
+        """The ratio to the limit; None without a limit."""
         return self.value / self.limit if self.limit else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRow:
-    """One operation at one layer. The best bytes and the best operations per second may be those of different points.
+    """One operation at one layer; the best bytes and the best operations per second may come from different points.
 
     Attributes:
-        bytes_per_second: None if it was not measured.
+        bytes_per_second: None if not measured.
         iops: likewise.
 
     """
@@ -82,12 +73,13 @@ def amplification(*, replicas: int = 0, data_chunks: int = 0, coding_chunks: int
     """Return how many bytes the OSDs write for each byte of a client: replicas, or (k + m) / k.
 
     Raises:
-        ValueError: neither replicas nor data chunks are given, or both, or one is negative.
+        ValueError: both or neither of replicas and data chunks are given, or one is negative.
 
     """
     if min(replicas, data_chunks, coding_chunks) < 0 or bool(replicas) == bool(data_chunks):
-        message = f"needs replicas or data chunks, not {replicas} and {data_chunks} with {coding_chunks} coding chunks"
-        raise ValueError(message)
+        raise ValueError(
+            f"either replicas ({replicas}) or data chunks ({data_chunks}+{coding_chunks}) must be positive"
+        )
     return float(replicas) if replicas else (data_chunks + coding_chunks) / data_chunks
 
 
@@ -99,125 +91,199 @@ def limits(  # the formula's own quantities
     write_rate: float,
     write_amplification: float,
     network_rate: float | None = None,
-) -> Limits:
-    """Return the most that all clients together can read and write: see above. Rates are bytes per second.
+) -> RateLimits:
+    """Return the most bytes per second that all clients together can read and write, by the formulae above.
 
-    Without a network rate the network is taken to be no limit.
+    Without a network rate the network is unlimited.
 
     Raises:
-        ValueError: there are no clients or OSDs, a rate is negative, or less is written than the clients write.
+        ValueError: there are no clients or OSDs, a rate is negative, or the amplification is below 1.
 
     """
     rates = (disk_rate, write_rate, 0.0 if network_rate is None else network_rate)
     if clients < 1 or osds < 1 or min(rates) < 0 or write_amplification < 1:
-        raise ValueError("needs at least one client, one OSD and one written byte for each of a client's")
+        raise ValueError("at least one client and one OSD, rates from 0 and an amplification from 1 are required")
     network = inf if network_rate is None else clients * network_rate
-    return Limits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
+    return RateLimits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
 
 
 def layers(
-    results: Iterable[BenchmarkResult], *, write_amplification: float | None, network_rate: float | None = None
+    results: Collection[BenchmarkResult],
+    layer_of: Mapping[str, Layer],
+    *,
+    write_amplification: float | None,
+    network_rate: float | None = None,
+    devices: Collection[BenchmarkResult] = (),
 ) -> tuple[LayerRow, ...]:
     """Return the best of each layer for reads and writes, bottom up, from the results of one run.
 
-    A point counts if it is not Invalid and has a summary. The limit of RADOS is the rate of one OSD, on average, times
-    the number of OSDs, for writes divided by the amplification; without that there is none. `osd bench` only writes:
-    what OSDs read is not known from it. The limit of RBD is the best of RADOS. Neither can be more than the network of
-    the clients carries, if `network_rate`, bytes per second of one client, is known. fio counts as RBD, so give results
-    of runs on RBD only. A limit below what was measured is possible: then the layer below was not asked for its best.
+    `layer_of` maps tools to layers. `devices` are the results of another run, on block devices like those of the OSDs,
+    each client on a device of its own: their mean rate times the number of OSDs limits the OSDs.
+
+    A point counts if it is not Invalid and has a summary. The limit of RADOS is the mean rate of an OSD times the
+    number of OSDs, for writes divided by the amplification; without an amplification writes have none. `osd bench`
+    only writes, so it sets no limit for reads, but devices do. The limit of RBD is the best of RADOS, that of a file
+    system the best of RBD, or of RADOS if RBD was not measured. None exceeds the network of the clients, if
+    `network_rate`, bytes per second of one client, is known. fio counts as RBD or as a file system, so pass only
+    results of runs on Ceph. A layer may exceed its limit: then the layer below was not measured at its best.
     """
-    believable = [result for result in results if _is_believable(result)]
-    found = [*_osd_rows(believable)]
-    below = _permitted(found, write_amplification)
-    for layer in (Layer.RADOS, Layer.RBD):
-        rows = [*_rows(layer, believable, below, network_rate)]
+    usable = defaultdict[Layer, list[BenchmarkResult]](list)
+    for result in results:
+        if result.spec.tool in layer_of and _is_usable(result):
+            usable[_layer(result, layer_of)].append(result)
+    count = osd_count(results)
+    found = [*_device_rows([one for one in devices if _is_usable(one)], count)]
+    permitted: _Permitted = _permitted_by(found) if count else {}
+    osds = [*_osd_rows(usable[Layer.OSD], permitted)]
+    found += osds
+    permitted = _amplified(permitted | _permitted_by(osds), write_amplification)
+    for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
+        rows = [*_rows(layer, usable[layer], permitted, network_rate)]
         found += rows
-        below = {row.operation: (_value(row.bytes_per_second), _value(row.iops)) for row in rows}
+        permitted |= _permitted_by(rows)
     return tuple(found)
 
 
-_Below = dict[Operation, tuple[float | None, float | None]]
-"""What a layer permits: bytes and operations per second."""
+def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
+    """Return the number of OSDs that hold the pool: those of its device class, if it has one; None if unknown."""
+    for result in results:
+        environment = result.status.environment
+        osds = environment.ceph.osds if environment.ceph is not None else None
+        device_class = environment.pool.device_class if environment.pool is not None else None
+        found = None
+        if osds is not None:
+            found = (osds.device_classes or {}).get(device_class) if device_class else osds.up or osds.count
+        found = found or next((trial.osds.count for trial in result.status.trials if trial.osds is not None), None)
+        if found:
+            return found
+    return None
 
 
-def _is_believable(result: BenchmarkResult) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Permits:
+    """The bytes and operations per second that a layer permits; None if they were not measured."""
+
+    layer: Layer | None = None
+    bytes_per_second: float | None = None
+    iops: float | None = None
+
+
+_NOTHING_KNOWN = _Permits()
+_Permitted = dict[Operation, _Permits]
+
+
+def _is_usable(result: BenchmarkResult) -> bool:
     return result.status.summary is not None and result.status.verdict is not Verdict.INVALID
 
 
-def _osd_rows(results: Collection[BenchmarkResult]) -> Iterator[LayerRow]:
-    """Yield what all OSDs write, each alone, added up."""
+def _layer(result: BenchmarkResult, layer_of: Mapping[str, Layer]) -> Layer:
+    """Return what a result is of: its tool's layer, or the file system that the volume has."""
+    layer = layer_of[result.spec.tool]
+    has_files = layer is Layer.RBD and result.status.environment.volume_file_system is not None
+    return Layer.FILE_SYSTEM if has_files else layer
+
+
+def _device_rows(results: Collection[BenchmarkResult], count: int | None) -> Iterator[LayerRow]:
+    """Yield the rates of as many devices as there are OSDs; of those that were measured if that number is unknown."""
+    for operation in _DATA:
+        measured = [*_summaries(operation, results)]
+        if measured:
+            scale = {name: (count or clients) / clients for name, clients, _ in measured}
+            yield LayerRow(
+                layer=Layer.DEVICE,
+                operation=operation,
+                bytes_per_second=_best((one.bytes_per_second.mean * scale[name], 1, name) for name, _, one in measured),
+                iops=_best((one.iops.mean * scale[name], 1, name) for name, _, one in measured),
+            )
+
+
+def _osd_rows(results: Collection[BenchmarkResult], permitted: _Permitted) -> Iterator[LayerRow]:
+    """Yield the sum of the write rates of all OSDs, each measured alone."""
     measured = [
         (result.spec.point, trial.osds)
         for result in results
-        if LAYER_OF_TOOL.get(result.spec.tool) is Layer.OSD
         for trial in counted(result.status.trials)
         if trial.osds is not None
     ]
     if measured:
+        below = permitted.get(Operation.WRITE, _NOTHING_KNOWN)
+        volumes = ((osds.count * osds.mean_bytes_per_second, 1, name) for name, osds in measured)
+        ios = ((osds.count * osds.mean_iops, 1, name) for name, osds in measured)
         yield LayerRow(
             layer=Layer.OSD,
             operation=Operation.WRITE,
-            bytes_per_second=_best((osds.count * osds.mean_bytes_per_second, 1, name) for name, osds in measured),
-            iops=_best((osds.count * osds.mean_iops, 1, name) for name, osds in measured),
+            bytes_per_second=_best(volumes, below.bytes_per_second, below.layer),
+            iops=_best(ios, below.iops, below.layer),
         )
 
 
-def _permitted(rows: Iterable[LayerRow], write_amplification: float | None) -> _Below:
-    if not write_amplification:
-        return {}
+def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
     return {
-        row.operation: (
-            _divided(_value(row.bytes_per_second), write_amplification),
-            _divided(_value(row.iops), write_amplification),
+        row.operation: _Permits(
+            layer=row.layer,
+            bytes_per_second=_value(row.bytes_per_second),
+            iops=_value(row.iops),
         )
         for row in rows
     }
-
-
-def _divided(value: float | None, by: float) -> float | None:
-    return None if value is None else value / by
 
 
 def _value(best: Best | None) -> float | None:
     return None if best is None else best.value
 
 
+def _amplified(permitted: _Permitted, amplification: float | None) -> _Permitted:
+    """Return what clients may write where OSDs may write that; nothing if the amplification is unknown."""
+    found = dict(permitted)
+    below = found.pop(Operation.WRITE, None)
+    if below is None or not amplification:
+        return found
+    volume, ios = (None if rate is None else rate / amplification for rate in (below.bytes_per_second, below.iops))
+    return {**found, Operation.WRITE: replace(below, bytes_per_second=volume, iops=ios)}
+
+
 def _rows(
-    layer: Layer, results: Collection[BenchmarkResult], below: _Below, network_rate: float | None
+    layer: Layer, results: Collection[BenchmarkResult], permitted: _Permitted, network_rate: float | None
 ) -> Iterator[LayerRow]:
     for operation in _DATA:
-        measured = [*_summaries(layer, operation, results)]
+        measured = [*_summaries(operation, results)]
         if measured:
-            volume, ios = below.get(operation, (None, None))
+            below = permitted.get(operation, _NOTHING_KNOWN)
             rates = ((one.bytes_per_second.mean, clients, name) for name, clients, one in measured)
+            ios = ((one.iops.mean, clients, name) for name, clients, one in measured)
             yield LayerRow(
                 layer=layer,
                 operation=operation,
-                bytes_per_second=_best(rates, volume, network_rate),
-                iops=_best(((one.iops.mean, clients, name) for name, clients, one in measured), ios),
+                bytes_per_second=_best(rates, below.bytes_per_second, below.layer, network_rate),
+                iops=_best(ios, below.iops, below.layer),
             )
 
 
-def _summaries(
-    layer: Layer, operation: Operation, results: Iterable[BenchmarkResult]
-) -> Iterator[tuple[str, int, OperationSummary]]:
-    """Yield every point of a layer that has the operation: its name, its clients, and what they did."""
+def _summaries(operation: Operation, results: Iterable[BenchmarkResult]) -> Iterator[tuple[str, int, OperationSummary]]:
+    """Yield the name, the clients and the numbers of every point with the operation."""
     for result in results:
         spec, summary = result.spec, result.status.summary
-        if summary is not None and LAYER_OF_TOOL.get(spec.tool) is layer:
+        if summary is not None:
             yield from ((spec.point, spec.clients, one) for one in summary.operations if one.operation is operation)
 
 
 def _best(
-    rates: Iterable[tuple[float, int, str]], below: float | None = None, network_rate: float | None = None
+    rates: Iterable[tuple[float, int, str]],
+    below: float | None = None,
+    by: Layer | None = None,
+    network_rate: float | None = None,
 ) -> Best | None:
-    """Return the best of (rate, clients, point), and what the layer below and the network permit it."""
+    """Return the best of (rate, clients, point), with the limit that the layer `by` and the network set."""
     value, clients, point = max(rates, default=(0.0, 1, ""))
-    return Best(value=value, point=point, limit=_limit(clients, below, network_rate)) if value else None
+    if not value:
+        return None
+    limit = _limit(clients, below, network_rate)
+    limited_by = None if limit is None else by if limit == below else Layer.NETWORK
+    return Best(value=value, point=point, limit=limit, limited_by=limited_by)
 
 
 def _limit(clients: int, below: float | None, network_rate: float | None) -> float | None:
-    """Return what both permit: to the formula all that is below is one disk."""
+    """Return what both permit: in the formula, the layer below is one disk."""
     if below is None and network_rate is None:
         return None
     rate = inf if below is None else below

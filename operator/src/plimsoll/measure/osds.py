@@ -1,4 +1,4 @@
-"""What the OSDs of a cluster did when each was measured alone."""
+"""The speed of the OSDs of a cluster, each measured alone."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ MAX_SLOWEST_OSDS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsdSpeed:
-    """One OSD's rates; of several measurements of it all together."""
+    """One OSD's rates, over all measurements of it."""
 
     osd: int
     iops: float
@@ -22,7 +22,7 @@ class OsdSpeed:
 
 
 def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
-    """Return how fast each OSD was, by its number."""
+    """Return the speed of each OSD, by its number."""
     rates = defaultdict[int, list[OsdRate]](list)
     for measurement in measurements:
         for rate in measurement.osds:
@@ -31,7 +31,7 @@ def speeds_of(measurements: Iterable[Measurement]) -> list[OsdSpeed]:
 
 
 def osds_summary(measurements: Iterable[Measurement]) -> Osds | None:
-    """Return what stands in the result; None if no OSD was measured."""
+    """Return the OSDs' part of the result; None if no OSD was measured."""
     speeds = speeds_of(measurements)
     if not speeds:
         return None

@@ -1,7 +1,7 @@
-"""What a trial's numbers were made by and from: the command, the versions of the tool, a digest of its raw output.
+"""The provenance of a trial's numbers: the command, the versions of the tool, and a digest of its raw output.
 
-The digest is one that `sha256sum` makes as well. That of a client is of what `sha256sum *` prints for the files that
-its tool wrote; that of a trial is of the lines `DIGEST  client-NUMBER`, by ascending number of the client.
+`sha256sum` can verify the digest. A client's digest is that of the output of `sha256sum *` for the files that its tool
+wrote; a trial's digest is that of the lines `DIGEST  client-NUMBER`, by ascending client number.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 
 from plimsoll.api.provenance import ToolUse
-from plimsoll.measure.intake import Answer, Measured
+from plimsoll.measure.intake import ClientAnswer, ClientMeasurement
 from plimsoll.measure.wording import quote
 
 MAX_ARGUMENTS = 128
@@ -19,8 +19,8 @@ _VERSION_CHARACTERS = 120
 _DIGEST_CHARACTERS = 64
 
 
-def tool_use(answers: Iterable[Answer], measured: Iterable[Measured]) -> ToolUse | None:
-    """Return how the clients' tools were run, and what they left; None if no client answered."""
+def tool_use(answers: Iterable[ClientAnswer], measured: Iterable[ClientMeasurement]) -> ToolUse | None:
+    """Return the provenance of a trial; None if no client answered."""
     answers = tuple(answers)
     if not answers:
         return None
@@ -33,8 +33,8 @@ def tool_use(answers: Iterable[Answer], measured: Iterable[Measured]) -> ToolUse
     )
 
 
-def clients_by_version(measured: Iterable[Measured]) -> Mapping[str, list[int]]:
-    """Return which clients ran each version, such as `fio 3.39`; without clients whose version is not known."""
+def clients_by_version(measured: Iterable[ClientMeasurement]) -> Mapping[str, list[int]]:
+    """Return the clients of each version, such as `fio 3.39`, without clients whose version is unknown."""
     found = defaultdict[str, list[int]](list)
     for item in measured:
         version = quote(item.measurement.tool_version, _VERSION_CHARACTERS)
@@ -44,17 +44,17 @@ def clients_by_version(measured: Iterable[Measured]) -> Mapping[str, list[int]]:
 
 
 def listing(digests: Mapping[str, str]) -> str:
-    """Return what `sha256sum` prints for files, by name, of those digests."""
+    """Return the output of `sha256sum` for files with those digests, by name."""
     return "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
 
 
-def _digest_of_all(answers: Iterable[Answer]) -> str | None:
-    """Return the digest over all clients; None if one does not tell that of its output."""
+def _digest_of_all(answers: Iterable[ClientAnswer]) -> str | None:
+    """Return the digest over all clients; None if one of them sent none."""
     lines = list(_lines(answers))
     return sha256("".join(lines).encode()).hexdigest() if all(lines) else None
 
 
-def _lines(answers: Iterable[Answer]) -> Iterator[str]:
+def _lines(answers: Iterable[ClientAnswer]) -> Iterator[str]:
     for answer in answers:
         digest = answer.document.raw_sha256
         yield f"{digest}  client-{answer.client}\n" if len(digest) == _DIGEST_CHARACTERS else ""

@@ -1,12 +1,12 @@
-"""Operations and bytes per second of one operation over all clients of a trial, in three ways.
+"""Operations and bytes per second of one operation over all clients of a trial, calculated in three ways.
 
     rates        = sum over clients of their I/O inside the common window / |common|
     whole_run    = sum over clients of all their I/O / (max(end) - min(start))
     sum_of_rates = sum over clients of (all their I/O / their own runtime)
     bias         = sum_of_rates / rates - 1
 
-If the storage is the bottleneck, its clients share one total whoever is running, so `sum_of_rates` overstates it by
-spread / runtime, however many clients there are. It is published because it is what other tools print.
+If the storage is the bottleneck, the clients that run share its total, so `sum_of_rates` overstates it by
+spread / runtime, however many clients there are. It is published because other tools print it.
 """
 
 import math
@@ -23,8 +23,8 @@ class OperationRates:
     """The rates of one operation.
 
     Attributes:
-        measured: what the headline is made of: the I/O inside the window.
-        bias: of the operations per second; None without I/O inside the window.
+        measured: the I/O behind the headline: that in the window.
+        bias: of the operations per second; None without I/O in the window.
 
     """
 
@@ -36,11 +36,11 @@ class OperationRates:
 
 
 def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Interval) -> OperationRates:
-    """Return the rates of one operation over all clients that did it.
+    """Return the rates of one operation over all clients with that operation.
 
     `common` is the common window of all clients of the trial, `whole` the time from their first start to their last
-    end. Without a common window, for a tool whose clients do a fixed amount of work and not for a fixed time, the
-    headline is that of the whole run.
+    end. Without a common window, for a tool whose clients do a fixed amount of work, the headline is that of the whole
+    run.
     """
     everything = total(shares)
     whole_run = everything.per_second(whole.length)
@@ -62,7 +62,7 @@ def total(shares: Collection[Share]) -> Amount:
 
 
 def rate_text(rate: float, half_width: float | None = None) -> str:
-    """Write operations per second for people, with three digits or more: `1,234 ± 5`, `2.52 ± 0.03`."""
+    """Return operations per second for people, with at least three digits: `1,234 ± 5`, `2.52 ± 0.03`."""
     decimals = max(0, 2 - math.floor(math.log10(max(rate, 0.01)))) if rate else 0
     text = f"{rate:,.{decimals}f}"
     return text if half_width is None else f"{text} ± {half_width:,.{decimals}f}"
@@ -73,5 +73,5 @@ def _rounded(amount: Amount) -> Rates:
 
 
 def _bias(own: float, headline: float) -> float | None:
-    """Compare the unrounded rates; next to nothing inside the window has no meaningful bias."""
+    """Compare the unrounded rates; a rate near 0 has no meaningful bias."""
     return own / headline - 1 if headline > 1e-6 else None  # noqa: PLR2004  # one operation in eleven days

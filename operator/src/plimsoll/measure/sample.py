@@ -1,7 +1,7 @@
-"""What one client measured in one trial: the compact document a tool's output is reduced to.
+"""One client's measurement of one trial: the compact document to which an agent reduces a tool's output, and posts.
 
-It is what an agent posts. All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded
-here; whether a number can be, `measure.plausible` judges, so that one of them costs no more than its trial.
+All times are Unix nanoseconds or nanoseconds, all sizes bytes. Texts and series are bounded here; `measure.plausible`
+checks the numbers, so that an impossible one costs no more than its trial.
 """
 
 from typing import Annotated
@@ -19,30 +19,31 @@ _MAX_MESSAGES = 100
 _MAX_ARGUMENTS = 1000
 _MAX_OPERATIONS = 16
 _MAX_OSDS = 100_000
+_MAX_PEERS = 4096
 _MAX_CELLS = 2**18
 """Seconds of the longest runtime, with a margin."""
 
 _MAX_HISTOGRAM = 2**20
 MAX_GAPS = 4096
-"""The longest of a client. Of 50 ms each they are more than 5 % of an hour."""
+"""The longest gaps of a client; of 50 ms each they are more than 5 % of an hour."""
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 Messages = Annotated[tuple[Text, ...], Field(max_length=_MAX_MESSAGES)]
 EncodedHistogram = Annotated[str, Field(max_length=_MAX_HISTOGRAM)]
-Series = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS)]
+CellValues = Annotated[tuple[float, ...], Field(max_length=_MAX_CELLS)]
 
 
 class Cells(Model):
     """Completed I/O per interval, zero-filled.
 
     Cell k covers [k * width, (k+1) * width) after the start of measuring; the last one ends with the measurement
-    and may be shorter. The sums are exact: they equal the operation's totals.
+    and may be shorter. The sums equal the operation's totals exactly.
     """
 
     width_nanoseconds: int
-    ios: Series
-    bytes: Series
+    ios: CellValues
+    bytes: CellValues
 
 
 class LatencySample(Model):
@@ -58,11 +59,11 @@ class LatencySample(Model):
 
 
 class LatencySlices(Model):
-    """Latency over time, for judging whether it is steady and for nothing else.
+    """Latency over time, used only to judge whether it is steady.
 
     Slice k covers [k * width, (k+1) * width) after the start of measuring; each is a `Histogram.encode`. The last,
-    partial one may be missing, and so may single operations at the edges: the totals are those of `LatencySample`.
-    The time that submitting took may be left out, as fio does.
+    partial one may be missing, and so may single operations at the edges: `LatencySample` has the totals. Submission
+    time may be excluded, as by fio.
     """
 
     width_nanoseconds: int
@@ -73,14 +74,14 @@ class OperationSample(Model):
     """One operation of one client over its own measured time.
 
     Attributes:
-        cells: absent if the tool keeps no series or it could not be reconciled with the totals.
-        slices: absent if the tool keeps no such log, or it could not be reconciled with the totals.
-        submission_nanoseconds: mean time that submitting one operation took; absent if the tool does not time it, or
-            if submitting and waiting are one, as with synchronous engines.
-        short_ios: operations that transferred less than asked.
-        dropped_ios: operations that the tool gave up.
-        lost_ios: operations that were begun and never completed, without as many as may still have been in flight at
-            the end; a lower bound.
+        cells: absent if the tool keeps no series, or if it does not match the totals.
+        slices: absent if the tool keeps no such log, or if it does not match the totals.
+        submission_nanoseconds: mean time to submit one operation; absent if the tool does not time it, or if submitting
+            includes waiting, as with synchronous engines.
+        short_ios: operations that transferred less than requested.
+        dropped_ios: operations that the tool dropped.
+        lost_ios: operations that never completed, without as many as may still have been in flight at the end; a lower
+            bound.
 
     """
 
@@ -97,13 +98,13 @@ class OperationSample(Model):
 
 
 class Gaps(Model):
-    """Stretches of time in which the client certainly completed nothing, syncs aside.
+    """Stretches of time in which the client certainly completed nothing except syncs.
 
-    They are in ascending order and do not touch. Each may have begun up to `width` before its `starts`. Shorter ones
-    than a tool can tell are left out, and so are the shortest of very many.
+    They are in ascending order and do not touch. Each may have begun up to `width` before its `starts`. Gaps that the
+    tool cannot resolve are omitted, and so are the shortest of very many.
 
     Attributes:
-        width_nanoseconds: how finely the tool tells when its operations completed.
+        width_nanoseconds: the width of the intervals in which the tool reports its completions.
         starts: milliseconds after the start of measuring.
         lengths: milliseconds of each.
 
@@ -115,7 +116,7 @@ class Gaps(Model):
 
 
 class OsdRate(Model):
-    """What one OSD did when it was measured alone."""
+    """The I/O of one OSD, measured alone."""
 
     osd: int
     ios: int
@@ -123,22 +124,32 @@ class OsdRate(Model):
     seconds: float
 
 
+class PeerRate(Model):
+    """The traffic between the client and one that served it; without operations if the tool does not count them."""
+
+    peer: int
+    ios: int = 0
+    bytes: int
+    seconds: float
+
+
 class Measurement(Model):
-    """What a tool's output says, and nothing else.
+    """The content of a tool's output.
 
     Attributes:
         started_at: start of the measured part, after the ramp.
-        start_is_estimated: the tool does not say when it began; derived from its end.
+        start_is_estimated: the tool does not report its start; derived from its end.
         runtime: length of the measured part.
         submitters: threads or processes of the tool that submit operations.
-        in_flight: operations that the tool was to keep in flight all the time, over all submitters; absent if it was
-            not to do that: with a limited rate, where it waits for something besides (fsync), or where it does one
-            after the other whatever it is asked (trims).
-        bypasses_cache: the I/O went past the client's page cache.
-        gaps: absent if the tool does not tell, or what it tells cannot be used.
-        osds: of a tool that measures OSDs one after the other; the operations are the sum of all.
-        errors: the tool's own words on what went wrong, empty if nothing did.
-        warnings: what the parser met and did not know, or what the tool said beside its document.
+        in_flight: operations that the tool was configured to keep in flight all the time, over all submitters; absent
+            if there is no such number: with a limited rate, with fsync, or with trims, which run one after the other.
+        work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
+        bypasses_cache: the I/O bypassed the client's page cache.
+        gaps: absent if the tool does not report them in a usable form.
+        osds: of a tool that measures OSDs one after the other; the operations are their sum.
+        peers: of a tool that measures between clients: a cell for each client that served this one.
+        errors: the tool's own error messages.
+        warnings: output that the parser did not recognise, and the tool's remarks beside its document.
 
     """
 
@@ -150,9 +161,11 @@ class Measurement(Model):
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
     submitters: int = 1
     in_flight: int | None = None
+    work_bytes: int | None = None
     bypasses_cache: bool = True
     gaps: Gaps | None = None
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
+    peers: Annotated[tuple[PeerRate, ...], Field(max_length=_MAX_PEERS)] = ()
     errors: Messages = ()
     warnings: Messages = ()
 
@@ -165,17 +178,17 @@ class Clock(Model):
 
 
 class CpuUse(Model):
-    """Processor time during the measured part.
+    """CPU time during the measured part.
 
     Attributes:
-        limit: processors that the client may use at most: its cgroup's quota, or those that it is pinned to if they are
-            fewer; absent without either.
-        used: processors that the client used, on average; absent if its cgroup is not its own or cannot be read.
-        throttled_periods: scheduler periods in which a quota stopped the client, its cgroup's or that of one around it,
-            whoever else is in there; absent if unknown.
-        throttled_seconds: how long it was stopped, added up over processors; absent if unknown.
-        node_busy: part of the node's processors that was not idle, 0 to 1; time stolen by a hypervisor counts.
-        node_processors: of the node.
+        limit: CPUs that the client may use: its cgroup's quota, or the CPUs that it is pinned to if they are fewer;
+            absent without either.
+        used: CPUs that the client used, on average; absent if it shares its cgroup, or the cgroup cannot be read.
+        throttled_periods: scheduler periods in which a quota of its cgroup, or of one around it, stopped the client;
+            absent if unknown.
+        throttled_seconds: how long it was stopped, summed over CPUs; absent if unknown.
+        node_busy: part of the node's CPU time that was not idle, 0 to 1; time stolen by a hypervisor counts.
+        node_processors: the node's CPUs.
 
     """
 
@@ -192,10 +205,10 @@ class MemoryUse(Model):
 
     Attributes:
         limit: of the client's cgroup; absent without one.
-        used: the most that the client's cgroup used, its page cache included; absent if it is not its own or cannot be
-            read.
+        used: the most that the client's cgroup used, page cache included; absent if the client shares its cgroup, or
+            the cgroup cannot be read.
         node_total: of the node.
-        node_available: the least that the node could still give (`MemAvailable`).
+        node_available: the least `MemAvailable` of the node.
 
     """
 
@@ -208,13 +221,13 @@ class MemoryUse(Model):
 class NetworkUse(Model):
     """The physical interface of the client's network namespace that comes closest to the speed of its link.
 
-    Bytes per second. Where no physical interface tells its speed they are added up; where there are none, all but the
-    loopback. On a node, bonds, bridges and veths only pass on what the physical ones carry. What the
-    node's kernel does for the client, as krbd and NFS do, goes over the node's interfaces and is not here unless the
-    client shares the node's network namespace.
+    Bytes per second. If no physical interface reports its speed, this is their sum; without physical interfaces it is
+    the sum of all except the loopback. On a node, bonds, bridges and veths only forward the traffic of the physical
+    interfaces. The node's kernel sends the traffic of krbd and NFS over the node's interfaces, so it appears here only
+    if the client shares the node's network namespace.
 
     Attributes:
-        link: what that interface can carry in one direction; absent if there is none that tells.
+        link: what that interface can carry in one direction; absent if no interface reports its speed.
 
     """
 
@@ -224,17 +237,17 @@ class NetworkUse(Model):
 
 
 class DeviceUse(Model):
-    """A block device, whoever used it; absent numbers are unknown.
+    """The I/O of a block device, of all its users; absent numbers are unknown.
 
     Attributes:
         number: `major:minor`.
-        read: bytes per second that it delivered.
-        written: bytes per second that it took.
+        read: bytes per second read from it.
+        written: bytes per second written to it.
         operations: reads and writes per second that it completed.
-        reads: of those.
-        writes: of those.
-        busy: part of the time in which it had something to do, 0 to 1.
-        queue: operations that were with it, on average.
+        reads: the reads among these.
+        writes: the writes among these.
+        busy: part of the time in which it was busy, 0 to 1.
+        queue: mean number of operations in its queue.
 
     """
 
@@ -248,10 +261,10 @@ class DeviceUse(Model):
     queue: float
 
 
-class ToolUse(Model):
-    """What the kernel counted as the tool's own I/O on storage, in bytes per second (`proc_pid_io(5)`).
+class ToolIo(Model):
+    """The tool's own I/O on storage as the kernel counts it, in bytes per second (`proc_pid_io(5)`).
 
-    What a cache or a hole answered is not in there, and neither is what a file system writes beside the data.
+    It includes neither I/O that a cache or a hole answered, nor the metadata that a file system writes.
     """
 
     read: float
@@ -259,15 +272,15 @@ class ToolUse(Model):
 
 
 class HostUse(Model):
-    """What the client's host did while the client measured.
+    """The client's host while the client measured.
 
     Attributes:
         seconds: length of the observed time: from the last reading before to the first after the measured part.
-        device: below the data set; absent if none can be seen: below a network file system, an overlay, btrfs, tmpfs.
-        disk: what that device is a part of, as a partition or a logical volume is; absent if it is a whole one.
-        uncut_bytes: operations on the data set up to this size reach the disk in one piece; absent if not known.
-        tool: absent if the kernel does not count a process's I/O, or does not show it.
-        unseen: what a data set of this host lies on whose device cannot be seen, as `tmpfs` or `block device 8:1`.
+        device: below the data set; absent if none is visible: below a network file system, an overlay, btrfs, tmpfs.
+        disk: the disk that contains that device, if it is a partition or a logical volume; absent if it is a whole one.
+        uncut_bytes: operations on the data set up to this size reach the disk in one piece; absent if unknown.
+        tool: absent if the kernel does not count a process's I/O, or does not expose it.
+        unseen: what a data set without a visible device lies on, such as `tmpfs` or `block device 8:1`.
 
     """
 
@@ -278,7 +291,7 @@ class HostUse(Model):
     device: DeviceUse | None = None
     disk: DeviceUse | None = None
     uncut_bytes: int | None = None
-    tool: ToolUse | None = None
+    tool: ToolIo | None = None
     unseen: str = Field(default="", max_length=128)
 
 
@@ -286,14 +299,14 @@ class ClientDocument(Model):
     """One client's answer for one trial.
 
     Attributes:
-        exit_code: of the tool; negative is the signal that ended it, as `subprocess` has it.
-        launched_at: when the tool was started.
-        parse_error: why there is no measurement although the tool ended; names the field or the place.
-        raw_sha256: of everything the tool wrote; see `plimsoll.measure.provenance`.
+        exit_code: of the tool; a negative number is the signal that ended it, as in `subprocess`.
+        launched_at: when the agent started the tool.
+        parse_error: why there is no measurement although the tool ended; names the field or the position.
+        raw_sha256: of everything that the tool wrote; see `plimsoll.measure.provenance`.
         prefilled: every byte of the data set was written before, and none trimmed since: reads of unwritten extents
             measure nothing, and first writes allocate.
-        host: absent if the host could not be observed, or the tool ended before it measured.
-        foreign_target: why what the tool had open is not the client's volume; empty if it is, or nobody could look.
+        host: absent if the host could not be observed, or if the tool ended before it measured.
+        foreign_target: why the target that the tool had open is not the client's volume; empty if it is, or unknown.
 
     """
 

@@ -1,7 +1,7 @@
-"""Mean, deviation and confidence interval of the few trials of a point.
+"""Mean, deviation and confidence interval of the trials of a point.
 
-The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is found from its distribution, which
-is a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
+The interval is Student's: mean +- t(0.975, n-1) * s / sqrt(n). The quantile of t is the inverse of its distribution,
+a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df / (df + t^2).
 """
 
 import math
@@ -17,7 +17,7 @@ _PRECISION = 1e-15
 
 
 def describe(values: Sequence[float]) -> Statistic:
-    """Describe one quantity over the trials of a point, every trial weighing the same.
+    """Describe one quantity over the trials of a point; all trials have the same weight.
 
     Raises:
         ValueError: there is no value.
@@ -42,7 +42,7 @@ def describe(values: Sequence[float]) -> Statistic:
 
 
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """Return the t that Student's distribution stays below with the given probability.
+    """Return the quantile of Student's distribution at a probability.
 
     Raises:
         ValueError: the probability is not between 0 and 1, or the degrees of freedom are not positive.
@@ -60,7 +60,7 @@ def t_quantile(probability: float, degrees_of_freedom: float) -> float:
 
 
 def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
-    """Return the probability that Student's t lies farther from 0 than `t`."""
+    """Return the probability that Student's t is farther from 0 than `t`."""
     square = t * t
     return _incomplete_beta(
         degrees_of_freedom / 2,
@@ -81,7 +81,7 @@ def _bisect(tail: float, degrees_of_freedom: float, high: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, complement: float) -> float:
-    """Return the regularised I_x(a, b); `complement` is 1 - x, given so that it keeps its digits near 1."""
+    """Return the regularised I_x(a, b); `complement` is 1 - x, passed separately to keep its precision near 1."""
     if x <= 0 or complement <= 0:
         return 0.0 if x <= 0 else 1.0
     logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(complement)

@@ -1,19 +1,21 @@
-"""Whether a trial had come to rest: SNIA's criterion on the sum of all clients.
+"""Whether a trial was in steady state, by SNIA's criterion on the sum of all clients.
 
 Over five rounds y0..y4 of equal length, with the least-squares line through them of slope k per round:
 
     range:  max(y) - min(y) <= 0.20 * mean(y)
     slope:  |k| * (5 - 1)   <= 0.10 * mean(y)
 
-Source: SNIA Solid State Storage Performance Test Specification 2.0.2, its definition of steady state. There rounds
-follow each other until five in a row hold; here they are fifths of a window that is as long as the user asked for.
+Source: the definition of steady state in the SNIA Solid State Storage Performance Test Specification 2.0.2. There,
+rounds are added until five in a row meet the criterion; here they are fifths of a window of the requested length.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from plimsoll.api.result import Steadiness, SteadyState
 from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.quantities import ALL_QUANTITIES, Quantities
 from plimsoll.measure.series import Share, amounts_between, divided
 from plimsoll.measure.window import NANOSECONDS, Interval
 
@@ -21,25 +23,29 @@ ROUNDS = 5
 MAX_RANGE = 0.20
 MAX_SLOPE = 0.10
 LEAST_ROUND_SECONDS = 10
-"""Shorter rounds differ by what storage does every few seconds anyway: flushes, heartbeats, garbage collection."""
-ROUGHLY = 5
-"""Windows too short for such rounds are held to so many times the criterion: a rate that doubles or halves, no less."""
+"""Shorter rounds differ by normal periodic work of storage: flushes, heartbeats, garbage collection."""
+ROUGH_FACTOR = 5
+"""In windows too short for such rounds the limits are this many times as wide: only a rate that doubles or halves
+fails."""
 LEAST_ROUGH_ROUND_SECONDS = 2
 LEAST_ROUGH_OPERATIONS = 100
-"""Of a round, on average; the rate of fewer changes by chance."""
+"""Per round, on average; the rate of fewer operations changes by chance."""
 LEAST_OPERATIONS = 10_000
-"""Of a round, for a 99th percentile with 100 beyond it. With 10, chance alone moves it further than the criterion
-permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of sixty."""
+"""Per round, for a 99th percentile with 100 operations beyond it. With 10, chance alone moves it by more than the
+criterion permits in two of three trials whose latencies are log-normal (sigma 0.8) and steady; with 100 in none of
+sixty."""
 
 _PERCENTILE = 99
 _DECIMALS = 6
 
 
-def steady_state_of(shares: Collection[Share], window: Interval) -> SteadyState | None:
+def steady_state_of(
+    shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> SteadyState | None:
     """Judge one operation over the window; None if it is too short, empty, or a client has no usable series."""
     if window.length < ROUNDS * LEAST_ROUND_SECONDS * NANOSECONDS:
         return None
-    rates = _rates(shares, window)
+    rates = _rates(shares, window, quantities)
     if not any(rates):
         return None
     p99 = _percentiles(shares, divided(window, ROUNDS))
@@ -50,22 +56,25 @@ def steady_state_of(shares: Collection[Share], window: Interval) -> SteadyState 
     )
 
 
-def rough_steadiness_of(shares: Collection[Share], window: Interval) -> Steadiness | None:
-    """Describe the rate over a window that is too short for the criterion; None if it can be judged, or not even so."""
+def rough_steadiness_of(
+    shares: Collection[Share], window: Interval, quantities: Quantities = ALL_QUANTITIES
+) -> Steadiness | None:
+    """Describe the rate over a window too short for the criterion; None if it is long enough, or far too short."""
     seconds = window.length / ROUNDS / NANOSECONDS
     if not LEAST_ROUGH_ROUND_SECONDS <= seconds < LEAST_ROUND_SECONDS:
         return None
-    rates = _rates(shares, window)
+    rates = _rates(shares, window, quantities)
     return steadiness(rates) if sum(rates) * seconds >= ROUNDS * LEAST_ROUGH_OPERATIONS else None
 
 
-def _rates(shares: Collection[Share], window: Interval) -> list[float]:
-    """Return operations per second of every round; empty if a client has no usable series."""
+def _rates(shares: Collection[Share], window: Interval, quantities: Quantities) -> list[float]:
+    """Return the rate of each round, per second; empty if a client has no usable series."""
     edges = divided(window, ROUNDS)
     amounts = amounts_between(shares, edges)
     if amounts is None:
         return []
-    return [amount.per_second(end - start).ios for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
+    rates = [amount.per_second(end - start) for amount, (start, end) in zip(amounts, pairwise(edges), strict=True)]
+    return [quantities.amount(rate.ios, rate.bytes) for rate in rates]
 
 
 def steadiness(rounds: Sequence[float]) -> Steadiness:
@@ -87,9 +96,9 @@ def steadiness(rounds: Sequence[float]) -> Steadiness:
 
 
 def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
-    """Return the 99th percentile of every round over all clients; empty if one cannot be told."""
+    """Return the 99th percentile of each round over all clients; empty if one is unknown."""
     try:
-        merged = [Histogram.merge(_histograms(shares, round_)) for round_ in pairwise(edges)]
+        merged = [Histogram.merge_texts(texts) for texts in _histograms(shares, edges)]
     except HistogramError:
         return []
     if any(histogram.total < LEAST_OPERATIONS for histogram in merged):
@@ -98,24 +107,21 @@ def _percentiles(shares: Collection[Share], edges: Sequence[int]) -> list[int]:
     return found if len(found) == len(merged) else []
 
 
-def _histograms(shares: Collection[Share], round_: tuple[int, int]) -> Iterator[Histogram]:
-    """Yield every slice whose midpoint lies in a round.
+def _histograms(shares: Collection[Share], edges: Sequence[int]) -> list[list[str]]:
+    """Return the text forms of the slices of each round: of those whose midpoints lie in it.
 
     Raises:
-        HistogramError: there are none although there should be, or some are missing or damaged.
+        HistogramError: slices are missing.
 
     """
-    start, end = round_
+    rounds: list[list[str]] = [[] for _ in edges[1:]]
     for share in shares:
-        slices, sample = share.sample.slices, share.sample
-        if not sample.ios:
-            continue
-        if slices is None or slices.width_nanoseconds <= 0:
-            raise HistogramError(f"there are no latencies over time of {sample.operation} operations")
+        found, kept = [*share.slices()], share.sample.slices
         # The last one may be missing, and so may one that ended just before the tool did.
-        if len(slices.histograms) + 1 < share.interval.length // slices.width_nanoseconds:
-            raise HistogramError(f"the latencies over time of {sample.operation} operations are not complete")
-        middle = share.interval.start + slices.width_nanoseconds // 2
-        for index, text in enumerate(slices.histograms):
-            if start <= middle + index * slices.width_nanoseconds < end:
-                yield Histogram.decode(text)
+        if share.sample.ios and kept and len(found) + 1 < share.interval.length // kept.width_nanoseconds:
+            raise HistogramError(f"the latencies over time of {share.sample.operation} operations are incomplete")
+        for piece, text in found:
+            number = bisect(edges, piece.start + piece.length // 2) - 1
+            if 0 <= number < len(rounds):
+                rounds[number].append(text)
+    return rounds

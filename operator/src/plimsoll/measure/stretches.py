@@ -1,4 +1,4 @@
-"""Lists of stretches of time, each in ascending order and without overlap."""
+"""Lists of intervals, each in ascending order and without overlap."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from plimsoll.measure.window import Interval
 
 
 def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
-    """Return what lies in a stretch of either list."""
+    """Return the intersection of two lists."""
     found, rest = list[Interval](), list(reversed(others))
     for stretch in some:
         while rest and rest[-1].end <= stretch.start:
@@ -20,7 +20,7 @@ def both(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]
 
 
 def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval]:
-    """Return any stretches in order, with that much more at either end, those that touch or overlap as one."""
+    """Return the union of any intervals, each extended at both ends."""
     found = list[Interval]()
     for stretch in sorted(stretches, key=lambda item: item.start):
         start, end = stretch.start - wider_by, stretch.end + wider_by
@@ -32,7 +32,7 @@ def joined(stretches: Iterable[Interval], *, wider_by: int = 0) -> list[Interval
 
 
 def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
-    """Return what lies in a stretch of the first list and in none of the second."""
+    """Return the time in the first list that is not in the second."""
     if not some:
         return []
     begin, end = some[0].start, some[-1].end
@@ -43,5 +43,5 @@ def without(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interv
 
 
 def length_of(stretches: Iterable[Interval]) -> int:
-    """Return how long all are together."""
+    """Return the total length."""
     return sum(stretch.length for stretch in stretches)

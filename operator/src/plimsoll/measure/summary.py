@@ -1,38 +1,39 @@
-"""The numbers of a point over its trials, and whether they may be believed.
+"""The numbers of a point over its trials, and their verdict.
 
-The unit of statistics is the trial: every trial weighs the same, and a percentile is a statistic of the trials' own
-percentiles. Histograms are merged over trials for display only, since pooling hides how far trials differ.
+The unit of statistics is the trial: all trials have the same weight, and a percentile is a statistic of the trials' own
+percentiles. Histograms are merged over trials for display only, since pooling hides how much trials differ.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
 from plimsoll.measure.checking import checks
-from plimsoll.measure.checking.check import Observation, evaluate, verdict_of
+from plimsoll.measure.checking.check import CheckedValue, by_reason, evaluate, verdict_of, worst_of
 from plimsoll.measure.latency import PERCENTILES, merge_latencies
+from plimsoll.measure.quantities import by_operation, counts_operations
 from plimsoll.measure.statistics import describe
 from plimsoll.measure.wording import passes_text, quote
 
 _NAMED_CAUSES = 8
 _MESSAGE_CHARACTERS = 500
-_NO_FAULT_OF_THE_ATTEMPT = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
+_INTERRUPTIONS = (AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointNumbers:
-    """What a point's trials gave together; no summary if none of them counts."""
+    """The numbers of a point; no summary if none of its trials counts."""
 
     summary: Summary | None
     verdict: Verdict
     findings: tuple[Finding, ...]
 
 
-class Attempt(Protocol):
-    """What tells whether an attempt counts; `plimsoll.api.result.Trial` has it."""
+class RecordedAttempt(Protocol):
+    """The properties that decide whether an attempt counts, such as those of `plimsoll.api.result.Trial`."""
 
     @property
     def pass_number(self) -> int: ...  # noqa: D102 - a trial's
@@ -44,7 +45,13 @@ class Attempt(Protocol):
     def verdict(self) -> Verdict: ...  # noqa: D102
 
 
-A = TypeVar("A", bound=Attempt)
+A = TypeVar("A", bound=RecordedAttempt)
+
+
+def iops_of(operation: OperationSummary) -> Statistic | None:
+    """Return the operations per second; None if the tool does not count operations."""
+    counts = counts_operations(operation.iops.mean, operation.bytes_per_second.mean)
+    return operation.iops if counts else None
 
 
 def counted(trials: Iterable[A]) -> list[A]:
@@ -75,25 +82,25 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
     )
 
 
-def _counts(trial: Attempt) -> bool:
+def _counts(trial: RecordedAttempt) -> bool:
     return trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID
 
 
 def _causes(last: Mapping[int, Trial], repetitions: int) -> dict[int, str]:
-    """Return why each pass that does not count does not."""
+    """Return why each pass that does not count does not count."""
     passes = sorted({*range(repetitions), *last})
     return {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
 
 
 def _replaced(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the attempts that another one replaced, without those that ended for reasons of their own."""
+    """Return the attempts that another one replaced, without interrupted ones."""
     trials = list(trials)
     last = last_attempts(trials)
     return [
         trial
         for trial in trials
         if trial.attempt < last[trial.pass_number].attempt
-        and not (trial.abort and trial.abort.reason in _NO_FAULT_OF_THE_ATTEMPT)
+        and not (trial.abort and trial.abort.reason in _INTERRUPTIONS)
     ]
 
 
@@ -109,61 +116,48 @@ def _cause(trial: Trial | None) -> str:
 def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: int) -> tuple[Finding, ...]:
     if not good:
         detail = f"no repetition counts: {_listed(missing.items()) or 'none is planned'}"
-        return evaluate(checks.NO_TRIAL_COUNTS, [Observation(value=0, detail=detail)])
-    absent = Observation(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
+        return evaluate(checks.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
+    absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
     causes = _listed((trial.pass_number, _cause(trial)) for trial in replaced)
-    again = Observation(
-        value=len(replaced), detail=f"attempts were replaced by another, {len(replaced)} in all: {causes}"
-    )
+    number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
+    again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
     return (
         *evaluate(checks.PASSES_MISSING, [absent]),
         *evaluate(checks.ATTEMPTS_REPLACED, [again]),
-        *evaluate(checks.UNREPLICATED, [Observation(value=good)]),
+        *evaluate(checks.UNREPLICATED, [CheckedValue(value=good)]),
     )
 
 
 def _same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Look at versions over the repetitions; that they differ within one is a finding of that trial."""
-    passes: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+    """Compare the versions of the repetitions; different versions within one are a finding of that trial."""
+    passes = defaultdict[tuple[str, ...], set[int]](set)
     for trial in good:
         if trial.tool is not None and trial.tool.versions:
             passes[trial.tool.versions].add(trial.pass_number)
     named = _listed((number, ", ".join(versions)) for versions, numbers in passes.items() for number in numbers)
-    detail = f"the tool is not the same in all repetitions: {named}"
-    return evaluate(checks.VERSIONS_CHANGED, [Observation(value=len(passes), detail=detail)])
+    detail = f"the version of the tool differs between repetitions: {named}"
+    return evaluate(checks.VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
 def _listed(causes: Iterable[tuple[int, str]]) -> str:
-    by_cause: defaultdict[str, set[int]] = defaultdict(set)
+    by_cause = defaultdict[str, set[int]](set)
     for number, cause in causes:
         by_cause[cause].add(number)
     named = [f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()]
     return "; ".join(named[:_NAMED_CAUSES])
 
 
-def _rolled_up(trials: Sequence[Trial]) -> tuple[Finding, ...]:
-    """Return every distinct reason of the trials once, at its worst, with the passes that have it."""
-    found: defaultdict[str, list[tuple[int, Finding]]] = defaultdict(list)
-    for trial in trials:
-        for finding in trial.findings:
-            found[finding.reason].append((trial.pass_number, finding))
-    return tuple(_roll_up(cases) for cases in found.values())
-
-
-def _roll_up(cases: Sequence[tuple[int, Finding]]) -> Finding:
-    verdict = verdict_of(finding for _, finding in cases)
-    example = next(finding for _, finding in cases if finding.verdict is verdict)
-    passes = passes_text({number for number, _ in cases})
-    message = quote(f"{passes}: {example.message}", _MESSAGE_CHARACTERS)
-    return Finding(reason=example.reason, verdict=verdict, message=message, clients=example.clients)
+def _rolled_up(trials: Sequence[Trial]) -> Iterator[Finding]:
+    """Yield the worst finding of each reason, with all passes that have it."""
+    for cases in by_reason((trial.pass_number, finding) for trial in trials for finding in trial.findings):
+        _, worst = worst_of(cases)
+        passes = passes_text({number for number, _ in cases})
+        yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", _MESSAGE_CHARACTERS)})
 
 
 def _operations(trials: Sequence[Trial]) -> tuple[OperationSummary, ...]:
-    found: dict[Operation, list[OperationResult]] = {operation: [] for operation in Operation}
-    for trial in trials:
-        for result in trial.operations:
-            found[result.operation].append(result)
-    return tuple(_operation(operation, results) for operation, results in found.items() if results)
+    results_of = by_operation((result for one in trials for result in one.operations), lambda result: result.operation)
+    return tuple(_operation(operation, results) for operation, results in results_of.items())
 
 
 def _operation(operation: Operation, results: Sequence[OperationResult]) -> OperationSummary:
@@ -180,6 +174,6 @@ def _operation(operation: Operation, results: Sequence[OperationResult]) -> Oper
 
 
 def _statistic(values: Sequence[float | None]) -> Statistic | None:
-    """Describe a quantity that every trial has; leaving out those without it would favour the others."""
+    """Describe a quantity that every trial has; omitting trials without it would favour the others."""
     known = [value for value in values if value is not None]
     return describe(known) if len(known) == len(values) else None

@@ -1,7 +1,7 @@
-"""From the documents of a trial's clients to its numbers and their verdict."""
+"""Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
@@ -10,14 +10,14 @@ from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, 
 from plimsoll.api.surroundings import ClusterSummary, Osds
 from plimsoll.measure.checking.check import verdict_of
 from plimsoll.measure.checking.evidence import Evidence
-from plimsoll.measure.checking.hosts import host_summary
 from plimsoll.measure.checking.judge import judge
 from plimsoll.measure.cluster import cluster_summary
-from plimsoll.measure.fleet import hosts_of
-from plimsoll.measure.intake import Intake, Measured, TrialFacts, receive
+from plimsoll.measure.hosts import host_summary, hosts_of
+from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.osds import osds_summary
 from plimsoll.measure.provenance import tool_use
+from plimsoll.measure.quantities import Quantities, by_operation
 from plimsoll.measure.rates import OperationRates, rates_of
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.series import Share, rounded_iops, series_of
@@ -34,19 +34,30 @@ _WARNING_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixCell:
+    """The rates between a client and one that served it."""
+
+    client: int
+    peer: int
+    iops: float
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialNumbers:
-    """What a trial gave.
+    """The numbers of a trial.
 
     Attributes:
-        window: None if no client measured, or if the tool's clients do not run for a time.
+        window: None if no client measured, or if the tool has no window.
         stalls: None without a window, or if a client has no series.
-        operations: over all clients that measured, also if others did not: the verdict says so.
+        operations: over all clients that measured; the verdict shows whether others did not.
         hosts: of all clients that measured; None if no host could be observed.
         slowest: the clients with the lowest rates, slowest first.
         osds: None unless the tool measures OSDs.
-        cluster: None if nobody was to look at one.
-        tool: how the clients' tools were run, and what they left; None if no client answered.
-        warnings: what the clients' tools and parsers said, one line for each text.
+        cluster: None if the run watches no cluster.
+        tool: None if no client answered.
+        warnings: of the clients' tools and parsers, one line for each text.
+        matrix: the rates between pairs of clients, if the tool measures them.
 
     """
 
@@ -61,15 +72,16 @@ class TrialNumbers:
     cluster: ClusterSummary | None
     tool: ToolUse | None
     warnings: tuple[str, ...]
+    matrix: tuple[MatrixCell, ...] = ()
 
 
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
-    """Calculate a trial's numbers and judge them. Never raises: what cannot be used becomes a finding."""
+    """Calculate a trial's numbers and judge them. Never raises: an unusable document becomes a finding."""
     intake = receive(facts, documents)
     intervals = [item.interval for item in intake.measured]
     common = common_interval(intervals) if facts.windowed else None
     whole = union_interval(intervals)
-    shares = _shares(intake)
+    shares = by_operation((share for item in intake.measured for share in item.shares), _operation_of)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     evidence = Evidence(
         facts=facts,
@@ -77,7 +89,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         window=window_of(intervals) if facts.windowed else None,
         span=common or whole,
         rates=rates,
-        operations=tuple(_operation(operation, shares[operation], rates[operation], common) for operation in rates),
+        operations=tuple(_operation(name, shares[name], rates[name], common, facts.quantities) for name in rates),
         standstill=None if common is None else standstill_of(intake.measured, common),
     )
     return _numbers(evidence, judge(evidence))
@@ -97,20 +109,20 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         cluster=cluster_summary(evidence.facts.cluster, evidence.span),
         tool=tool_use(evidence.intake.answers, evidence.measured),
         warnings=_warnings(evidence.intake),
+        matrix=tuple(_cells(evidence.measured)),
     )
 
 
-def _shares(intake: Intake) -> dict[Operation, list[Share]]:
-    """Group the clients' shares by operation, in the order of `Operation`."""
-    shares: dict[Operation, list[Share]] = {operation: [] for operation in Operation}
-    for item in intake.measured:
-        for share in item.shares:
-            shares[share.sample.operation].append(share)
-    return {operation: found for operation, found in shares.items() if found}
+def _operation_of(share: Share) -> Operation:
+    return share.sample.operation
 
 
 def _operation(
-    operation: Operation, shares: list[Share], rates: OperationRates, common: Interval | None
+    operation: Operation,
+    shares: list[Share],
+    rates: OperationRates,
+    common: Interval | None,
+    quantities: Quantities,
 ) -> OperationResult:
     return OperationResult(
         operation=operation,
@@ -122,29 +134,31 @@ def _operation(
         bias=rates.bias,
         latency=merge_samples(share.sample.latency for share in shares),
         series=None if common is None else series_of(shares, common),
-        steady_state=None if common is None else steady_state_of(shares, common),
+        steady_state=None if common is None else steady_state_of(shares, common, quantities),
     )
+
+
+def _cells(measured: Iterable[ClientMeasurement]) -> Iterator[MatrixCell]:
+    for item in measured:
+        for rate in sorted(item.measurement.peers, key=lambda rate: rate.peer):
+            iops, volume = rate.ios / rate.seconds, rate.bytes / rate.seconds
+            yield MatrixCell(client=item.client, peer=rate.peer, iops=iops, bytes_per_second=volume)
 
 
 def _slowest(intake: Intake, standstill: Standstill | None) -> tuple[ClientSummary, ...]:
     first = min((item.interval.start for item in intake.measured), default=0)
-    ordered = sorted(intake.measured, key=_speed)
+    ordered = sorted(intake.measured, key=lambda item: (*_own_rates(item), item.client))
     return tuple(_summary(item, first, standstill) for item in ordered[:MAX_SLOWEST])
 
 
-def _speed(item: Measured) -> tuple[float, float, int]:
-    """Order by operations per second; by bytes per second where the tool does not count operations."""
-    return (*_own_rates(item), item.client)
-
-
-def _own_rates(item: Measured) -> tuple[float, float]:
+def _own_rates(item: ClientMeasurement) -> tuple[float, float]:
     """Return a client's operations and bytes per second, without syncs: they carry no data."""
     samples = [sample for sample in item.measurement.operations if sample.operation is not Operation.SYNC]
     ios, volume = sum(sample.ios for sample in samples), sum(sample.bytes for sample in samples)
     return ios * NANOSECONDS / item.interval.length, volume * NANOSECONDS / item.interval.length
 
 
-def _summary(item: Measured, first: int, standstill: Standstill | None) -> ClientSummary:
+def _summary(item: ClientMeasurement, first: int, standstill: Standstill | None) -> ClientSummary:
     clock, host = item.answer.clock, item.answer.host
     return ClientSummary(
         client=item.client,
@@ -160,17 +174,17 @@ def _summary(item: Measured, first: int, standstill: Standstill | None) -> Clien
 
 
 def _warnings(intake: Intake) -> tuple[str, ...]:
-    """Return each warning once, with the clients that gave it."""
-    clients: defaultdict[str, set[int]] = defaultdict(set)
+    """Return each warning once, with its clients."""
+    clients = defaultdict[str, set[int]](set)
     for answer in intake.answers:
         for warning in answer.measurement.warnings if answer.measurement else ():
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
         if answer.implausible_host:
-            warning = f"what was observed of its host was left out: {answer.implausible_host}"
+            warning = f"the observation of its host was discarded: {answer.implausible_host}"
             clients[quote(warning, _WARNING_CHARACTERS)].add(answer.client)
     for client in intake.unplanned:
-        clients["takes no part in this trial; its document is ignored"].add(client)
-    lines = [f"{clients_text(given_by)}: {text}" for text, given_by in clients.items()]
+        clients["takes no part in this trial; its document was ignored"].add(client)
+    lines = [f"{clients_text(numbers)}: {text}" for text, numbers in clients.items()]
     if len(lines) <= MAX_WARNINGS:
         return tuple(lines)
     return (*lines[: MAX_WARNINGS - 1], f"{len(lines) - MAX_WARNINGS + 1} more warnings")

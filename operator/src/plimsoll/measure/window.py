@@ -1,10 +1,10 @@
-"""When the clients of a trial were measuring, and when they all were.
+"""When the clients of a trial measured, and when all of them did.
 
     common  = [max(start), min(end)]        spread = max(start) - min(start)
     overlap = |common| / mean(end - start)
 
-A rate over anything but the common window overstates what the storage gave: while some clients have not begun or are
-already done, the others share what it can do.
+A rate over any other time than the common window overstates the storage: while some clients have not begun or are
+already done, the others share all of it.
 """
 
 from collections.abc import Collection
@@ -34,7 +34,7 @@ class Interval:
 
 
 def common_interval(intervals: Collection[Interval]) -> Interval | None:
-    """Return the time that all intervals share; of length 0 if there is none, None without intervals."""
+    """Return the time that all intervals share, of length 0 if there is none; None without intervals."""
     if not intervals:
         return None
     start = max(interval.start for interval in intervals)
@@ -42,7 +42,7 @@ def common_interval(intervals: Collection[Interval]) -> Interval | None:
 
 
 def union_interval(intervals: Collection[Interval]) -> Interval | None:
-    """Return the time from the first start to the last end, None without intervals."""
+    """Return the time from the first start to the last end; None without intervals."""
     if not intervals:
         return None
     return Interval(start=min(item.start for item in intervals), end=max(item.end for item in intervals))
@@ -51,7 +51,7 @@ def union_interval(intervals: Collection[Interval]) -> Interval | None:
 def window_of(intervals: Collection[Interval]) -> Window | None:
     """Describe the common window; None without intervals.
 
-    Its end is the first client's end even if that lies before the last client's start: the gap is worth seeing.
+    Its end is the first client's end even if that precedes the last client's start, so that the gap is visible.
     """
     common, whole = common_interval(intervals), union_interval(intervals)
     if common is None or whole is None:

@@ -1,21 +1,43 @@
-"""How findings and warnings are worded: bounded, on one line, naming clients and passes."""
+"""How findings and warnings are worded: bounded, on one line, with rounded numbers."""
 
 from collections.abc import Collection, Sequence
 
 MAX_QUOTE_CHARACTERS = 300
 _NAMED = 6
+_WHOLE_FROM = 999.5
+_STEP = 1024
 
 
 def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
-    """Return somebody else's words on one line and shortened."""
+    """Return a text that Plimsoll did not write on one line, shortened to the limit."""
     line = " ".join(text[: 4 * limit].split())
     printable = "".join(character if character.isprintable() else "?" for character in line)
     return printable if len(printable) <= limit else printable[: limit - 1] + "…"
 
 
-def number_text(value: float) -> str:
-    """Return a number with six digits, and never with an exponent if it is a large one."""
-    return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.0f}"  # noqa: PLR2004  # where `g` begins to write e+06
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number with that many significant digits, from 1000 on as a whole number."""
+    return f"{value:.{digits}g}" if abs(value) < _WHOLE_FROM else f"{value:.0f}"
+
+
+def percent_text(value: float) -> str:
+    """Return a number of percent: `24.9 %`."""
+    return f"{number_text(value)} %"
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes: `1.5 GiB`."""
+    units = iter(("bytes", "KiB", "MiB", "GiB", "TiB"))
+    unit = next(units)
+    while size >= _STEP and (larger := next(units, "")):
+        size, unit = size / _STEP, larger
+    return f"{number_text(size)} {unit}"
+
+
+def first_few(texts: Sequence[str], named: int = _NAMED) -> str:
+    """Join the first few of many texts: `a, b and 3 more`."""
+    more = f" and {len(texts) - named} more" if len(texts) > named else ""
+    return ", ".join(texts[:named]) + more
 
 
 def clients_text(clients: Collection[int]) -> str:
@@ -28,27 +50,10 @@ def passes_text(passes: Collection[int]) -> str:
     return _numbered("pass", "passes", passes)
 
 
-def sentence(*, subject: str, value: str, limit: str, others: str, remedy: str) -> str:
-    """Return the message of a finding."""
-    return (
-        (f"{subject}: " if subject else "")
-        + value
-        + (f" (limit {limit})" if limit else "")
-        + (f"; also {others}" if others else "")
-        + f"; {remedy}"
-    )
-
-
 def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
-    """Name numbered things in ascending order, the first few of many."""
-    ordered = sorted(numbers)
-    if not ordered:
-        return ""
-    if len(ordered) == 1:
-        return f"{singular} {ordered[0]}"
-    named, rest = (ordered[:-1], str(ordered[-1])) if len(ordered) <= _NAMED else _first_few(ordered)
-    return f"{plural} {', '.join(map(str, named))} and {rest}"
-
-
-def _first_few(ordered: Sequence[int]) -> tuple[Sequence[int], str]:
-    return ordered[: _NAMED - 1], f"{len(ordered) - _NAMED + 1} more"
+    texts = [str(number) for number in sorted(numbers)]
+    if len(texts) < 2:  # noqa: PLR2004  # a plural
+        return " ".join([singular, *texts]) if texts else ""
+    if len(texts) > _NAMED:
+        return f"{plural} {first_few(texts, _NAMED - 1)}"
+    return f"{plural} {', '.join(texts[:-1])} and {texts[-1]}"

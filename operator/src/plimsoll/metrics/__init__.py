@@ -1,1 +1,1 @@
-"""What Prometheus is told: of results and runs, of a trial under way, and of the operator itself."""
+"""The Prometheus metrics of results, runs, the current trial and the operator itself."""

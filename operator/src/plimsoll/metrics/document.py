@@ -1,6 +1,6 @@
-"""Reading what the API server stores for Prometheus: only the fields that it is told, whatever else stands there.
+"""Reads the parts of stored objects that metrics need, and ignores all other fields.
 
-The models of `plimsoll.api` refuse what they do not know; a scrape shall not end because a later version wrote more.
+The models of `plimsoll.api` reject unknown fields; a scrape must not fail because a later version wrote more.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ PartType = TypeVar("PartType", bound="Part")
 
 
 class UnreadableError(ValueError):
-    """A document is not what it should be; the message says where."""
+    """A document is invalid; the message names the field."""
 
 
 class Part(Model):
-    """A part of a document; what it does not name is left aside."""
+    """A part of a document; unknown fields are ignored."""
 
     model_config = Model.model_config | {"extra": "ignore"}
 
@@ -34,7 +34,7 @@ def read(model: type[PartType], body: Mapping[str, Any]) -> PartType:
     """Return the parts of a document that the model names.
 
     Raises:
-        UnreadableError: if one of them is missing or is something else.
+        UnreadableError: one of them is missing or invalid.
 
     """
     try:

@@ -1,4 +1,4 @@
-"""One scrape of the operator: the results and runs that there are at this instant, and its own instruments."""
+"""One scrape of the operator: its current results and runs, and its own instruments."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -15,15 +15,15 @@ from plimsoll.metrics.runs import RunRecord
 from plimsoll.metrics.sample import Sample
 
 
-class Snapshot(Collector):
-    """What was there when it was taken; may be collected in another thread."""
+class OperatorScrape(Collector):
+    """A snapshot of all metrics, which another thread may collect."""
 
     def __init__(
-        self, found: Iterable[ResultRecord | None], going: Iterable[RunRecord], instruments: Instruments
+        self, found: Iterable[ResultRecord | None], running: Iterable[RunRecord], instruments: Instruments
     ) -> None:
-        """Take results, None for one that could not be read, and runs."""
+        """Take a snapshot of results (None for an unreadable one) and runs."""
         self._results = tuple(found)
-        self._runs = tuple(going)
+        self._runs = tuple(running)
         self._instruments = instruments
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
@@ -34,6 +34,6 @@ class Snapshot(Collector):
 
 
 def _without_created(family: prometheus_client.Metric) -> prometheus_client.Metric:
-    """Leave out when each counter began, which nobody asks for and which doubles the number of their series."""
+    """Remove the creation times of counters, which would double the number of their series."""
     family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
     return family

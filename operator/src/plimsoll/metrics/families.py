@@ -1,4 +1,4 @@
-"""From samples to what the Prometheus library writes: nothing gets there but through the catalogue."""
+"""Converts samples to metric families of the Prometheus library."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""What the operator measures of itself, while it works. Nothing of it survives a restart."""
+"""The operator's metrics about itself, lost at a restart."""
 
 import asyncio
 from contextlib import AbstractContextManager
@@ -7,12 +7,12 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
 
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.catalogue import MetricFamily
 
 StepName = Literal["observe", "decide", "say", "act", "remove"]
 
 UNEXPECTED = "Unexpected"
-"""Why a look failed that failed for no fault of the API's."""
+"""The reason of a failure that the API did not cause."""
 
 STEP_ERRORS = (
     "Api",
@@ -30,13 +30,13 @@ STEP_ERRORS = (
     "UnknownKind",
     UNEXPECTED,
 )
-"""Why a look may fail: the errors of `plimsoll.kube.errors`, without the ending."""
+"""Why a step may fail: the errors of `plimsoll.kube.errors` and `plimsoll.reconcile.refusals`, without their suffix."""
 
 _LAG_SECONDS = 1.0
 
 
 class Instruments:
-    """Counters and histograms in a registry of their own, together with what the library knows of the process."""
+    """Counters and histograms in a separate registry, with the library's process metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -48,18 +48,18 @@ class Instruments:
         self._request_errors = self._counter(catalogue.OPERATOR_REQUEST_ERRORS)
         self._ended = self._counter(catalogue.OPERATOR_ENDED)
         self._lag = self._histogram(catalogue.OPERATOR_LAG)
-        # A series that appears with its first event hides that one from `increase`.
+        # `increase` misses the first event of a series that only appears with it.
         for step in get_args(StepName):
             self._steps.labels(step)
         for reason in STEP_ERRORS:
             self._step_errors.labels(reason)
 
     def step(self, name: StepName) -> AbstractContextManager[object]:
-        """Return what measures a part of a look at a run, also of one that fails."""
+        """Return a context manager that measures a step, even if it fails."""
         return self._steps.labels(name).time()
 
     def step_failed(self, reason: str) -> None:
-        """Count a look at a run that failed."""
+        """Count a failed step."""
         self._step_errors.labels(reason).inc()
 
     def answered(self, verb: str, seconds: float, refusal: str | None) -> None:
@@ -69,20 +69,20 @@ class Instruments:
             self._request_errors.labels(verb, refusal).inc()
 
     def ended(self, reason: str) -> None:
-        """Count a run that has ended."""
+        """Count a finished run."""
         self._ended.labels(reason).inc()
 
     async def watch_loop(self, pause: float = _LAG_SECONDS) -> None:
-        """Measure for ever how late the event loop wakes up that is asked to do so after `pause` seconds."""
+        """Measure forever how much later than `pause` seconds the event loop wakes up."""
         loop = asyncio.get_running_loop()
         while True:
             wanted = loop.time() + pause
             await asyncio.sleep(pause)
-            # The clock of the loop is coarser than that of its timers.
+            # The loop's clock is coarser than its timers.
             self._lag.observe(max(0.0, loop.time() - wanted))
 
-    def _histogram(self, metric: Metric) -> Histogram:
+    def _histogram(self, metric: MetricFamily) -> Histogram:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=self.registry)
 
-    def _counter(self, metric: Metric) -> Counter:
+    def _counter(self, metric: MetricFamily) -> Counter:
         return Counter(metric.name, metric.help, metric.labels, registry=self.registry)

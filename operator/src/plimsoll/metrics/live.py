@@ -1,4 +1,4 @@
-"""The run that a conductor measures, for Prometheus: what it is doing, and what its tools say meanwhile."""
+"""The metrics of the run that a conductor measures: its progress, and the live rates of its tools."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import OperationResult
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.catalogue import MetricFamily
 from plimsoll.metrics.families import families
 from plimsoll.metrics.sample import Sample
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))
-"""How attempts end. Each is there from the start: a counter that appears with its first event hides that one."""
+"""How attempts end. Each exists from the start: `increase` misses the first event of a series that appears with it."""
 
 _NANOSECONDS = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTrial:
-    """The trial under way.
+    """The current trial.
 
     Attributes:
-        label: its parameters as people say them.
-        running: whether T0 is agreed on by all, so that tools run or are about to.
+        label: its parameters for people.
+        running: whether all clients agreed on T0, so that tools run or are about to.
 
     """
 
@@ -38,7 +38,7 @@ class LiveTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastTrial:
-    """The newest trial with numbers that may be believed."""
+    """The newest trial that is not Invalid."""
 
     workload: str
     point: str
@@ -47,17 +47,17 @@ class LastTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveView:
-    """What a conductor knows at one moment.
+    """The state of a conductor at one moment.
 
     Attributes:
         now: Unix seconds.
         planned: number of clients of the run.
-        armed: of those, how many wait for T0.
-        measuring: of those, how many run a tool.
-        attempts: how many attempts of which outcome and verdict this conductor recorded.
+        armed: the clients that wait for T0.
+        measuring: the clients that run a tool.
+        attempts: the number of attempts that this conductor recorded, by outcome and verdict.
         trial: absent between trials.
         last: absent before the first.
-        gate_open: absent if no cluster is watched.
+        gate_open: absent if the run watches no cluster.
 
     """
 
@@ -75,10 +75,10 @@ class LiveView:
 
 
 class Scrape(Collector):
-    """One answer to Prometheus. It knows its samples when it is made, and may be written in another thread."""
+    """One scrape, with fixed samples that another thread may write."""
 
     def __init__(self, view: LiveView) -> None:
-        """Take what there is to tell."""
+        """Take the samples of a state."""
         self._samples = tuple(samples_of(view))
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
@@ -87,7 +87,7 @@ class Scrape(Collector):
 
 
 def samples_of(view: LiveView) -> Iterator[Sample]:
-    """Yield everything that is exposed of a run under way."""
+    """Yield the samples of the current run."""
     yield from _samples_of_run(view)
     if view.trial is not None:
         yield from _samples_of_trial(view, view.trial)
@@ -134,7 +134,7 @@ def _samples_of_trial(view: LiveView, trial: LiveTrial) -> Iterator[Sample]:
 
 
 def _elapsed(view: LiveView) -> float:
-    """Return the part of the trial that is over; a trial without a T0 has not begun."""
+    """Return the elapsed part of the trial; a trial without a T0 has not begun."""
     current = view.state.current
     if current is None or current.ends_at <= current.starts_at:
         return 0.0
@@ -150,6 +150,6 @@ def _latencies(view: LiveView, last: LastTrial) -> Iterator[Sample]:
                 yield Sample(catalogue.LIVE_LATENCY, (*labels, quantile), nanoseconds / _NANOSECONDS)
 
 
-def _by_state(metric: Metric, run: tuple[str, str], **values: float) -> Iterator[Sample]:
+def _by_state(metric: MetricFamily, run: tuple[str, str], **values: float) -> Iterator[Sample]:
     for state, value in values.items():
         yield Sample(metric, (*run, state), value)

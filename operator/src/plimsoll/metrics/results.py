@@ -1,4 +1,4 @@
-"""What Prometheus is told of a `BenchmarkResult`: read once when it changes, and kept small for every scrape."""
+"""The metrics of a `BenchmarkResult`: read once when it changes, and kept small for every scrape."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from plimsoll.metrics.document import Names, Part, read
 from plimsoll.metrics.sample import Sample
 
 MAX_RESULTS = 2000
-"""Exposed at most, the newest ones: 18 series for one operation each, and 9 for each further one."""
+"""The most results to expose, the newest ones: 18 series with one operation, and 9 for each further one."""
 
 _NANOSECONDS = 1e9
 
@@ -42,13 +42,13 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What was measured at a point, over the trials that count.
+    """The numbers of a point, over the trials that count.
 
     Attributes:
-        finished: when the last of them ended, Unix seconds; None if that is not told.
-        stall: seconds without any completed operation, of the trial that has most; None without a series.
-        overlap: common window divided by the mean runtime, of the trial that has least; None if not told.
-        spread: seconds between first and last start, of the trial that has most; None if not told.
+        finished: when the last of them ended, Unix seconds; None if unknown.
+        stall: seconds without any completed operation, in the trial with the most; None without a series.
+        overlap: common window divided by the mean runtime, in the trial with the least; None if unknown.
+        spread: seconds between first and last start, in the trial with the most; None if unknown.
 
     """
 
@@ -65,9 +65,9 @@ class ResultRecord:
     """One result.
 
     Attributes:
-        parameters: the point's parameters as results are labelled with them: `randwrite 4Ki qd16`.
-        finished: when the last trial of all ended, Unix seconds; 0 if that is not told.
-        numbers: None if they are not to be believed.
+        parameters: the label of the point's parameters: `randwrite 4Ki qd16`.
+        finished: when the last trial ended, Unix seconds; 0 if unknown.
+        numbers: None if they are Invalid or absent.
 
     """
 
@@ -84,15 +84,15 @@ class ResultRecord:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what all its samples have."""
+        """The labels that all its samples have."""
         return (self.namespace, self.run, self.workload, self.point)
 
 
 def record_of(body: Mapping[str, Any]) -> ResultRecord | None:
-    """Read a result as the API server stores it; None if nothing is measured yet.
+    """Read a result as the API server stores it; None if it has no verdict yet.
 
     Raises:
-        UnreadableError: if it is not a result as this version knows them.
+        UnreadableError: this version cannot read it.
 
     """
     result = read(_Result, body)
@@ -114,10 +114,10 @@ def record_of(body: Mapping[str, Any]) -> ResultRecord | None:
 
 
 def samples_of(records: Sequence[ResultRecord | None], limit: int = MAX_RESULTS) -> Iterator[Sample]:
-    """Yield the samples of the newest results; None stands for one that could not be read.
+    """Yield the samples of the newest results; None is an unreadable one.
 
-    A result that was made anew may be known beside the one that had its name: two values for one series would spoil the
-    whole scrape, so only the newer one is told.
+    A recreated result may appear beside its deleted namesake: two values of one series would invalidate the whole
+    scrape, so only the newer one is exposed.
     """
     known = [record for record in records if record is not None]
     newest = {record.labels: record for record in sorted(known, key=_age)}
@@ -172,7 +172,7 @@ def _numbers(status: "_Status") -> Numbers | None:
         return None
     trials = counted(status.trials)
     windows = [trial.window for trial in trials if trial.window is not None]
-    # A document that names an operation twice has one series of it all the same.
+    # A document that repeats an operation still has one series of it.
     operations = {operation.operation: operation for operation in map(_operation, status.summary.operations)}
     return Numbers(
         trials=status.summary.trials,

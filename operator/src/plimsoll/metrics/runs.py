@@ -1,4 +1,4 @@
-"""What Prometheus is told of a `BenchmarkRun`: what its status says, and nothing of its numbers."""
+"""The metrics of a `BenchmarkRun`: its status, without its numbers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,21 +13,21 @@ from plimsoll.metrics.document import Names, Part, UnreadableError, read
 from plimsoll.metrics.sample import Sample
 
 MAX_RUNS = 2000
-"""Exposed at most, those that go on before those that have ended: about 16 series each."""
+"""The most runs to expose, unfinished ones first: about 16 series each."""
 
 UNREADABLE = "Unreadable"
-"""Shown as the status of a run of which this version understands nothing more."""
+"""The status of a run that this version cannot read."""
 
 _VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run. Times are Unix seconds, None as long as they are not told.
+    """One run. Times are Unix seconds, None if absent.
 
     Attributes:
-        created: of two runs of one name the later one is there still, the other one is about to go.
-        status: as `kubectl get brun` shows it; empty before the operator has looked at the run.
+        created: of two runs with one name, the older one was deleted.
+        status: as `kubectl get brun` shows it; empty before the operator has seen the run.
         verdict: likewise; empty before there is one.
         conditions: type, reason and value of each.
         points: state and number.
@@ -47,7 +47,7 @@ class RunRecord:
 
 
 def record_of(body: Mapping[str, Any]) -> RunRecord:
-    """Read a run as the API server stores it; never raises, whatever its status is."""
+    """Read a run as the API server stores it; an unreadable status raises no error."""
     names = read(_Object, body).metadata
     created = names.creation_timestamp.timestamp()
     try:
@@ -72,9 +72,9 @@ def record_of(body: Mapping[str, Any]) -> RunRecord:
 
 
 def samples_of(records: Sequence[RunRecord], limit: int = MAX_RUNS) -> Iterator[Sample]:
-    """Yield the samples of runs, and how many there are by status.
+    """Yield the samples of runs, and their number by status.
 
-    A run that was made anew may be known beside the one that had its name: two values would spoil the whole scrape.
+    A recreated run may appear beside its deleted namesake: two values of one series would invalidate the whole scrape.
     """
     by_name = {(record.namespace, record.name): record for record in sorted(records, key=lambda record: record.created)}
     shown = sorted(by_name.values(), key=_rank)[:limit]
@@ -86,7 +86,7 @@ def samples_of(records: Sequence[RunRecord], limit: int = MAX_RUNS) -> Iterator[
 
 
 def _rank(record: RunRecord) -> tuple[bool, float, str, str]:
-    """Sort those that go on before those that have ended, these newest first."""
+    """Sort unfinished runs first, then finished ones from the newest on."""
     return record.completion is not None, -(record.completion or 0.0), record.namespace, record.name
 
 

@@ -1,8 +1,8 @@
-"""One number with its labels, on the way to Prometheus."""
+"""One value of a metric, with its labels."""
 
 from dataclasses import dataclass
 
-from plimsoll.metrics.catalogue import Metric
+from plimsoll.metrics.catalogue import MetricFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,14 +10,14 @@ class Sample:
     """A value of a metric; `labels` in the order of the metric's.
 
     Raises:
-        ValueError: if there are more or fewer labels than the metric has.
+        ValueError: the number of labels is not that of the metric.
 
     """
 
-    metric: Metric
+    metric: MetricFamily
     labels: tuple[str, ...]
     value: float
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.metric.labels):
-            raise ValueError(f"{self.metric.name} has the labels {self.metric.labels}, not {len(self.labels)} of them")
+            raise ValueError(f"{self.metric.name} has {len(self.metric.labels)} labels, not {len(self.labels)}")

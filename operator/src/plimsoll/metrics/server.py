@@ -1,4 +1,4 @@
-"""Answers Prometheus: one path, plain HTTP, read only."""
+"""Serves metrics to Prometheus: one path, plain HTTP, read-only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,55 +9,57 @@ from aiohttp import hdrs, web
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from plimsoll.net.listener import Limits, Listener
+from plimsoll.net.listener import Listener, ListenerLimits
 from plimsoll.net.serving import serving_requests
 
 _COMPRESS_IN_THREAD_BYTES = 4096
 
-_LIMITS = Limits(strangers=64, stranger_seconds=60.0)
-"""Nobody proves anything here: a connection serves one scrape and ends, with or without the answer taken."""
+_LIMITS = ListenerLimits(strangers=64, stranger_seconds=60.0)
+"""Clients are not authenticated: a connection serves one scrape and ends, whether or not the client reads it."""
 
 _IDLE_SECONDS = 5.0
 
 
 class AddressError(Exception):
-    """Nothing can be served at this address; the message says why."""
+    """The address cannot be served; the message has the reason."""
 
 
 @asynccontextmanager
 async def serving(address: str, snapshot: Callable[[], Collector]) -> AsyncIterator[int]:
-    """Serve at an address as `http://0.0.0.0:8081/metrics`, and yield the port: with port 0 a free one.
+    """Serve at an address such as `http://0.0.0.0:8081/metrics`, and yield the port: with port 0 a free one.
 
     `http://:8081/metrics` means all addresses, of IPv4 and of IPv6.
 
-    `snapshot` is called in the event loop and must be quick. What it returns is collected and written in a thread,
-    so that whatever changes meanwhile must not be part of it: thousands of results would hold up the loop.
+    `snapshot` is called in the event loop and must be quick. A thread collects and writes its result, since thousands
+    of results would block the loop, so the result must not change meanwhile.
 
     Raises:
-        AddressError: if the address is none, or is taken.
+        AddressError: the address is invalid or in use.
 
     """
     host, port, path = _parts(address)
     application = web.Application()
-    application.router.add_get(path, _Scraped(snapshot).answer)
+    application.router.add_get(path, _Handler(snapshot).answer)
     async with AsyncExitStack() as stack:
         try:
             server = serving_requests(application, Listener(_LIMITS), host, port, idle_seconds=_IDLE_SECONDS)
             taken = await stack.enter_async_context(server)
         except OSError as error:
-            raise AddressError(f"{address}: cannot listen there ({error.strerror or error}); choose another") from error
+            raise AddressError(
+                f"{address}: cannot listen ({error.strerror or error}); choose another address"
+            ) from error
         yield taken
 
 
-class _Scraped:
-    """One scrape at a time: two at once would need the memory of both and be no faster."""
+class _Handler:
+    """One scrape at a time: two at once need more memory and are no faster."""
 
     def __init__(self, snapshot: Callable[[], Collector]) -> None:
         self._snapshot = snapshot
         self._turn = asyncio.Lock()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Return all metrics, in the format that is asked for."""
+        """Return all metrics, in the requested format."""
         write, content_type = choose_encoder(",".join(request.headers.getall(hdrs.ACCEPT, [])))
         async with self._turn:
             body = await asyncio.to_thread(write, self._snapshot())
@@ -76,5 +78,5 @@ def _parts(address: str) -> tuple[str | None, int, str]:
     except ValueError as error:
         raise AddressError(f"{address}: {error}; write it as http://0.0.0.0:8081/metrics") from error
     if parts.scheme != "http" or port is None or not parts.path.startswith("/"):
-        raise AddressError(f"{address} is no address to serve metrics at; write it as http://0.0.0.0:8081/metrics")
+        raise AddressError(f"{address} is not a valid metrics address; write it as http://0.0.0.0:8081/metrics")
     return parts.hostname, port, parts.path

@@ -1,1 +1,1 @@
-"""Listening to a network that anybody may be on."""
+"""HTTP servers on networks with untrusted peers: the number and time of unauthenticated connections are bounded."""

@@ -1,4 +1,4 @@
-"""Who of many strangers may stay when there is no room for all of them. Pure."""
+"""Which unauthenticated connections to keep when there are too many. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,32 +6,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stranger:
-    """A connection that has not proved whose it is; `since` is on any clock that does not jump."""
+    """A connection that has not authenticated yet; `since` is monotonic time."""
 
     address: str
     since: float
 
 
 class Crowd:
-    """Strangers by address. The address with the most gives way first, so a flood from one does not shut out others."""
+    """Strangers by address. The address with the most loses one first, so a flood from one cannot lock out others."""
 
     def __init__(self, *, most: int, patience_seconds: float) -> None:
-        """Hold at most `most` strangers; among equals one has to leave only after `patience_seconds`."""
+        """Hold at most `most` strangers; among equals, a stranger loses its place only after `patience_seconds`."""
         self._most = most
         self._patience = patience_seconds
         self._by_address: dict[str, dict[Stranger, None]] = {}
         self._count = 0
 
     def __iter__(self) -> Iterator[Stranger]:
-        """Go over all strangers."""
         return iter([stranger for strangers in self._by_address.values() for stranger in strangers])
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return self._count
 
     def admit(self, newcomer: Stranger) -> Stranger | None:
-        """Take in a newcomer; return who has to leave for it, which may be itself, or None if there is room."""
+        """Admit a newcomer; return the stranger to dismiss, perhaps the newcomer itself, or None if there is room."""
         victim = self._victim(newcomer) if self._count >= self._most else None
         if victim is not None:
             self.remove(victim)
@@ -41,7 +39,7 @@ class Crowd:
         return victim
 
     def remove(self, stranger: Stranger) -> None:
-        """Forget a stranger; nothing happens if it is not there."""
+        """Forget a stranger, if it is known."""
         strangers = self._by_address.get(stranger.address, {})
         if stranger in strangers:
             del strangers[stranger]
@@ -51,11 +49,11 @@ class Crowd:
 
     def _victim(self, newcomer: Stranger) -> Stranger:
         own = len(self._by_address.get(newcomer.address, ())) + 1
-        # Among equals the newcomer's own address comes first: who knocks again shall not push out others.
-        crowded = max(self._by_address, key=lambda address: (self._at(address), address == newcomer.address))
+        # Ties go against the newcomer's own address: reconnecting must not displace others.
+        crowded = max(self._by_address, key=lambda address: (self._count_at(address), address == newcomer.address))
         oldest = next(iter(self._by_address[crowded]))
-        is_unfair = self._at(crowded) > own
+        is_unfair = self._count_at(crowded) > own
         return oldest if is_unfair or newcomer.since - oldest.since >= self._patience else newcomer
 
-    def _at(self, address: str) -> int:
+    def _count_at(self, address: str) -> int:
         return len(self._by_address[address])

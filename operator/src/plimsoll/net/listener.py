@@ -1,6 +1,6 @@
-"""Accepts connections for an HTTP server: a bounded number of strangers, and none of them for long.
+"""Accepts connections for an HTTP server; the number and time of unauthenticated ones ("strangers") are bounded.
 
-A stranger is refused by closing its connection, before TLS allocates a quarter of a mebibyte for it.
+Strangers are refused by closing the connection before TLS allocates 256 KiB for it.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a server puts up with.
+class ListenerLimits:
+    """What a server tolerates.
 
     Attributes:
-        strangers: connections that have not proved whose they are.
-        stranger_seconds: how long each of them may take for that, from its first packet on.
-        patience_seconds: when there are too many, strangers of this age make room for new ones.
-        connections: of one known client; the newest stay.
+        strangers: number of connections that have not authenticated.
+        stranger_seconds: time that a connection has to authenticate.
+        patience_seconds: when there are too many strangers, those of this age give way to new ones.
+        connections: number of connections of one authenticated client; the newest stay.
 
     """
 
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class _Visit:
-    """What there is of a stranger's connection: its protocol exists as soon as TLS is attempted."""
+    """The connection of a stranger; `protocol` is set once the TLS handshake starts."""
 
     socket: socket.socket
     timer: asyncio.TimerHandle
@@ -51,10 +51,10 @@ class _Visit:
 
 
 class Listener:
-    """Connects strangers to an HTTP server, which says with `know` which of them it has come to know."""
+    """Passes connections to an HTTP server, which calls `know` for those that have authenticated."""
 
-    def __init__(self, limits: Limits, *, tls: ssl.SSLContext | None = None) -> None:
-        """Accept nothing yet; `tls` is absent for plain HTTP."""
+    def __init__(self, limits: ListenerLimits, *, tls: ssl.SSLContext | None = None) -> None:
+        """Create a listener without sockets; `tls` is None for plain HTTP."""
         self._limits = limits
         self._tls = tls
         self._crowd = Crowd(most=limits.strangers, patience_seconds=limits.patience_seconds)
@@ -64,7 +64,7 @@ class Listener:
         self._handshakes: set[asyncio.Task[None]] = set()
 
     def know(self, protocol: web.RequestHandler, client: int) -> None:
-        """Note whose a connection is: it may stay, and the oldest of that client's leaves if there are too many."""
+        """Keep a connection that `client` has authenticated, and close its oldest ones beyond the limit."""
         stranger = self._strangers.get(protocol)
         if stranger is None:
             return
@@ -76,11 +76,9 @@ class Listener:
 
     @asynccontextmanager
     async def listening(self, server: web.Server, host: str | None, port: int) -> AsyncIterator[int]:
-        """Accept connections meanwhile, on all addresses without a host, and yield the port.
+        """Accept connections within the context and yield the port; OSError if the address is not available.
 
-        Raises:
-            OSError: if nothing can listen there.
-
+        Without a host, listen on all addresses.
         """
         sockets = _bind(host, port)
         accepting = [asyncio.create_task(self._accept(server, one)) for one in sockets]
@@ -104,15 +102,15 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                _log.warning("cannot accept connections at the moment: %s", error)
+                _log.warning("cannot accept connections: %s", error)
                 await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
                 continue
             self._welcome(server, connection, str(address[0]))
-            # Accepting does not wait while somebody knocks: all else goes on in between.
+            # sock_accept does not yield while connections are pending.
             await asyncio.sleep(0)
 
     def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
-        """Start the handshake with a newcomer, unless it is the one for whom there is no room."""
+        """Start the handshake with a newcomer, unless there is no room for it."""
         loop = asyncio.get_running_loop()
         stranger = Stranger(address=address, since=loop.time())
         victim = self._crowd.admit(stranger)
@@ -133,7 +131,7 @@ class Listener:
             connecting = partial(self._protocol, server, stranger)
             _, protocol = await loop.connect_accepted_socket(connecting, connection, ssl=self._tls)
         except OSError as error:
-            _log.debug("%s did not get through the handshake: %s", stranger.address, error)
+            _log.debug("the handshake with %s failed: %s", stranger.address, error)
             self._forget(stranger)
         else:
             if protocol.transport is None:
@@ -148,14 +146,14 @@ class Listener:
         return protocol
 
     def _dismiss(self, stranger: Stranger) -> None:
-        """End the connection of a stranger, however far it has come."""
+        """Close the connection of a stranger, whatever its state."""
         visit = self._forget(stranger)
         if visit is None:
             return
         if visit.protocol is not None and visit.protocol.transport is not None:
             _hang_up(visit.protocol)
             return
-        # The handshake fails, and whoever makes it closes the socket.
+        # This fails the handshake, which then closes the socket.
         with suppress(OSError):
             visit.socket.shutdown(socket.SHUT_RDWR)
 
@@ -170,25 +168,20 @@ class Listener:
 
 
 def _hang_up(protocol: web.RequestHandler) -> None:
-    """End a connection at once: whoever is at its other end may not even read what TLS says for good-bye."""
+    """Abort a connection without a TLS shutdown, for which the peer might never answer."""
     if protocol.transport is not None:
         protocol.transport.abort()
 
 
 def _bind(host: str | None, port: int) -> list[socket.socket]:
-    """Return listening sockets for all addresses of a host, or of this machine, as far as its kernel knows their kind.
-
-    Raises:
-        OSError: if there is none, or one of them is taken.
-
-    """
+    """Return listening sockets for all addresses of a host (default: this machine) whose family the kernel supports."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     kinds = {family for family, *_ in found if _is_supported(family)}
     addresses = dict.fromkeys((family, address) for family, *_, address in found if family in kinds)
     sockets: list[socket.socket] = []
     try:
         for family, address in addresses:
-            # IPv6 sockets made here take no IPv4, for which there is another.
+            # create_server makes IPv6 sockets IPv6-only; IPv4 has its own socket.
             sockets.append(socket.create_server(address, family=family, backlog=_BACKLOG))
             sockets[-1].settimeout(0)
     except OSError:

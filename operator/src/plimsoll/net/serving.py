@@ -8,29 +8,23 @@ from aiohttp import web
 from plimsoll.net.listener import Listener
 
 _SHUTDOWN_SECONDS = 1.0
-"""Whoever does not take their answer shall not keep the process from ending."""
+"""A client that does not read its answer must not keep the process from exiting."""
 
 
 @asynccontextmanager
 async def serving_requests(
     application: web.Application, listener: Listener, host: str | None, port: int, *, idle_seconds: float
 ) -> AsyncIterator[int]:
-    """Answer requests meanwhile, and yield the port: with port 0 a free one.
+    """Answer requests within the context and yield the port; port 0 selects a free one. OSError if it is not available.
 
-    A connection that is idle for `idle_seconds`, or takes that long over the head of a request, is closed.
-
-    Raises:
-        OSError: if nothing can listen there.
-
+    A connection that is idle, or sends the head of a request, for longer than `idle_seconds` is closed.
     """
-    # Answers are not logged: there are several every second.
     runner = web.AppRunner(
         application,
-        access_log=None,
+        access_log=None,  # several requests arrive every second
         shutdown_timeout=_SHUTDOWN_SECONDS,
         keepalive_timeout=idle_seconds,
-        # Nobody who is expected here compresses what they send.
-        auto_decompress=False,
+        auto_decompress=False,  # agents do not compress
     )
     await runner.setup()
     try:

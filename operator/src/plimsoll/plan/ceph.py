@@ -1,4 +1,4 @@
-"""What of a Ceph cluster a run uses, and what everything is called there."""
+"""The Ceph cluster of a run, and the names of the run's objects in it."""
 
 from hashlib import sha256
 
@@ -12,7 +12,7 @@ _DIGEST = 8
 
 
 def ceph_target(run: BenchmarkRun) -> CephTarget | None:
-    """Return the Ceph cluster that a run measures; None if its storage is not known to be Ceph."""
+    """Return the Ceph cluster that a run measures; None for other or unknown storage."""
     storage = run.spec.storage
     if storage is not None and storage.rook is not None:
         return _of_rook(run, storage.rook)
@@ -22,7 +22,7 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
 
 
 def base_name(name: str, uid: str) -> str:
-    """Return `plimsoll-<run>-<digest of the UID>`: how what a run makes in Ceph and in Rook's namespace is called."""
+    """Return `plimsoll-<run>-<digest of the UID>`, the name of a run's objects in Ceph and in Rook's namespace."""
     return f"{_PREFIX}-{name[:_MAX_RUN_CHARACTERS].rstrip('-')}-{sha256(uid.encode()).hexdigest()[:_DIGEST]}"
 
 
@@ -32,17 +32,17 @@ def image_name(uid: str, client: int) -> str:
 
 
 def image_prefix(uid: str) -> str:
-    """Return what the names of all RBD images of a run begin with, and those of no other run."""
+    """Return the common prefix of the names of a run's RBD images, which no other run has."""
     return f"{_PREFIX}-{uid}-"
 
 
 def rados_namespace(uid: str, client: int) -> str:
-    """Return the RADOS namespace that a client's objects are in; it is their run name as well."""
+    """Return the RADOS namespace of a client's objects, which is also their run name."""
     return f"{_PREFIX}-{uid}-{client}"
 
 
 def flags_object(uid: str) -> str:
-    """Return the RADOS object in which the run's conductor notes the flags it is about to set on the pool."""
+    """Return the RADOS object in which the conductor records the flags that it sets on the pool."""
     return f"{_PREFIX}-{uid}.flags"
 
 

@@ -1,9 +1,10 @@
-"""The frozen plan: everything that operator, conductor and agents need of a run, fixed before it starts."""
+"""The frozen plan: everything about a run that operator, conductor and agents need, fixed before it starts."""
 
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
+from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.api.run import Gates, Prepare, Timeouts
@@ -16,7 +17,7 @@ _DAMAGED = "the plan is damaged"
 
 
 class RunIdentity(Model):
-    """Which run this is the plan of."""
+    """The identity of the plan's run."""
 
     name: str
     namespace: str
@@ -29,8 +30,8 @@ class Point(Model):
     Attributes:
         name: unique within the run: `<workload>-<number>`.
         parameters: the tool's scalar parameters, defaults included.
-        label: the parameters as people say them.
-        clients: how many of the run's clients take part.
+        label: a short description of the parameters.
+        clients: number of the run's clients that take part.
 
     """
 
@@ -45,17 +46,17 @@ class Point(Model):
 
 
 class CephTarget(Model):
-    """The Ceph cluster that a run measures, and what of it is the run's. Names are Ceph's own.
+    """The Ceph cluster that a run measures, and the run's objects in it, by their names in Ceph.
 
     Attributes:
         rook: the CephCluster object; absent without Rook.
         monitors: addresses; empty with Rook, where they are looked up when the run begins.
-        pool: where images and objects are.
-        data_pool: where the images' data goes; absent if that is the same pool.
-        made: what the pool that is made for this run has to be; absent if it was there before.
+        pool: pool of images and objects.
+        data_pool: pool of the images' data; absent if it is the same.
+        made: specification of the pool that is created for this run; absent for an existing pool.
         conductor_user: CephX user of the conductor, without `client.`.
         agent_user: CephX user of the agents.
-        keyring: Secret in the run's namespace with the key of both users; absent with Rook.
+        keyring: Secret in the run's namespace with the keys of both users; absent with Rook.
 
     """
 
@@ -70,22 +71,24 @@ class CephTarget(Model):
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """Return all pools that the run's I/O goes to."""
+        """All pools of the run's I/O."""
         return (self.pool,) if self.data_pool is None else (self.pool, self.data_pool)
 
 
 class Plan(Model):
-    """A run, frozen.
+    """A frozen run.
 
     Attributes:
-        seed: where the order and every client's random numbers come from.
-        clients: how many clients the run has.
-        order: for each pass the indices of `points` in the order in which they are measured.
-        volume: what each client gets; None if no workload runs on one.
-        ceph: None if what is measured is not known to be Ceph.
-        network_bytes_per_second: as the user says; None if not.
-        client_tokens: whether each client has a token of its own; runs of earlier versions have one for all.
-        environment: what is known of the platform before anything runs: the cluster's version, the StorageClass.
+        seed: determines the order and every client's random numbers.
+        clients: number of the run's clients.
+        order: for each pass, the indices of `points` in the order of measurement.
+        volume: the volume of each client; None if no workload uses one.
+        ceph: None if the storage is not known to be Ceph.
+        network_bytes_per_second: from the specification; None if absent.
+        client_tokens: whether each client has its own token; runs of earlier versions have one for all.
+        agent_assignments: whether agents receive an assignment document; those of earlier versions have only options.
+        early_conductor: whether the conductor starts once all client pods have nodes; earlier versions: once they run.
+        environment: known facts of the platform before the run: the cluster's version, the StorageClass.
 
     """
 
@@ -101,20 +104,22 @@ class Plan(Model):
     ceph: CephTarget | None = None
     network_bytes_per_second: int | None = None
     client_tokens: bool = False
-    environment: dict[str, JsonValue] = Field(default_factory=dict)
+    agent_assignments: bool = False
+    early_conductor: bool = False
+    environment: PlatformEnvironment = PlatformEnvironment()
     prepare: Prepare
     gates: Gates
     timeouts: Timeouts
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        """Check what a conductor takes for granted: every pass measures every point once, under a name of its own."""
-        everything = list(range(len(self.points)))
-        if len(self.order) != self.repetitions or any(sorted(indices) != everything for indices in self.order):
-            remedy = f"must hold each of the {len(self.points)} points once in each of {self.repetitions} passes"
+    def _check_consistency(self) -> Self:
+        """Check what a conductor relies on: each pass measures each point once, and names are unique."""
+        every_point = list(range(len(self.points)))
+        if len(self.order) != self.repetitions or any(sorted(indices) != every_point for indices in self.order):
+            remedy = f"must contain each of the {len(self.points)} points once in each of {self.repetitions} passes"
             raise SpecError([Problem(field="order", remedy=f"{remedy}; {_DAMAGED}")])
         if len({point.name for point in self.points}) != len(self.points):
-            raise SpecError([Problem(field="points", remedy=f"must have names that differ; {_DAMAGED}")])
+            raise SpecError([Problem(field="points", remedy=f"must have unique names; {_DAMAGED}")])
         return self
 
     def point(self, name: str) -> Point:
@@ -129,14 +134,14 @@ def load_plan(text: str) -> Plan:
     """Read a frozen plan.
 
     Raises:
-        SpecError: if it is of another schema version or damaged.
+        SpecError: it has another schema version, or is damaged.
 
     """
     try:
         version = _Versioned.model_validate_json(text).schema_version
         if version != _SCHEMA_VERSION:
             remedy = (
-                f"is a version that this Plimsoll cannot read ({_SCHEMA_VERSION}); use the Plimsoll that made the plan"
+                f"is not supported by this Plimsoll, only {_SCHEMA_VERSION}; use the Plimsoll that created the plan"
             )
             raise SpecError([Problem(field="schemaVersion", value=str(version), remedy=remedy)])
         return Plan.model_validate_json(text, by_alias=True, by_name=False)
@@ -145,7 +150,7 @@ def load_plan(text: str) -> Plan:
 
 
 class _Versioned(Model):
-    """Any version of the document: of what else a later one holds, nothing can be said."""
+    """Any version of the document; other versions may have any other fields."""
 
     model_config = Model.model_config | {"extra": "ignore"}
 

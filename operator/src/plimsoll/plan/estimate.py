@@ -1,4 +1,4 @@
-"""How long a plan takes and how much room it needs, before anything is touched."""
+"""The duration and the capacity of a plan, before it runs."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,27 +11,27 @@ from plimsoll.tools.base import StepKind, Timing
 from plimsoll.tools.registry import TOOLS
 
 TRIAL_OVERHEAD_SECONDS = 3
-"""Barrier, start of the tool, collecting and recording; see `make bench` for what it is here."""
+"""Barrier, start of the tool, collection and recording; `make bench` measures it."""
 
 ASSUMED_PREFILL_BYTES_PER_SECOND = 100 * 2**20
-"""A guess for one client; the real rate is what is about to be found out."""
+"""A guess for one client; the real rate is unknown before the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a plan costs.
+    """The cost of a plan.
 
     Attributes:
         points: number of points.
-        trials: points times repetitions; repeated attempts come on top.
-        measuring_seconds: ramps, runtimes and overheads of all trials, and what trials write for themselves to read
-            afterwards. Certain, but for repeated attempts.
+        trials: points times repetitions, without repeated attempts.
+        measuring_seconds: warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated
+            attempts.
         prefill_seconds: at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
-        precondition_seconds: of overwriting after the prefill. Certain, but for a client that has to do it again.
-        settle_seconds: waited once after that.
-        data_bytes: bytes that all clients' data sets hold together, at most. Objects come on top.
-        stored_bytes: the same with the replicas or coding chunks of the pool that is made for the run; None if it uses
-            storage that is there, of which that is not known.
+        precondition_seconds: overwriting after the prefill. Certain, except for replaced clients.
+        settle_seconds: a single pause after that.
+        data_bytes: maximum size of all clients' data sets together, without objects.
+        stored_bytes: the same with the replicas or coding chunks of a pool that is created for the run; None for
+            existing storage, whose layout is unknown.
 
     """
 
@@ -51,7 +51,7 @@ class Estimate:
 
 
 def estimate(plan: Plan) -> Estimate:
-    """Return what a plan costs."""
+    """Return the cost of a plan."""
     volume_bytes = plan.volume.size if plan.volume else 0
     filled = volume_bytes * plan.prepare.fill_percent // 100 if _is_filesystem(plan) else volume_bytes
     prefilled = filled if plan.prepare.prefill else 0
@@ -70,27 +70,28 @@ def estimate(plan: Plan) -> Estimate:
 
 
 def trial_seconds(point: Point) -> int:
-    """Return how long one trial of a point takes, from its beginning to that of the next one."""
+    """Return the seconds from the start of one trial of a point to the start of the next trial."""
     tool = TOOLS[point.tool]
     parameters = tool.parameters.model_validate(point.parameters)
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
-    staging = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
-    return staging + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+    preparation = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
+    seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
+    return tool.rounds(parameters, point.clients) * seconds
 
 
-def refuse_if_hopeless(plan: Plan) -> None:
+def check_fits_deadline(plan: Plan) -> None:
     """Check that the certain part of the estimate fits into the run's deadline.
 
     Raises:
-        SpecError: naming `timeouts.totalSeconds` and what it would have to be.
+        SpecError: with the least possible `timeouts.totalSeconds`.
 
     """
     cost = estimate(plan)
     needed = cost.measuring_seconds + cost.precondition_seconds + cost.settle_seconds
     if needed > plan.timeouts.total_seconds:
-        overwriting = f" and {cost.precondition_seconds} s of overwriting" if cost.precondition_seconds else ""
+        overwriting = f" and {cost.precondition_seconds} s of preconditioning" if cost.precondition_seconds else ""
         remedy = (
-            f"is less than the {needed} s that {cost.trials} trials{overwriting} take without any prefill; raise it, "
+            f"is less than the {needed} s that {cost.trials} trials{overwriting} take without prefill; raise it, "
             "shorten runtimeSeconds or an axis, or lower repetitions"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)

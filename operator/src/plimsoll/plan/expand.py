@@ -1,28 +1,27 @@
-"""Sweep expansion: a workload whose parameters may be lists becomes one point per combination."""
+"""Sweep expansion: a workload becomes one point per combination of axis values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.ceph import ceph_target
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
 from plimsoll.plan.order import shuffled
-from plimsoll.plan.refusals import PREFILLED, impossible, missing_storage
-from plimsoll.plan.sweep import Sweep, combinations, take_apart
+from plimsoll.plan.refusals import contradictions, missing_storage
+from plimsoll.plan.sweep import Sweep, combinations, parse_sweep
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 
 def make_plan(
-    run: BenchmarkRun, *, seed: int, runner_image: str = "", environment: Mapping[str, JsonValue] | None = None
+    run: BenchmarkRun, *, seed: int, runner_image: str = "", environment: PlatformEnvironment | None = None
 ) -> Plan:
-    """Freeze a run. `environment` is what is known of the platform: see `Plan`.
+    """Freeze a run. `environment` are the known facts of the platform: see `Plan`.
 
     Raises:
-        SpecError: if a tool or a parameter is not known or not possible, or there are more than 512 points.
+        SpecError: a tool or parameter is unknown or impossible, or there are more than 512 points.
 
     """
     points = expand(run)
@@ -38,7 +37,7 @@ def make_plan(
         volume=spec.storage.volume if spec.storage and any(map(_needs_volume, points)) else None,
         ceph=ceph_target(run),
         network_bytes_per_second=spec.clients.network_bytes_per_second,
-        environment=dict(environment or {}),
+        environment=environment or PlatformEnvironment(),
         prepare=spec.prepare,
         gates=spec.gates,
         timeouts=spec.timeouts,
@@ -46,38 +45,32 @@ def make_plan(
 
 
 def expand(run: BenchmarkRun) -> tuple[Point, ...]:
-    """Return the points of a run, workload by workload, the last axis fastest.
+    """Return the points of a run, workload by workload; the last axis varies fastest.
 
     Raises:
-        SpecError: with every problem of every workload.
+        SpecError: with all problems of all workloads.
 
     """
     sweeps = _sweeps(run)
     expanded = [(sweep, combinations(sweep)) for sweep in sweeps]
-    problems = list(impossible(run.spec, expanded))
-    if problems:
+    if problems := list(contradictions(run.spec, expanded)):
         raise SpecError(problems)
     return tuple(point for sweep, parameters in expanded for point in _points(sweep, parameters))
 
 
 def _sweeps(run: BenchmarkRun) -> list[Sweep]:
-    """Take the workloads apart.
-
-    Raises:
-        SpecError: with every problem of every workload.
-
-    """
+    """Return the sweeps of all workloads, or raise SpecError with all their problems."""
     sweeps: list[Sweep] = []
     problems: list[Problem] = []
     for index, workload in enumerate(run.spec.workloads):
         try:
-            sweep = take_apart(workload, index, run.spec)
+            sweep = parse_sweep(workload, index, run.spec)
         except SpecError as error:
             problems += error.problems
             continue
         sweeps.append(sweep)
         problems += missing_storage(sweep, run.spec)
-    # Counted before it is made: a few long axes would be millions of points.
+    # Counted before the expansion: a few long axes can yield millions of points.
     count = sum(sweep.points for sweep in sweeps)
     if count > MAX_POINTS:
         remedy = f"expands to {count} points, but a run has at most {MAX_POINTS}; shorten an axis or split the run"
@@ -103,4 +96,4 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
 
 
 def _needs_volume(point: Point) -> bool:
-    return TOOLS[point.tool].target in PREFILLED
+    return TOOLS[point.tool].target.is_data_set

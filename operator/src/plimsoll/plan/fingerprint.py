@@ -1,8 +1,8 @@
-"""What a result is of: two results may be compared if they were asked for the same of the same.
+"""The fingerprint of a result: what was measured, where and how.
 
-The identity holds what decides that, the context everything else that may explain a difference. Both are digested as
-SHA-256 of canonical JSON: sorted keys, no spaces, UTF-8. What is not known is left out, never null, so that a result
-has the same digests wherever it was stored.
+The identity decides whether two results are comparable; the context is everything else that may explain a difference.
+Each has a SHA-256 digest of its canonical JSON: sorted keys, no spaces, UTF-8. Unknown values are absent, never null,
+so that the digests do not depend on where a result was stored.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll import __version__
+from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
 from plimsoll.plan.ceph import base_name
@@ -23,19 +24,19 @@ from plimsoll.tools.registry import TOOLS
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
 _PREPARE_IDENTITY = {"prefill", "precondition", "discard", "drop_caches", "fill_percent"}
 _IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")
-"""What of an environment goes into the identity, at least in part; the rest is context."""
+"""Fields of an environment that belong to the identity, at least in part; the rest is context."""
 
 Json = dict[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which two fingerprints differ.
+    """A difference between two fingerprints.
 
     Attributes:
-        key: where it stands, as in `volume.size`.
-        baseline: the one's value, None if it has none.
-        candidate: the other's.
+        key: path of the value, such as `volume.size`.
+        baseline: the baseline's value, None if absent.
+        candidate: the candidate's value, likewise.
 
     """
 
@@ -45,21 +46,21 @@ class Difference:
     candidate: JsonValue
 
 
-def fingerprint(plan: Plan, point: Point, environment: Mapping[str, JsonValue]) -> Fingerprint:
-    """Return what the numbers of a point are of.
+def fingerprint(plan: Plan, point: Point, environment: Environment) -> Fingerprint:
+    """Return the fingerprint of a point's numbers.
 
-    `environment` is where they were measured, as in a result's status; what the plan knows of the platform is added.
+    `environment` is that of the result's status, to which the plan's facts about the platform are added.
     """
-    facts = {**environment, **plan.environment}
-    identity = _known(_identity(plan, point, facts))
-    context = _known(_context(plan, point, facts))
+    known = environment.merged(plan.environment)
+    identity = _known(_identity(plan, point, known))
+    context = _known(_context(plan, point, known))
     return Fingerprint(
         identity=identity, context=context, identity_sha256=digest(identity), context_sha256=digest(context)
     )
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
-    """Return in what two fingerprints differ, the identity first, by key. Lists are compared as a whole."""
+    """Return the differences between two fingerprints, the identity first, by key. Lists are compared as a whole."""
     return [
         *_differences("identity", baseline.identity, candidate.identity),
         *_differences("context", baseline.context, candidate.context),
@@ -73,7 +74,7 @@ def digest(part: Mapping[str, JsonValue]) -> str:
 
 
 def leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Yield every value that is no mapping, with its path; an empty mapping is a value."""
+    """Yield the path and the value of every leaf; an empty mapping is a leaf."""
     for key, value in document.items():
         here = f"{path}.{key}" if path else key
         if isinstance(value, dict) and value:
@@ -82,31 +83,31 @@ def leaves(document: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[
             yield here, value
 
 
-def _identity(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
+def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
     return {
         "tool": point.tool,
         "parameters": _measured(point),
-        "toolVersions": _versions(facts).get(point.tool),
+        "toolVersions": _versions(environment).get(point.tool),
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
         "volume": _dumped(plan.volume) if plan.volume else None,
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
-        "dataSetBytes": facts.get("dataSetBytes"),
-        "storageClass": _nameless(plan, _storage_class(facts.get("storageClass"), identity=True)),
-        # What was read back from Ceph is what was measured. Without it, two layouts must still not look alike.
-        "pool": facts.get("pool") or _pool_asked_for(plan),
+        "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
+        "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
+        # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
+        "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
     }
 
 
 def _measured(point: Point) -> JsonValue:
-    """Return a point's parameters without those that do not change what is measured."""
+    """Return a point's parameters without credentials, which do not change what is measured."""
     credentials = TOOLS[point.tool].parameters.credentials
     return {name: value for name, value in point.parameters.items() if name not in credentials}
 
 
-def _context(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
-    others: Json = {name: known for name, known in _versions(facts).items() if name != point.tool}
+def _context(plan: Plan, point: Point, environment: Environment) -> Json:
+    others: Json = {name: known for name, known in _versions(environment).items() if name != point.tool}
     return {
         "plimsoll": __version__,
         "seed": plan.seed,
@@ -116,32 +117,27 @@ def _context(plan: Plan, point: Point, facts: Mapping[str, JsonValue]) -> Json:
         "settleSeconds": plan.prepare.settle_seconds,
         "gates": _dumped(plan.gates),
         "networkBytesPerSecond": plan.network_bytes_per_second,
-        **{name: value for name, value in facts.items() if name not in _IDENTITY_FACTS},
+        **{name: value for name, value in environment.document().items() if name not in _IDENTITY_FACTS},
         "otherTools": others or None,
-        "storageClass": _storage_class(facts.get("storageClass"), identity=False),
+        "storageClass": _storage_class(environment, identity=False),
     }
 
 
-def _versions(facts: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the versions of each tool: one mapping if all clients agree, otherwise a list of them."""
-    known = facts.get("tools")
-    found: dict[str, set[str]] = {}
-    for tools in known if isinstance(known, list) else [known]:
-        for name, version in tools.items() if isinstance(tools, dict) else ():
-            if isinstance(version, str):
-                found.setdefault(name, set()).add(version)
-    return {name: [*sorted(versions)] for name, versions in found.items()}
+def _versions(environment: Environment) -> dict[str, JsonValue]:
+    return {name: [*versions] for name, versions in environment.tool_versions().items()}
 
 
-def _storage_class(known: JsonValue, *, identity: bool) -> JsonValue:
-    """Return the part of a StorageClass that decides what is measured, or the other part; a bare name is identity."""
-    if not isinstance(known, dict):
+def _storage_class(environment: Environment, *, identity: bool) -> JsonValue:
+    """Return the identity or the context of a StorageClass; a bare name is identity."""
+    known = environment.storage_class
+    if not isinstance(known, StorageClassDescription):
         return known if identity else None
-    return {key: value for key, value in known.items() if (key in _STORAGE_CLASS_IDENTITY) is identity} or None
+    document = known.document()
+    return {key: value for key, value in document.items() if (key in _STORAGE_CLASS_IDENTITY) is identity} or None
 
 
 def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
-    """Return a StorageClass without what is named after the run: no other run could ever have the same."""
+    """Return a StorageClass without names derived from the run, which are unique."""
     if plan.ceph is None:
         return known
     base = base_name(plan.run.name, plan.run.uid)
@@ -150,7 +146,7 @@ def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
     return None if isinstance(known, str) and base in known else known
 
 
-def _pool_asked_for(plan: Plan) -> JsonValue:
+def _requested_pool(plan: Plan) -> JsonValue:
     return _dumped(plan.ceph.made) if plan.ceph is not None and plan.ceph.made is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What cannot be measured although every field by itself is possible, and what to change about it."""
+"""Combinations of valid fields that cannot be measured, with their remedies."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,13 +18,7 @@ from plimsoll.tools.base import (
     VolumeKind,
     VolumeTarget,
 )
-from plimsoll.tools.osd_bench import OsdBenchParameters
-
-PREFILLED = frozenset({TargetKind.VOLUME, TargetKind.IMAGE})
-"""Targets that hold nothing before somebody writes to them: each client's data set."""
-
-OF_CEPH = frozenset({TargetKind.IMAGE, TargetKind.POOL, TargetKind.OSDS})
-"""Targets that only a Ceph cluster has."""
+from plimsoll.tools.cast import MAX_ROUNDS
 
 _MIB = 2**20
 
@@ -33,13 +27,13 @@ Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 
 
 def missing_storage(sweep: Sweep, spec: RunSpec) -> Iterator[Problem]:
-    """Yield why a tool has nothing to work on."""
+    """Yield the storage that a workload's tool needs and the run does not have."""
     storage, target = spec.storage, sweep.tool.target
     runs = f"because workload {sweep.workload.name} runs {sweep.tool.key}"
-    if target in OF_CEPH and (storage is None or (storage.rook is None and storage.ceph is None)):
-        remedy = f"must have rook or ceph, {runs}, which talks to Ceph itself; name the cluster"
+    if target.is_of_ceph and (storage is None or (storage.rook is None and storage.ceph is None)):
+        remedy = f"must have rook or ceph, {runs}, which connects to Ceph directly; name the cluster"
         yield Problem(field="spec.storage", remedy=remedy)
-    elif target in PREFILLED and (storage is None or storage.volume is None):
+    elif target.is_data_set and (storage is None or storage.volume is None):
         field = "spec.storage" if storage is None else "spec.storage.volume"
         yield Problem(field=field, remedy=f"is required, {runs} on a volume; add storage with a volume")
     elif target is TargetKind.IMAGE and storage and storage.volume and storage.volume.access != "LibRBD":
@@ -47,21 +41,23 @@ def missing_storage(sweep: Sweep, spec: RunSpec) -> Iterator[Problem]:
         yield Problem(field="spec.storage.volume.access", value=storage.volume.access, remedy=remedy)
 
 
-def impossible(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield what of a run does not fit together."""
+def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+    """Yield the fields of a run that contradict each other."""
     yield from _different_keyrings(expanded)
+    yield from _different_accounts(expanded)
+    yield from _impossible_rounds(expanded)
     yield from _unwritten_reads(spec, expanded)
     yield from _large_overwrites(spec)
     yield from _unfit_parameters(spec, expanded)
 
 
 def _different_keyrings(expanded: Expanded) -> Iterator[Problem]:
-    """Yield what names another administrator's key than the first that does: clients are given one."""
+    """Yield workloads whose administrator's key differs from that of the first: clients get only one key."""
     first: tuple[str, KeyringReference] | None = None
     for sweep, points in expanded:
-        if not isinstance(points[0], OsdBenchParameters):
+        keyring = points[0].administrator_keyring
+        if keyring is None:
             continue
-        keyring = points[0].keyring_secret
         first = first or (sweep.workload.name, keyring)
         if keyring != first[1]:
             remedy = (
@@ -70,38 +66,64 @@ def _different_keyrings(expanded: Expanded) -> Iterator[Problem]:
             yield Problem(field=field_path((*sweep.place, "keyringSecret")), remedy=remedy)
 
 
+def _different_accounts(expanded: Expanded) -> Iterator[Problem]:
+    """Yield workloads whose ServiceAccount differs from that of the first: a pod has only one."""
+    first: Sweep | None = None
+    for sweep, _ in expanded:
+        if not sweep.tool.executor.service_account:
+            continue
+        first = first or sweep
+        if sweep.tool.executor != first.tool.executor:
+            remedy = f"needs other rights than {first.tool.key} of workload {first.workload.name}; split the run"
+            yield Problem(field=field_path(sweep.place), remedy=remedy)
+
+
+def _impossible_rounds(expanded: Expanded) -> Iterator[Problem]:
+    """Yield the numbers of clients with which a tool has no round, or too many."""
+    for sweep, points in expanded:
+        for clients in sweep.clients:
+            rounds = (sweep.tool.rounds(parameters, clients) for parameters in points)
+            wrong = next((number for number in rounds if not 1 <= number <= MAX_ROUNDS), None)
+            if wrong is not None:
+                remedy = (
+                    f"takes {wrong} rounds with {clients} clients, but 1 to {MAX_ROUNDS} are possible; choose another "
+                    "number of clients"
+                )
+                yield Problem(field=field_path(sweep.place), remedy=remedy)
+
+
 def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield that something reads what nobody wrote; the numbers would be those of the client's memory."""
+    """Yield a disabled prefill if a workload reads: unwritten extents are answered without any I/O."""
     reading = [
         sweep.workload.name
         for sweep, points in expanded
-        if sweep.tool.target in PREFILLED and any(one.reads_data for one in points)
+        if sweep.tool.target.is_data_set and any(one.reads_data for one in points)
     ]
     if reading and not spec.prepare.prefill:
         remedy = (
-            f"must be true, because {', '.join(reading)} would read extents that nobody wrote, and such reads are "
-            "answered without touching the storage; set it to true, or leave out the workloads that read"
+            f"must be true, because {', '.join(reading)} would read unwritten extents, which are answered without "
+            "access to the storage; set it to true, or leave out the workloads that read"
         )
         yield Problem(field="spec.prepare.prefill", value="false", remedy=remedy)
 
 
 def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
-    """Yield that the data set is overwritten in blocks of which not one fits into it."""
+    """Yield a precondition with blocks larger than the data set."""
     precondition = spec.prepare.precondition
     if spec.storage is None or spec.storage.volume is None or precondition is None:
         return
     size = _planned_size(spec.storage.volume, spec.prepare.fill_percent)
     if precondition.block_size > size:
-        remedy = f"is more than the data set of {format_quantity(size)}; lower it, or enlarge spec.storage.volume.size"
+        remedy = f"exceeds the data set of {format_quantity(size)}; lower it, or raise spec.storage.volume.size"
         value = format_quantity(precondition.block_size)
         yield Problem(field="spec.prepare.precondition.blockSize", value=value, remedy=remedy)
 
 
 def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield what a tool cannot do on the planned volume: blocks larger than it, a trim in a file system."""
+    """Yield parameters that the planned volume does not support, such as a trim in a file system."""
     volume = spec.storage.volume if spec.storage else None
     for sweep, points in expanded:
-        if volume is None or sweep.tool.target not in PREFILLED:
+        if volume is None or not sweep.tool.target.is_data_set:
             continue
         context = _planned_context(volume, spec.prepare.fill_percent, sweep.workload)
         for parameters in points:
@@ -112,7 +134,7 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
 
 
 def _planned_size(volume: Volume, fill_percent: int) -> int:
-    """Return the bytes of one client's data set: whole MiB."""
+    """Return the size of one client's data set, in whole MiB."""
     size = volume.size if volume.mode == "Block" else volume.size * fill_percent // 100
     return max(1, size // _MIB) * _MIB
 

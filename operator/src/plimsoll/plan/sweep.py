@@ -1,4 +1,4 @@
-"""One workload taken apart: what is fixed, what is swept over, and the typed parameters of every combination."""
+"""The sweep of one workload: fixed parameters, axes, and the typed parameters of each combination."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
-from plimsoll.api.wording import shown
-from plimsoll.tools.base import Roles, Tool, ToolParameters
+from plimsoll.api.wording import did_you_mean, shown
+from plimsoll.tools.base import AnyTool, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 Path = tuple[int | str, ...]
@@ -18,10 +18,10 @@ Path = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """One workload, taken apart. `place` is where its tool's parameters stand in the document."""
+    """One workload with its axes. `place` is the path of its tool's parameters in the document."""
 
     workload: Workload
-    tool: Tool
+    tool: AnyTool
     place: Path
     clients: tuple[int, ...]
     fixed: Mapping[str, JsonValue]
@@ -29,15 +29,15 @@ class Sweep:
 
     @property
     def points(self) -> int:
-        """Return how many there will be."""
+        """The number of points."""
         return len(self.clients) * prod(map(len, self.axes.values()))
 
 
-def take_apart(workload: Workload, index: int, spec: RunSpec) -> Sweep:
+def parse_sweep(workload: Workload, index: int, spec: RunSpec) -> Sweep:
     """Return the sweep of the workload with that index.
 
     Raises:
-        SpecError: with every problem of the workload's own fields.
+        SpecError: with all problems of the workload's own fields.
 
     """
     place: Path = ("spec", "workloads", index, workload.tool)
@@ -60,32 +60,33 @@ def combinations(sweep: Sweep) -> list[ToolParameters]:
     """Return the typed parameters of every combination of axis values.
 
     Raises:
-        SpecError: if values that are possible on their own are not together.
+        SpecError: values that are each valid contradict each other.
 
     """
     return [_decode(sweep, dict(zip(sweep.axes, values, strict=True))) for values in product(*sweep.axes.values())]
 
 
-def _tool_of(workload: Workload, place: Path) -> Tool:
+def _tool_of(workload: Workload, place: Path) -> AnyTool:
     tool = TOOLS.get(workload.tool)
     if tool is None:
-        remedy = f"is not a known field or tool; the tools are {', '.join(sorted(TOOLS))}"
+        suggestion = did_you_mean(workload.tool, TOOLS, 1) or f"the tools are {', '.join(sorted(TOOLS))}"
+        remedy = f"is not a known field or tool; {suggestion}"
         raise SpecError([Problem(field=field_path(place), remedy=remedy)])
     return tool
 
 
-def _clients_axis(tool: Tool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
-    """Return how many clients take part in the points of a workload."""
-    if tool.roles is not Roles.ACTOR:
+def _clients_axis(tool: AnyTool, workload: Workload, spec: RunSpec, place: Path) -> tuple[int, ...]:
+    """Return the numbers of clients of a workload's points."""
+    if not tool.executor.alone:
         return workload.clients or (spec.clients.count,)
     if workload.clients not in {None, (1,)}:
-        remedy = f"has no meaning for {tool.key}, which one client runs for all; leave it out"
+        remedy = f"does not apply to {tool.key}, which one client runs for all; leave it out"
         raise SpecError([Problem(field=field_path((*place[:-1], "clients")), remedy=remedy)])
     return (1,)
 
 
-def _axes(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
-    """Return the axes in the order of the tool's fields: an API server does not keep that of the document."""
+def _axes(tool: AnyTool, parameters: Mapping[str, JsonValue], place: Path) -> Mapping[str, Sequence[JsonValue]]:
+    """Return the axes in the order of the tool's fields; an API server does not keep the document's order."""
     axes: dict[str, Sequence[JsonValue]] = {}
     problems: list[Problem] = []
     fields = [str(field.alias) for field in tool.parameters.model_fields.values()]
@@ -100,22 +101,22 @@ def _axes(tool: Tool, parameters: Mapping[str, JsonValue], place: Path) -> Mappi
 
 
 def _check_values(sweep: Sweep) -> None:
-    """Try every value of every axis on its own, so that a bad one is reported once and at its own place.
+    """Try each value of each axis separately, so that an invalid one is reported once, at its own place.
 
     Raises:
-        SpecError: with every problem of the workload's parameters.
+        SpecError: with all problems of the workload's parameters.
 
     """
     problems: list[Problem] = []
     for name in sweep.axes or ("",):
         problems += _axis_problems(sweep, name)
     if problems:
-        # A fixed parameter is as wrong with every value of an axis.
+        # An invalid fixed parameter is reported with every value of an axis.
         raise SpecError(list(dict.fromkeys(problems)))
 
 
 def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
-    """Try the values of one axis with the first value of every other. Of equal values all but one are problems."""
+    """Try the values of one axis with the first values of all others; repeated values are problems."""
     first = {**sweep.fixed, **{name: values[0] for name, values in sweep.axes.items()}}
     seen: dict[ToolParameters, int] = {}
     for number, value in enumerate(sweep.axes.get(axis, [None])):
@@ -124,11 +125,11 @@ def _axis_problems(sweep: Sweep, axis: str) -> Iterator[Problem]:
             typed = _validated(sweep, parameters)
         except ValidationError as error:
             numbers = dict.fromkeys(sweep.axes, 0) | {axis: number}
-            found = problems_of(error, prefix=sweep.place)
+            found = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
             yield from (_at_its_number(problem, numbers, sweep.place) for problem in found)
             continue
         if seen.setdefault(typed, number) != number:
-            remedy = f"is the same as {axis}[{seen[typed]}]; every value must occur once"
+            remedy = f"repeats {axis}[{seen[typed]}]; remove it"
             yield Problem(field=field_path((*sweep.place, axis, number)), value=shown(value), remedy=remedy)
 
 
@@ -153,10 +154,11 @@ def _decode(sweep: Sweep, values: Mapping[str, JsonValue]) -> ToolParameters:
         return _validated(sweep, {**sweep.fixed, **values})
     except ValidationError as error:
         numbers = {name: sweep.axes[name].index(value) for name, value in values.items()}
-        found = problems_of(error, prefix=sweep.place)
+        found = problems_of(error, prefix=sweep.place, model=sweep.tool.parameters)
         raise SpecError([_at_its_number(problem, numbers, sweep.place) for problem in found]) from error
 
 
 def _validated(sweep: Sweep, parameters: Mapping[str, JsonValue]) -> ToolParameters:
-    # By alias alone: `io_depth` is no name that the API server knows, nor that of an axis.
-    return sweep.tool.parameters.model_validate(parameters, by_alias=True, by_name=False)
+    # Only by alias: the API server and the axes do not use names such as `io_depth`.
+    typed: ToolParameters = sweep.tool.parameters.model_validate(parameters, by_alias=True, by_name=False)
+    return typed

@@ -1,1 +1,1 @@
-"""What conductor and agents say to each other. Pure; described in docs/protocol.md."""
+"""The messages between conductor and agents. Pure; docs/protocol.md describes the protocol."""

@@ -1,6 +1,6 @@
-"""The messages, version 2. All JSON; see docs/protocol.md for who sends what when.
+"""The messages, version 3. All JSON; docs/protocol.md describes who sends what and when.
 
-What an agent sends has a bound in every field: it runs on somebody else's machine, next to somebody else's storage.
+Every field that an agent sends is bounded: agents run on machines that the conductor does not trust.
 """
 
 import json
@@ -15,25 +15,26 @@ from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, Precondition
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.tools.cast import MAX_ROUNDS
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 SERVER_NAME = "conductor.plimsoll.dev"
-"""The name in the conductor's certificate: agents verify it whatever address they connect to."""
+"""The name in the conductor's certificate; agents verify it regardless of the address they connect to."""
 
 MAX_DOCUMENT_BYTES = 16 * 2**20
-"""A larger post is refused. Three operations over a day, the most that there is, make about 9 MiB."""
+"""Larger posts are refused. The largest document, three operations over a day, has about 9 MiB."""
 
 MAX_MESSAGE_BYTES = 64 * 2**10
-"""Anything else that an agent sends is smaller."""
+"""Limit of every other message of an agent."""
 
 MAX_REPORT_CHARACTERS = 2000
-"""Of a report's message; an agent cuts longer ones."""
+"""Limit of a report's message; agents truncate longer ones."""
 
 MAX_ATTEMPT = 1000
-"""Far more processes than a client may lose."""
+"""Far above the number of processes that a client may lose."""
 
 MAX_CLOCK_ERROR_SECONDS = 10.0
-"""Half a round trip; an agent does not wait longer for an answer."""
+"""Half a round trip; agents do not wait longer for an answer."""
 
 _MAX_FACTS = 32
 _MAX_FACTS_CHARACTERS = 8192
@@ -42,29 +43,27 @@ _MAX_NODE = 253
 
 
 def _bounded_facts(facts: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuse what would make the environment of a result impossible to store."""
+    """Reject facts that could not be stored in a result's environment."""
     try:
         characters = len(json.dumps(facts, ensure_ascii=False, allow_nan=False))
     except ValueError as error:
-        # Python reads and writes NaN and Infinity, but nobody else does: no result with them could be stored.
-        raise ValueError("has a number that JSON does not know") from error
+        # Python's JSON has NaN and Infinity; the API server's does not.
+        raise ValueError("contains a number that is not valid JSON") from error
     if characters > _MAX_FACTS_CHARACTERS:
-        message = f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed"
-        raise ValueError(message)
+        raise ValueError(f"has {characters} characters of JSON, but at most {_MAX_FACTS_CHARACTERS} are allowed")
     return facts
 
 
 def _bounded_clock(clock: Clock | None) -> Clock | None:
-    """Refuse a comparison that no agent waits for: how far T0 lies ahead depends on the longest round trip."""
+    """Reject a clock error that no agent can measure: the longest round trip determines the lead to T0."""
     if clock is not None and not (math.isfinite(clock.offset) and 0 <= clock.error <= MAX_CLOCK_ERROR_SECONDS):
-        message = f"must have a finite offset and an error from 0 to {MAX_CLOCK_ERROR_SECONDS:g} s"
-        raise ValueError(message)
+        raise ValueError(f"must have a finite offset and an error from 0 to {MAX_CLOCK_ERROR_SECONDS:g} s")
     return clock
 
 
 ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS)]
 Identity = Annotated[str, Field(max_length=_MAX_IDENTITY)]
-"""Of a process: an agent's instance, or a conductor's epoch."""
+"""Identity of a process: an agent's instance or a conductor's epoch."""
 
 NodeName = Annotated[str, Field(max_length=_MAX_NODE)]
 ByteCount = Annotated[int, Field(ge=0, lt=2**63)]
@@ -72,13 +71,14 @@ Facts = Annotated[dict[str, JsonValue], Field(max_length=_MAX_FACTS), AfterValid
 
 
 class AgentState(StrEnum):
-    """What an agent answers to an order."""
+    """The state of an agent's work on its order."""
 
     IDLE = "Idle"
     PREPARING = "Preparing"
     PREPARED = "Prepared"
     STAGING = "Staging"
     STAGED = "Staged"
+    SERVING = "Serving"
     ARMED = "Armed"
     RUNNING = "Running"
     LATE = "Late"
@@ -87,12 +87,12 @@ class AgentState(StrEnum):
 
 
 class Registration(Model):
-    """An agent introduces itself.
+    """The registration of an agent process.
 
     Attributes:
-        instance: random, new for every agent process.
-        attempt: number of processes started for this client before this one.
-        prepared_bytes: size of the data set this very process has prepared; 0 if it has none yet.
+        instance: random, one per agent process.
+        attempt: number of earlier processes of this client.
+        prepared_bytes: size of the data set that this process has prepared; 0 if it has not.
         facts: kernel, processors, tool versions, ... for the result's environment.
 
     """
@@ -110,7 +110,7 @@ class Registered(Model):
     """The conductor's answer to a registration.
 
     Attributes:
-        live_seconds: how often an agent that measures says what its tool does.
+        live_seconds: interval at which an agent reports its tool's rates.
 
     """
 
@@ -121,23 +121,23 @@ class Registered(Model):
 
 
 class ClockReading(Model):
-    """The conductor's clock when a probe came in and when its answer left; Unix nanoseconds."""
+    """The conductor's clock when a probe arrived and when its answer left; Unix nanoseconds."""
 
     received_at: int
     sent_at: int
 
 
-class Wait(Model):
-    """Do nothing; stop whatever runs."""
+class WaitOrder(Model):
+    """Stop running processes and wait."""
 
     kind: Literal["Wait"] = "Wait"
 
 
-class Prepare(Model):
+class PrepareOrder(Model):
     """Discard, prefill and overwrite the data set.
 
     Attributes:
-        precondition: random overwriting after the prefill; absent if there is to be none.
+        precondition: random overwrite after the prefill, if any.
 
     """
 
@@ -149,49 +149,64 @@ class Prepare(Model):
     seed: int
 
 
-class Stage(Model):
-    """Do what a trial needs before it can be armed: write what is to be read. Takes as long as it takes."""
+class ToolOrder(Model):
+    """The fields of every order that runs a step of a tool.
+
+    Attributes:
+        round_number: round of the trial, from 0.
+        peers: addresses of the clients that serve this one, or that it serves.
+
+    """
+
+    trial: TrialKey
+    round_number: int = 0
+    tool: str
+    parameters: dict[str, JsonValue]
+    ramp_seconds: int
+    runtime_seconds: int
+    seed: int
+    peers: dict[int, str] = Field(default_factory=dict)
+
+
+class StageOrder(ToolOrder):
+    """Run the step before arming: write the data that the trial reads. The order has no time limit."""
 
     kind: Literal["Stage"] = "Stage"
-    trial: TrialKey
-    tool: str
-    parameters: dict[str, JsonValue]
-    ramp_seconds: int
-    runtime_seconds: int
-    seed: int
 
 
-class Arm(Model):
-    """Get ready to run a tool at T0, and say so. Nothing may touch the target before `Go`."""
+class ServeOrder(ToolOrder):
+    """Serve the clients that generate load until the next order; report when they may connect."""
+
+    kind: Literal["Serve"] = "Serve"
+
+
+class ArmOrder(ToolOrder):
+    """Get ready to run a tool at T0, and report it. Nothing may touch the target before `Go`."""
 
     kind: Literal["Arm"] = "Arm"
-    trial: TrialKey
-    tool: str
-    parameters: dict[str, JsonValue]
-    ramp_seconds: int
-    runtime_seconds: int
-    seed: int
     t0_nanoseconds: int
 
 
-class Go(Model):
-    """Everybody is armed: run at T0."""
+class GoOrder(Model):
+    """All clients are armed: run at T0."""
 
     kind: Literal["Go"] = "Go"
     trial: TrialKey
 
 
-class Leave(Model):
+class LeaveOrder(Model):
     """The run is over: exit."""
 
     kind: Literal["Leave"] = "Leave"
 
 
-Order = Annotated[Wait | Prepare | Stage | Arm | Go | Leave, Field(discriminator="kind")]
+Order = Annotated[
+    WaitOrder | PrepareOrder | StageOrder | ServeOrder | ArmOrder | GoOrder | LeaveOrder, Field(discriminator="kind")
+]
 
 
 class Ordered(Model):
-    """The order that a client is under. `sequence` grows with every change."""
+    """A client's current order. `sequence` increases with every change."""
 
     epoch: str
     sequence: int
@@ -199,10 +214,10 @@ class Ordered(Model):
 
 
 class Report(Model):
-    """An agent says where it is with the order of that sequence.
+    """An agent's progress with the order `sequence`.
 
     Attributes:
-        rates: what its tool says while it runs; empty if it says nothing.
+        rates: the tool's rates while it runs; empty if it prints none.
 
     """
 
@@ -219,23 +234,35 @@ class Report(Model):
 
 
 class ResultPost(Model):
-    """A client's document for a trial. Posted until acknowledged; posting twice changes nothing."""
+    """A client's document for a round of a trial. Agents post until acknowledged; a second post has no effect."""
 
     epoch: Identity
     client: ClientNumber
     instance: Identity
     trial: TrialKey
+    round_number: Annotated[int, Field(ge=0, lt=MAX_ROUNDS)] = 0
     document: ClientDocument
 
 
 class Acknowledged(Model):
-    """The post arrived. `kept` is false if it belongs to a trial that is over, or was there already."""
+    """The post arrived. `kept` is false if the trial is over or the document had already arrived."""
 
     kept: bool
 
 
-class Refusal(Model):
-    """Why a request was refused, for people; the code is for the agent."""
+RefusalCode = Literal["BadToken", "BadProtocol", "BadRequest", "UnknownClient", "Superseded", "StaleEpoch", "TooLarge"]
 
-    code: Literal["BadToken", "BadProtocol", "BadRequest", "UnknownClient", "Superseded", "StaleEpoch", "TooLarge"]
+
+class Refusal(Model):
+    """Why a request was refused: `code` for the agent, `message` for people."""
+
+    code: RefusalCode
     message: str
+
+
+class RefusedError(Exception):
+    """The conductor refuses a request."""
+
+    def __init__(self, code: RefusalCode, message: str) -> None:
+        self.code: RefusalCode = code
+        super().__init__(message)

@@ -1,5 +1,5 @@
-"""One HTML file of one or several runs: verdicts first, every number with its doubt, no network needed to read it.
+"""The report of one or several runs as one HTML file: verdicts first, every number with its uncertainty, no network.
 
-What is shown is made of plain values: the blocks of `view`, with figures as the JSON that plotly draws. Only `render`
-knows templates and plotly.
+Its content consists of plain values: the blocks of `view`, with figures as plotly's JSON. Only `render` depends on the
+templates and plotly.
 """

@@ -1,16 +1,15 @@
-"""Two runs side by side: what changed, how certain that is, and what follows."""
+"""The comparison of two runs: changes, their confidence intervals, and the conclusion."""
 
 from collections.abc import Iterator, Sequence
 
 from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of, place_of
-from plimsoll.measure.rates import rate_text
-from plimsoll.report.figure import NONE, chunks, colour, duration_text, part_text, rate_of_bytes
+from plimsoll.report.figure import chunks, colour, part_text, vertical_line
 from plimsoll.report.overview import value_text
 from plimsoll.report.runs import Compared
-from plimsoll.report.view import Block, Cell, Chart, Column, Details, Json, Section, Table, Text
+from plimsoll.report.text import count_text, first_few, metric_text
+from plimsoll.report.view import Block, Cell, Chart, Details, Json, Section, Table, Text
 
 _LINES = 20
 _MOST_CHARTS = 6
@@ -51,7 +50,7 @@ def _blocks(number: int, one: Compared) -> Iterator[Block]:
     ]
     yield from charts[:_MOST_CHARTS]
     if len(charts) > _MOST_CHARTS:
-        yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are left out; the table has every metric."])
+        yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
     yield _table(names, lines)
     yield from _notes(one.comparison)
     yield from _differences(one)
@@ -66,21 +65,21 @@ def _charts(number: int, title: str, lines: Sequence[_Line], comparison: Compari
 
 def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
     yield f"{names}: {comparison.conclusion}: {'; '.join(comparison.reasons)}."
-    if not one.is_of_the_same:
+    if not one.likeness.is_same:
         yield (
-            "These runs are not known to be of the same thing, see in what they differ below: what changed may be "
-            "that. `plimsoll compare` refuses them without --unlike."
+            "The specifications of these runs differ or are unknown; the differences below may explain the change. "
+            "`plimsoll compare` requires --allow-different for them."
         )
     limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield (
-        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: even the bad end of "
-        "the interval is within it. Inconclusive: nobody can tell yet, which is no weak form of NoRegression. "
-        f"Gates: {', '.join(comparison.gates)}. What differs between any two runs of the same is not known here and "
-        "may pass for a change; `plimsoll compare --noise` takes it into account."
+        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: even the worse end of "
+        "the interval is within it. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
+        f"Gates: {', '.join(comparison.gates)}. The noise between runs is unknown here and may look like a change; "
+        "`plimsoll compare --noise` takes it into account."
     )
     for heading, points in (("baseline", comparison.baseline_only), ("candidate", comparison.candidate_only)):
         if points:
-            yield f"Only the {heading} has {_named(points)}."
+            yield f"Only the {heading} has {first_few(points, _NAMED)}."
 
 
 def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line]) -> Chart:
@@ -91,7 +90,7 @@ def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line])
         key=key,
         title=title,
         description=(
-            f"{title}: change in percent with its 95 % interval, of {len(lines)} metrics that gate. "
+            f"{title}: change in percent with its 95 % interval, for {count_text(len(lines), 'gating metric')}. "
             "The table below has the numbers."
         ),
         data=traces,
@@ -103,7 +102,7 @@ def _chart(key: str, title: str, comparison: Comparison, lines: Sequence[_Line])
                 "categoryarray": [place_of(*line) for line in reversed(lines)],
                 "automargin": True,
             },
-            "shapes": [_line(1, "$muted", "solid"), _line(limit, colour(1), "dot")],
+            "shapes": [vertical_line(1, "$muted", "solid"), vertical_line(limit, colour(1), "dot")],
             "showlegend": True,
         },
         height=_MARGIN_PIXELS + _LINE_PIXELS * len(lines),
@@ -136,46 +135,34 @@ def _traces(conclusion: Conclusion, lines: Sequence[_Line]) -> Iterator[Json]:
 
 
 def _ticks(lines: Sequence[_Line]) -> Json:
-    """Return ticks in percent, fine where all that is drawn is near to no change."""
+    """Return ticks in percent, fine ones if all changes are small."""
     found = [value for _, metric in lines for value in (metric.ratio, metric.low, metric.high) if value]
     near = min(found) > _FINE[0] and max(found) < _FINE[-1]
     ticks = _FINE if near else _COARSE
     return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
 
 
-def _line(ratio: float, name: str, dash: str) -> Json:
-    """Return a line across all metrics: that of no change, and that of the threshold."""
-    line = {"color": name, "dash": dash, "width": 1.5}
-    return {"type": "line", "xref": "x", "yref": "paper", "x0": ratio, "x1": ratio, "y0": 0, "y1": 1, "line": line}
-
-
 def _table(names: str, lines: Sequence[_Line]) -> Table:
     numbers = ("Baseline", "Candidate", "Change", "95 % interval", "Trials")
     return Table(
         caption=f"{names}, all metrics",
-        columns=[
-            Column(heading="Point"),
-            Column(heading="Parameters"),
-            Column(heading="Op"),
-            Column(heading="Metric"),
-            *(Column(heading=heading, number=True) for heading in numbers),
-            Column(heading="Conclusion"),
-        ],
+        headings=("Point", "Parameters", "Op", "Metric", *numbers, "Conclusion"),
+        numbers=numbers,
         rows=[_row(point, metric) for point, metric in lines],
         sortable=True,
     )
 
 
 def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
-    # What does not gate is no more than a remark.
+    # Only gating metrics have a marked conclusion.
     conclusion = Cell(text=conclusion_text(metric), mark=metric.conclusion if metric.gates else "")
     return [
         Cell(text=point.baseline),
-        Cell(text=f"{point.label}, {point.clients} client{'' if point.clients == 1 else 's'}"),
+        Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
         Cell(text=metric.operation),
         Cell(text=metric.metric),
-        Cell(text=_value(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
-        Cell(text=_value(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),
+        Cell(text=metric_text(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
+        Cell(text=metric_text(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),
         Cell(text=change_text(metric.ratio), sort=metric.ratio),
         Cell(text=interval_text(metric), sort=metric.low),
         Cell(text=f"{metric.baseline.trials}+{metric.candidate.trials}"),
@@ -183,32 +170,19 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
     ]
 
 
-def _value(metric: Metric, value: float | None) -> str:
-    if metric is Metric.BYTES:
-        return rate_of_bytes(value)
-    if metric is Metric.IOPS:
-        return NONE if value is None else rate_text(value)
-    return duration_text(value)
-
-
 def _notes(comparison: Comparison) -> Iterator[Text]:
-    paragraphs = [f"{_named(places)}: {note}." for note, places in notes_of(comparison).items()]
+    paragraphs = [f"{first_few(places, _NAMED)}: {note}." for note, places in notes_of(comparison).items()]
     if paragraphs:
         yield Text(paragraphs=paragraphs)
 
 
-def _named(names: Sequence[str]) -> str:
-    """Return the first few of many names."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
-
-
 def _differences(one: Compared) -> Iterator[Block]:
-    """Yield in what the runs differ, as far as that was recorded."""
-    if one.unknown:
-        yield Text(paragraphs=[f"No fingerprint was recorded at {_named(one.unknown)}: nobody knows what differs."])
-    if not one.differences:
-        yield Text(paragraphs=["The runs do not differ in anything else that was recorded of them."])
+    """Yield the recorded differences of the runs."""
+    if one.likeness.unknown:
+        points = first_few(one.likeness.unknown, _NAMED)
+        yield Text(paragraphs=[f"No fingerprint was recorded at {points}: other differences are unknown."])
+    if not one.likeness.differences:
+        yield Text(paragraphs=["All other recorded settings of the runs are the same."])
         return
     rows = [
         [
@@ -218,12 +192,12 @@ def _differences(one: Compared) -> Iterator[Block]:
             Cell(text=value_text(difference.candidate)),
             Cell(text=str(len(points)), title=", ".join(points)),
         ]
-        for difference, points in one.differences[:_MOST_DIFFERENCES]
+        for difference, points in one.likeness.differences[:_MOST_DIFFERENCES]
     ]
-    columns = [Column(heading=heading) for heading in ("Part", "What", one.baseline, one.candidate)]
     table = Table(
-        caption="identity: what was asked for, and of what; context: what else may explain a difference",
-        columns=[*columns, Column(heading="Points", number=True)],
+        caption="identity: the specification and the storage; context: other settings that may explain a change",
+        headings=("Part", "What", one.baseline, one.candidate, "Points"),
+        numbers=("Points",),
         rows=rows,
     )
-    yield Details(title=f"In what the runs differ ({len(one.differences)})", blocks=[table])
+    yield Details(title=f"Differences of the runs ({len(one.likeness.differences)})", blocks=[table])

@@ -1,50 +1,50 @@
-"""Response curves: rate and latency against depth, throughput against clients, both against block size."""
+"""Response curves: rate and latency against depth, throughput and latency against clients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import (
-    MEBIBYTE,
+    IN_RESULTS,
     MICROSECOND,
     MOST_FIGURES,
     MOST_SERIES,
     chunks,
     colour,
     dash,
-    duration_text,
     error_bars,
     latency_axis,
+    limited,
     linear_axis,
     microseconds,
     numbers_axis,
     part_text,
-    rate_of_bytes,
     symbol,
 )
 from plimsoll.report.points import (
     CLIENTS,
-    DEPTHS,
-    Measured,
-    Sweep,
+    PlottedPoint,
+    PlottedSweep,
     axis_number,
     axis_text,
     axis_value,
 )
-from plimsoll.report.view import Block, Chart, Json, Section, Text
+from plimsoll.report.text import MEBIBYTE, bytes_rate_text, duration_text
+from plimsoll.report.view import Chart, Json, Section
+from plimsoll.tools.registry import DEPTH_AXES
 
 _P99 = "99"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quantity:
-    """What is drawn upwards.
+    """A quantity on the vertical axis.
 
     Attributes:
         key: part of the anchor.
-        title: begins the figure's title.
+        title: start of the figure's title.
         axis: the axis.
-        value: of a point, as on the axis; None if it is not known.
+        value: value of a point in the unit of the axis; None if unknown.
         errors: the error bars of a series.
 
     """
@@ -52,17 +52,17 @@ class _Quantity:
     key: str
     title: str
     axis: Json
-    value: Callable[[Measured], float | None]
-    errors: Callable[[Sequence[Measured]], Json]
+    value: Callable[[PlottedPoint], float | None]
+    errors: Callable[[Sequence[PlottedPoint]], Json]
 
 
 _WORDS = (
-    "Each mark is the mean over the trials that count, with its 95 % confidence interval. "
-    "A hollow mark with a dot is Suspect or unfinished; Invalid points are not drawn."
+    "Each marker is the mean over the trials that count, with its 95 % confidence interval. "
+    "Hollow markers with a dot are Suspect or unfinished; Invalid points are not shown."
 )
 
 
-def _p99(one: Measured) -> float | None:
+def _p99(one: PlottedPoint) -> float | None:
     statistic = one.operation.percentiles.get(_P99)
     return microseconds(statistic.mean) if statistic else None
 
@@ -89,25 +89,21 @@ _BYTES = _Quantity(
     errors=lambda points: error_bars([one.operation.bytes_per_second for one in points], MEBIBYTE),
 )
 _AGAINST = (
-    (DEPTHS, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
+    (DEPTH_AXES, "depth", "depth: operations in flight", (_IOPS, _LATENCY)),
     ((CLIENTS,), "clients", "clients", (_BYTES, _LATENCY)),
 )
 
 
-def curves_section(sweeps: Sequence[Sweep]) -> Section | None:
-    """Return the response curves; None if nothing was swept over that has any."""
+def curves_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
+    """Return the response curves; None without a sweep over depth or clients."""
     charts = [chart for sweep in sweeps for chart in _curves(sweep)]
     if not charts:
         return None
-    words = [_WORDS]
-    shown = charts[: 2 * MOST_FIGURES]
-    if len(shown) < len(charts):
-        words.append(f"{len(charts) - len(shown)} more figures are left out; the table of results has every point.")
-    blocks: list[Block] = [Text(paragraphs=words), *shown]
+    blocks = limited(_WORDS, charts, 2 * MOST_FIGURES, IN_RESULTS)
     return Section(key="curves", title="Response curves", blocks=blocks)
 
 
-def _curves(sweep: Sweep) -> Iterator[Chart]:
+def _curves(sweep: PlottedSweep) -> Iterator[Chart]:
     for names, key, title, quantities in _AGAINST:
         axis = sweep.axis_among(names)
         if axis is None:
@@ -119,25 +115,25 @@ def _curves(sweep: Sweep) -> Iterator[Chart]:
                 yield from _chart(sweep, axis, quantity, part, f"{key}-{number}", part_text(number, len(parts)), title)
 
 
-def _series(sweep: Sweep, axis: str) -> Iterator[tuple[str, Sequence[Measured]]]:
-    """Yield what is joined by a line: the points that differ in this axis only. A single point is no curve."""
+def _series(sweep: PlottedSweep, axis: str) -> Iterator[tuple[str, Sequence[PlottedPoint]]]:
+    """Yield the lines: points that differ in this axis only, at least two."""
     others = sweep.without(axis)
-    found: dict[str, list[Measured]] = {}
+    found: dict[str, list[PlottedPoint]] = {}
     for one in sweep.measured:
         if axis_number(one.result, axis):
             found.setdefault(sweep.label(one, others), []).append(one)
     for label, points in found.items():
         points.sort(key=lambda one: axis_number(one.result, axis) or 0)
         if len(points) > 1:
-            # All of them are called the same, so a series without other axes is called after its workload.
+            # Without other axes the label is empty, so the series has the name of its workload.
             yield (label if others or sweep.runs > 1 else sweep.workload), points
 
 
 def _chart(
-    sweep: Sweep,
+    sweep: PlottedSweep,
     axis: str,
     quantity: _Quantity,
-    series: Sequence[tuple[str, Sequence[Measured]]],
+    series: Sequence[tuple[str, Sequence[PlottedPoint]]],
     place: str,
     part: str,
     words: str,
@@ -154,7 +150,7 @@ def _chart(
         description=(
             f"{quantity.title} of {sweep.title} for {', '.join(text for _, text in ticks)} {words}, "
             f"{len(traces)} series: {'; '.join(str(trace['name']) for trace in traces)}. "
-            "The numbers stand in the table of results."
+            "The table of results has the numbers."
         ),
         data=traces,
         layout={
@@ -165,12 +161,12 @@ def _chart(
     )
 
 
-def _ticks(points: Sequence[Measured], axis: str) -> list[tuple[float, str]]:
-    """Return the values that were asked for, with their texts, in ascending order."""
+def _ticks(points: Sequence[PlottedPoint], axis: str) -> list[tuple[float, str]]:
+    """Return the values of the axis in ascending order, with their texts."""
     return sorted({axis_number(one.result, axis) or 0.0: str(axis_value(one.result, axis)) for one in points}.items())
 
 
-def _trace(number: int, label: str, points: Sequence[Measured], axis: str, quantity: _Quantity) -> Json:
+def _trace(number: int, label: str, points: Sequence[PlottedPoint], axis: str, quantity: _Quantity) -> Json:
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -185,20 +181,16 @@ def _trace(number: int, label: str, points: Sequence[Measured], axis: str, quant
     }
 
 
-def hover_text(one: Measured, axis: str) -> str:
-    """Return everything that is known of a point in a few lines."""
+def hover_text(one: PlottedPoint, axis: str) -> str:
+    """Return the numbers of a point in a few lines."""
     operation = one.operation
     p99 = operation.percentiles.get(_P99)
-    iops = rate_text(operation.iops.mean, _half_width(operation.iops.low, operation.iops.high))
+    iops = rate_text(operation.iops.mean, operation.iops.half_width)
     return "\n".join(
         (
             f"{one.result.spec.point}: {axis_text(axis, axis_value(one.result, axis))}",
-            f"{iops} IOPS, {rate_of_bytes(operation.bytes_per_second.mean)}",
+            f"{iops} IOPS, {bytes_rate_text(operation.bytes_per_second.mean)}",
             f"p99 {duration_text(p99.mean if p99 else None)}",
             one.verdict,
         )
     )
-
-
-def _half_width(low: float | None, high: float | None) -> float | None:
-    return None if low is None or high is None else (high - low) / 2

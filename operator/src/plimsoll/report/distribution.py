@@ -1,4 +1,4 @@
-"""How latencies are distributed: the share of operations that take longer, on logarithmic axes."""
+"""The distribution of latencies: the share of slower operations, on logarithmic axes."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,52 +8,45 @@ from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_
 from plimsoll.report.figure import (
     MOST_FIGURES,
     MOST_SERIES,
-    NONE,
     chunks,
     colour,
     dash,
-    duration_text,
     latency_axis,
+    limited,
     microseconds,
     part_text,
     symbol,
 )
-from plimsoll.report.points import Measured, Sweep
-from plimsoll.report.view import Block, Cell, Chart, Column, Json, Section, Table, Text
+from plimsoll.report.points import PlottedPoint, PlottedSweep
+from plimsoll.report.text import NONE, duration_text
+from plimsoll.report.view import Cell, Chart, Json, Section, Table
 
 _NAMES = ("50", "90", "95", "99", "99.9", "99.99")
 _WIDE = 50
 _STEP = 0.02
-"""Of the logarithm to base 10 of either coordinate: what is nearer together cannot be told apart in the figure."""
+"""Difference of the decimal logarithm of either coordinate; closer points are indistinguishable in the figure."""
 
 _WORDS = (
-    "Read: this share of operations took longer than that. A line that ends far to the right has a long tail. "
-    "The histograms of all trials that count are merged bin by bin, exact to 0.8 %; "
-    "marks are the percentiles that at least ten operations lie beyond."
+    "The vertical axis is the share of operations that took longer than the latency on the horizontal axis. A line "
+    "that extends far to the right has a long tail. The histograms of all trials that count are merged bin by bin, "
+    "exact to 0.8 %; markers are the percentiles with at least ten operations beyond them."
 )
 
 
-def distribution_section(sweeps: Sequence[Sweep]) -> Section | None:
-    """Return the latency distributions; None if no tool keeps any."""
+def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
+    """Return the latency distributions; None if no tool records any."""
     charts = [chart for sweep in sweeps for chart in _charts(sweep)]
     if not charts:
         return None
-    words = [_WORDS]
-    if len(charts) > MOST_FIGURES:
-        words.append(
-            f"{len(charts) - MOST_FIGURES} more figures are left out; "
-            "`plimsoll percentile` reads any percentile of any point."
-        )
-    blocks: list[Block] = [Text(paragraphs=words), *charts[:MOST_FIGURES]]
+    blocks = limited(_WORDS, charts, MOST_FIGURES, "`plimsoll percentile` prints any percentile of any point")
     return Section(key="latency", title="Latency", blocks=blocks)
 
 
 def ccdf(histogram: Histogram) -> list[tuple[float, float]]:
-    """Return (nanoseconds, share of operations that took at least so long), thinned to what the eye can tell apart.
+    """Return (nanoseconds, share of operations that took at least as long), thinned to distinguishable points.
 
-    It ends at the lower bound of the last bin that is not empty: what lies beyond its upper bound is nothing, which a
-    logarithmic axis cannot show. Nor can it show 0 ns, which is counted as 1 ns. Of the open bin nothing but its lower
-    bound is known.
+    It ends at the lower bound of the last bin that is not empty: a logarithmic axis cannot show the share 0 beyond its
+    upper bound. Nor can it show 0 ns, which is counted as 1 ns. The open bin has a lower bound only.
     """
     total, slower = histogram.total, histogram.total
     points: list[tuple[float, float]] = []
@@ -75,7 +68,7 @@ def _is_apart(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return any(abs(math.log10(a / b)) >= _STEP for a, b in zip(one, other, strict=True))
 
 
-def _charts(sweep: Sweep) -> Iterator[Chart]:
+def _charts(sweep: PlottedSweep) -> Iterator[Chart]:
     known = [(one, histogram) for one in sweep.measured if (histogram := _histogram(one.operation.latency))]
     parts = [*chunks(known, MOST_SERIES)]
     for number, part in enumerate(parts):
@@ -85,7 +78,7 @@ def _charts(sweep: Sweep) -> Iterator[Chart]:
             title=f"Latency distribution: {sweep.title}{part_text(number, len(parts))}",
             description=(
                 f"Share of operations of {sweep.title} that took longer than a latency, both logarithmic, "
-                f"for {len(part)} points. The percentiles stand in the table below it."
+                f"for {len(part)} points. The table below it has the percentiles."
             ),
             data=traces,
             layout={
@@ -103,13 +96,13 @@ def _charts(sweep: Sweep) -> Iterator[Chart]:
 
 
 def _is_wide(traces: Sequence[Json]) -> bool:
-    """Tell whether latencies go over so many decades that ticks between them would not fit."""
+    """Whether the range of latencies is too wide for ticks between decades."""
     values: list[float] = [value for trace in traces for value in trace["x"]]
     return max(values) > _WIDE * min(values)
 
 
 def _histogram(latency: Latency) -> Histogram | None:
-    """Return the histogram of a point; None if it has none, or one that cannot be read, which a finding tells."""
+    """Return the histogram of a point; None without a readable one, which is a finding."""
     if latency.histogram is None:
         return None
     try:
@@ -119,7 +112,7 @@ def _histogram(latency: Latency) -> Histogram | None:
     return found if found.total else None
 
 
-def _traces(number: int, sweep: Sweep, one: Measured, histogram: Histogram) -> Iterator[Json]:
+def _traces(number: int, sweep: PlottedSweep, one: PlottedPoint, histogram: Histogram) -> Iterator[Json]:
     name = _name(sweep, one)
     points = ccdf(histogram)
     yield {
@@ -147,20 +140,21 @@ def _traces(number: int, sweep: Sweep, one: Measured, histogram: Histogram) -> I
     }
 
 
-def _name(sweep: Sweep, one: Measured) -> str:
+def _name(sweep: PlottedSweep, one: PlottedPoint) -> str:
     return sweep.label(one) + ("" if one.is_valid else f" ({one.verdict})")
 
 
-def _table(sweep: Sweep, points: Sequence[Measured]) -> Table:
-    columns = [Column(heading="Point"), *(Column(heading=f"p{p}", number=True) for p in _NAMES)]
+def _table(sweep: PlottedSweep, points: Sequence[PlottedPoint]) -> Table:
+    numbers = (*(f"p{p}" for p in _NAMES), "max", "operations")
     return Table(
         caption=f"Percentiles of the merged histograms: {sweep.title}",
-        columns=[*columns, Column(heading="max", number=True), Column(heading="operations", number=True)],
+        headings=("Point", *numbers),
+        numbers=numbers,
         rows=[_row(sweep, one) for one in points],
     )
 
 
-def _row(sweep: Sweep, one: Measured) -> list[Cell]:
+def _row(sweep: PlottedSweep, one: PlottedPoint) -> list[Cell]:
     latency = one.operation.latency
     found = [Cell(text=duration_text(latency.percentiles.get(p)), sort=latency.percentiles.get(p)) for p in _NAMES]
     highest = Cell(text=duration_text(latency.max_nanoseconds), sort=latency.max_nanoseconds)

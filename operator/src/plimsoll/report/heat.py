@@ -5,37 +5,35 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.names import Verdict
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.curves import hover_text
-from plimsoll.report.figure import MEBIBYTE, MOST_FIGURES
-from plimsoll.report.points import CLIENTS, DEPTHS, SIZES, Measured, Sweep, axis_number, axis_text, axis_value
-from plimsoll.report.view import Block, Chart, Section, Text
+from plimsoll.report.figure import IN_RESULTS, MOST_FIGURES, limited
+from plimsoll.report.points import CLIENTS, PlottedPoint, PlottedSweep, axis_number, axis_text, axis_value
+from plimsoll.report.text import MEBIBYTE
+from plimsoll.report.view import Chart, Section
+from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES
 
 _ROWS = 16
 _ROW_PIXELS = 44
 _MARGIN_PIXELS = 150
 
 
-def heat_section(sweeps: Sequence[Sweep]) -> Section | None:
-    """Return a heat map of every workload whose block size was swept over; None if there is none."""
+def heat_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
+    """Return a heat map of every workload with a sweep over block sizes; None without one."""
     charts = [chart for sweep in sweeps for chart in _maps(sweep)]
     if not charts:
         return None
-    words = [
-        "MiB per second, all clients together. A * stands at what is Suspect or unfinished; Invalid points are empty."
-    ]
-    if len(charts) > MOST_FIGURES:
-        words.append(f"{len(charts) - MOST_FIGURES} more maps are left out; the table of results has every point.")
-    blocks: list[Block] = [Text(paragraphs=words), *charts[:MOST_FIGURES]]
+    words = "MiB per second of all clients. A * marks Suspect and unfinished points; Invalid points are empty."
+    blocks = limited(words, charts, MOST_FIGURES, IN_RESULTS)
     return Section(key="sizes", title="Block sizes", blocks=blocks)
 
 
-def _maps(sweep: Sweep) -> Iterator[Chart]:
-    """Yield a map for each combination of what is neither size nor the axis that goes upwards."""
-    size = sweep.axis_among(SIZES)
+def _maps(sweep: PlottedSweep) -> Iterator[Chart]:
+    """Yield a map for each combination of values on the other axes."""
+    size = sweep.axis_among(SIZE_AXES)
     if size is None:
         return
-    upwards = sweep.axis_among((*DEPTHS, CLIENTS))
+    upwards = sweep.axis_among((*DEPTH_AXES, CLIENTS))
     others = sweep.without(size, upwards)
-    found: dict[str, list[Measured]] = {}
+    found: dict[str, list[PlottedPoint]] = {}
     for one in sweep.measured:
         key = sweep.label(one, others) if others or sweep.runs > 1 else ""
         found.setdefault(key, []).append(one)
@@ -44,7 +42,9 @@ def _maps(sweep: Sweep) -> Iterator[Chart]:
             yield _map(sweep, size, upwards, points, label=label, number=number)
 
 
-def _map(sweep: Sweep, size: str, upwards: str | None, points: Sequence[Measured], *, label: str, number: int) -> Chart:
+def _map(
+    sweep: PlottedSweep, size: str, upwards: str | None, points: Sequence[PlottedPoint], *, label: str, number: int
+) -> Chart:
     columns = _values(points, size)
     rows = _values(points, upwards)[:_ROWS] if upwards else [(0.0, sweep.workload)]
     cells = {(_number(one, upwards), _number(one, size)): one for one in points}
@@ -55,7 +55,7 @@ def _map(sweep: Sweep, size: str, upwards: str | None, points: Sequence[Measured
         title=f"Throughput by block size: {sweep.title}{suffix}",
         description=(
             f"Heat map of the throughput of {sweep.title}{suffix} for block sizes {', '.join(t for _, t in columns)}"
-            f"{' and ' + ', '.join(t for _, t in rows) if upwards else ''}. The numbers stand in the table of results."
+            f"{' and ' + ', '.join(t for _, t in rows) if upwards else ''}. The table of results has the numbers."
         ),
         data=[
             {
@@ -83,17 +83,17 @@ def _map(sweep: Sweep, size: str, upwards: str | None, points: Sequence[Measured
     )
 
 
-def _values(points: Sequence[Measured], axis: str) -> list[tuple[float, str]]:
+def _values(points: Sequence[PlottedPoint], axis: str) -> list[tuple[float, str]]:
     """Return the values of an axis in ascending order, with their texts."""
     found = {_number(one, axis): axis_text(axis, axis_value(one.result, axis)) for one in points}
     return sorted(found.items())
 
 
-def _number(one: Measured, axis: str | None) -> float:
+def _number(one: PlottedPoint, axis: str | None) -> float:
     return (axis_number(one.result, axis) or 0.0) if axis else 0.0
 
 
-def _text(one: Measured | None) -> str:
+def _text(one: PlottedPoint | None) -> str:
     if one is None:
         return ""
     return rate_text(one.operation.bytes_per_second.mean / MEBIBYTE) + ("" if one.verdict == Verdict.VALID else " *")

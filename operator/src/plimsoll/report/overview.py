@@ -1,37 +1,38 @@
-"""What was measured on what, run by run."""
+"""The runs and their environments."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.numbers import format_numbers
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.report.figure import NONE
-from plimsoll.report.runs import Run
-from plimsoll.report.view import Cell, Column, Section, Table
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import NONE
+from plimsoll.report.view import Cell, Section, Table
 
 _CHARACTERS = 600
 _GIBIBYTE = 2**30
 _TO_THE_SECOND = len("12:00:00")
+_NAMED_TWICE = re.compile(r"\b(\w+) \1-")
 _SEPARATOR = " | "
-"""Between values where the points of a run differ."""
+"""Separates the values of points that differ."""
 
 
-def overview_section(runs: Sequence[Run]) -> Section:
-    """Return one column for each run, and one row for each fact that is known of any."""
+def overview_section(runs: Sequence[ReportedRun]) -> Section:
+    """Return a table with a column per run and a row per known fact."""
     facts = [dict(_facts(run)) for run in runs]
     names = dict.fromkeys(name for found in facts for name in found)
     rows = [[Cell(text=name), *(Cell(text=found.get(name, NONE)) for found in facts)] for name in names]
     table = Table(
-        caption="What was measured on what",
-        columns=[Column(heading=""), *(Column(heading=run.label) for run in runs)],
+        caption="Runs and their environments",
+        headings=("", *(run.label for run in runs)),
         rows=rows,
     )
     return Section(key="what", title="What was measured", blocks=[table])
 
 
 def value_text(value: object) -> str:
-    """Return a JSON value on one line, as people write it; a long one is cut."""
+    """Return a JSON value on one line, shortened."""
     text = _plain(value)
     return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"
 
@@ -39,23 +40,23 @@ def value_text(value: object) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(one)}" for key, one in value.items())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return ", ".join(map(_plain, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return NONE if value is None else str(value)
 
 
-def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield name and text of everything that is known."""
+def _facts(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    """Yield name and text of every known fact."""
     yield from _counts(run)
     for name, read in _FACTS.items():
-        texts = dict.fromkeys(text for result in run.results if (text := read(_known(result))))
+        texts = dict.fromkeys(text for result in run.results if (text := read(_environment(result))))
         if texts:
             yield name, value_text(_SEPARATOR.join(texts))
 
 
-def _counts(run: Run) -> Iterator[tuple[str, str]]:
+def _counts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     trials = [trial for result in run.results for trial in result.status.trials]
     yield "Run", run.place
     if trials:
@@ -70,70 +71,82 @@ def _counts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _time(text: str) -> str:
-    """Return a time without what nobody reads at this place: 2026-01-31T12:00:00.123Z -> 2026-01-31 12:00:00 UTC."""
+    """Return a time to the second: 2026-01-31T12:00:00.123Z -> 2026-01-31 12:00:00 UTC."""
     date, _, rest = text.partition("T")
     return f"{date} {rest[:_TO_THE_SECOND]} UTC" if rest.endswith("Z") else text
 
 
-def _known(result: BenchmarkResult) -> Mapping[str, JsonValue]:
-    """Return what a result knows of its surroundings: its fingerprint, and its environment."""
+def _environment(result: BenchmarkResult) -> Environment:
+    """Return the environment of a result, with the settings in its fingerprint."""
     fingerprint = result.status.fingerprint
     parts = (fingerprint.identity, fingerprint.context) if fingerprint else ()
-    return {key: value for part in (*parts, result.status.environment) for key, value in part.items()}
+    environment = result.status.environment.document()
+    return Environment.model_validate({key: value for part in (*parts, environment) for key, value in part.items()})
 
 
-def _at(known: object, *path: str) -> str:
-    """Return what stands at a path, as text; empty if nothing does."""
-    for step in path:
-        known = known.get(step) if isinstance(known, Mapping) else None
-    return "" if known is None or known in ({}, []) else _plain(known)
+def _text(value: object) -> str:
+    """Return a part of an environment as text; empty if it is unknown or empty."""
+    known = value.document() if isinstance(value, Description) else value
+    return "" if known is None or known in ({}, [], ()) else _plain(known)
+
+
+def _other(known: Environment, name: str) -> str:
+    """Return a setting that only the fingerprint has, as text; empty if unknown."""
+    return _text((known.model_extra or {}).get(name))
 
 
 def _joined(*texts: str) -> str:
     return ", ".join(filter(None, texts))
 
 
-def _said(before: str, text: str, after: str = "") -> str:
-    """Return a text with words around it; empty if there is none."""
+def _around(before: str, text: str, after: str = "") -> str:
+    """Return a text with a prefix and a suffix; empty if the text is empty."""
     return f"{before}{text}{after}" if text else ""
 
 
-def _machine(known: Mapping[str, JsonValue]) -> str:
-    memory = known.get("memoryBytes")
+def _nodes(known: Environment) -> str:
+    return _around("", _text(known.node_count), ":") + _around(" ", _text(known.nodes))
+
+
+def _machine(known: Environment) -> str:
+    memory = known.memory_bytes
     return _joined(
-        _at(known, "cpuModel"),
-        _said("", _at(known, "processors"), " processors"),
+        _text(known.cpu_model),
+        _around("", _text(known.processors), " processors"),
         f"{memory / _GIBIBYTE:.1f} GiB" if isinstance(memory, int) else "",
-        _at(known, "architecture"),
+        _text(known.architecture),
     )
 
 
-def _ceph(known: Mapping[str, JsonValue]) -> str:
+def _ceph(known: Environment) -> str:
+    if known.ceph is None:
+        return ""
+    osds = known.ceph.osds or OsdsDescription()
     return _joined(
-        _at(known, "ceph", "versions"),
-        _said("", _at(known, "ceph", "osds", "count"), " OSDs"),
-        _said("on ", _at(known, "ceph", "osds", "hosts"), " hosts"),
-        _at(known, "ceph", "osds", "deviceClasses"),
-        _said("fsid ", _at(known, "ceph", "fsid")),
+        _text(known.ceph.versions),
+        _around("", _text(osds.count), " OSDs"),
+        _around("on ", _text(osds.hosts), " hosts"),
+        _text(osds.device_classes),
+        _around("fsid ", _text(known.ceph.fsid)),
     )
 
 
-_FACTS: Mapping[str, Callable[[Mapping[str, JsonValue]], str]] = {
-    "Nodes": lambda known: _joined(_said("", _at(known, "nodeCount"), ":")) + _said(" ", _at(known, "nodes")),
-    "StorageClass": lambda known: _at(known, "storageClass"),
-    "Volume": lambda known: _at(known, "volume"),
+_FACTS: Mapping[str, Callable[[Environment], str]] = {
+    "Nodes": _nodes,
+    "StorageClass": lambda known: _text(known.storage_class),
+    "Volume": lambda known: _other(known, "volume"),
     "Reached by": lambda known: _joined(
-        _at(known, "volumeAccess"), _at(known, "volumeFileSystem"), _at(known, "volumeSource")
+        _text(known.volume_access), _text(known.volume_file_system), _text(known.volume_source)
     ),
-    "Pool": lambda known: _at(known, "pool"),
+    "Pool": lambda known: _text(known.pool),
     "Ceph": _ceph,
-    "Rook": lambda known: _at(known, "rook"),
-    # fio's version begins with its name.
-    "Tools": lambda known: _at(known, "tools").replace("fio fio-", "fio "),
-    "Kubernetes": lambda known: _at(known, "kubernetes"),
-    "Kernel": lambda known: _at(known, "kernel"),
+    "Rook": lambda known: _text(known.rook),
+    # Some versions start with the name of the tool: `fio fio-3.39`.
+    "Tools": lambda known: _NAMED_TWICE.sub(r"\1 ", _text(known.tools)),
+    "Kubernetes": lambda known: _text(known.kubernetes),
+    "Kernel": lambda known: _text(known.kernel),
     "Machine": _machine,
-    "Runner image": lambda known: _at(known, "runnerImage"),
-    "Plimsoll": lambda known: _at(known, "plimsoll"),
+    "Runner image": lambda known: _other(known, "runnerImage"),
+    "Plimsoll": lambda known: _other(known, "plimsoll"),
 }
-"""Name of a row -> what it says of a result; empty if that is not known."""
+"""Name of a row -> its text for a result; empty if unknown."""

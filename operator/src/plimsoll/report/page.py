@@ -1,4 +1,4 @@
-"""The page: what stands in it, and in which order."""
+"""The sections of the page, in order."""
 
 from collections.abc import Sequence
 
@@ -6,22 +6,24 @@ from plimsoll.report.comparing import comparison_section
 from plimsoll.report.curves import curves_section
 from plimsoll.report.distribution import distribution_section
 from plimsoll.report.heat import heat_section
+from plimsoll.report.hosts import hosts_section
 from plimsoll.report.layering import layers_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.points import sweeps_of
 from plimsoll.report.provenance import provenance_section
-from plimsoll.report.runs import Compared, Run
+from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.table import results_section
+from plimsoll.report.text import count_text, first_few
 from plimsoll.report.timeline import timeline_section
 from plimsoll.report.trials import trials_section
 from plimsoll.report.verdicts import verdicts_section
-from plimsoll.report.view import Page
+from plimsoll.report.view import ReportPage
 
 _NAMED_RUNS = 3
 
 
-def make_page(runs: Sequence[Run], compared: Sequence[Compared] = ()) -> Page:
-    """Return the report of runs. The same results give the same page."""
+def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) -> ReportPage:
+    """Return the report of runs; it depends on the results only."""
     sweeps = sweeps_of(runs)
     sections = (
         overview_section(runs),
@@ -33,14 +35,14 @@ def make_page(runs: Sequence[Run], compared: Sequence[Compared] = ()) -> Page:
         distribution_section(sweeps),
         timeline_section(runs),
         trials_section(runs),
+        hosts_section(runs),
         layers_section(runs),
         provenance_section(runs),
     )
     points = sum(len(run.results) for run in runs)
     workloads = dict.fromkeys(result.spec.workload for run in runs for result in run.results)
-    more = f" and {len(runs) - _NAMED_RUNS} more" if len(runs) > _NAMED_RUNS else ""
-    return Page(
-        title=", ".join(run.label for run in runs[:_NAMED_RUNS]) + more,
-        subtitle=f"{points} point{'' if points == 1 else 's'} of {', '.join(workloads)}",
+    return ReportPage(
+        title=first_few([run.label for run in runs], _NAMED_RUNS),
+        subtitle=f"{count_text(points, 'point')} of {', '.join(workloads)}",
         sections=[section for section in sections if section],
     )

@@ -1,4 +1,4 @@
-"""The points of a report: what was swept over, which of them may be drawn, and what they are called."""
+"""The points of a report: their sweep axes, labels and verdicts, and which of them are shown in figures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,20 +8,21 @@ from pydantic import JsonValue
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.result import BenchmarkResult, OperationSummary
-from plimsoll.report.runs import Run
+from plimsoll.measure.summary import counted
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import count_text
+from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES
 
 CLIENTS = "clients"
-DEPTHS = ("ioDepth", "concurrency")
-SIZES = ("blockSize", "objectSize")
 UNFINISHED = "Unfinished"
-"""Stands for the verdict of a point that still lacks trials: there is none yet."""
+"""Shown in place of the verdict of a point with missing trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One operation of one point with numbers that may be drawn."""
+class PlottedPoint:
+    """One operation of a point that is shown in figures."""
 
-    run: Run
+    run: ReportedRun
     result: BenchmarkResult
     operation: OperationSummary
 
@@ -32,17 +33,17 @@ class Measured:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the numbers need no mark."""
+        """Whether the point is Valid and needs no mark."""
         return self.result.status.verdict is Verdict.VALID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
+class PlottedSweep:
     """All points of one workload, over all runs, for one operation.
 
     Attributes:
-        axes: what has at least two values, clients first, then the tool's parameters in their order.
-        runs: how many runs there are; their labels tell series apart if more than one.
+        axes: parameters with at least two values, clients first, then the tool's parameters in their order.
+        runs: number of runs; with several, the names of series include the run.
 
     """
 
@@ -50,7 +51,7 @@ class Sweep:
     operation: Operation
     axes: Sequence[str]
     runs: int
-    measured: Sequence[Measured]
+    measured: Sequence[PlottedPoint]
 
     @property
     def title(self) -> str:
@@ -59,19 +60,19 @@ class Sweep:
 
     @property
     def key(self) -> str:
-        """Return the same as a part of an anchor."""
+        """Return workload and operation as a part of an anchor."""
         return f"{self.workload}-{self.operation}"
 
     def axis_among(self, names: Iterable[str]) -> str | None:
-        """Return the swept axis of these names; None if there is none."""
+        """Return the first axis with one of these names; None without one."""
         return next((name for name in names if name in self.axes), None)
 
     def without(self, *axes: str | None) -> list[str]:
-        """Return the axes but for some."""
+        """Return the other axes."""
         return [axis for axis in self.axes if axis not in axes]
 
-    def label(self, one: Measured, axes: Sequence[str] | None = None) -> str:
-        """Return what tells a point apart by these axes, all if None, and by its run if there are several."""
+    def label(self, one: PlottedPoint, axes: Sequence[str] | None = None) -> str:
+        """Return the values of a point on these axes, all by default, and its run if there are several."""
         chosen = self.axes if axes is None else axes
         parts = [axis_text(axis, axis_value(one.result, axis)) for axis in reversed(chosen)]
         return ", ".join([*parts, *([one.run.label] if self.runs > 1 else [])]) or one.result.spec.label
@@ -82,13 +83,29 @@ def verdict_text(result: BenchmarkResult) -> str:
     return result.status.verdict.value if result.status.verdict else UNFINISHED
 
 
+def longest_stall(result: BenchmarkResult) -> float | None:
+    """Return the seconds without any completed operation in the worst trial that counts; None if unknown."""
+    return max((trial.stalls.seconds for trial in counted(result.status.trials) if trial.stalls), default=None)
+
+
+def is_steady(result: BenchmarkResult, operation: Operation) -> bool | None:
+    """Whether the rate of an operation was in steady state in every trial that counts; None if not judged."""
+    judged = [
+        one.steady_state.rate.attained
+        for trial in counted(result.status.trials)
+        for one in trial.operations
+        if one.operation is operation and one.steady_state
+    ]
+    return all(judged) if judged else None
+
+
 def axis_value(result: BenchmarkResult, axis: str) -> JsonValue:
-    """Return the value of a point on an axis; None if it has none."""
+    """Return the value of a point on an axis; None without one."""
     return result.spec.clients if axis == CLIENTS else result.spec.parameters.get(axis)
 
 
 def axis_number(result: BenchmarkResult, axis: str) -> float | None:
-    """Return the same as a number: bytes of a size; None if it is none."""
+    """Return the value of a point on an axis as a number, sizes in bytes; None if it is not a number."""
     value = axis_value(result, axis)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -101,39 +118,39 @@ def axis_number(result: BenchmarkResult, axis: str) -> float | None:
 
 
 def axis_text(axis: str, value: JsonValue) -> str:
-    """Return a value on an axis as people say it."""
+    """Return a value on an axis in words."""
     if axis == CLIENTS:
-        return f"{value} client{'' if value == 1 else 's'}"
-    if axis in DEPTHS:
+        return count_text(value, "client") if isinstance(value, int) else str(value)
+    if axis in DEPTH_AXES:
         return f"depth {value}"
-    return str(value) if axis in SIZES else f"{axis} {value}"
+    return str(value) if axis in SIZE_AXES else f"{axis} {value}"
 
 
-def sweeps_of(runs: Sequence[Run]) -> list[Sweep]:
-    """Return the workloads of all runs, operation by operation, without Invalid points and those without numbers."""
-    named: dict[str, list[tuple[Run, BenchmarkResult]]] = {}
+def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
+    """Return the workloads of all runs by operation, without points that are Invalid or have no numbers."""
+    named: dict[str, list[tuple[ReportedRun, BenchmarkResult]]] = {}
     for run in runs:
         for result in run.results:
             named.setdefault(result.spec.workload, []).append((run, result))
     return [sweep for workload, points in named.items() for sweep in _sweeps(workload, points)]
 
 
-def _sweeps(workload: str, points: Sequence[tuple[Run, BenchmarkResult]]) -> Iterator[Sweep]:
+def _sweeps(workload: str, points: Sequence[tuple[ReportedRun, BenchmarkResult]]) -> Iterator[PlottedSweep]:
     axes = _axes([result for _, result in points])
     runs = len({run.label for run, _ in points})
     for operation in Operation:
         found = [
-            Measured(run=run, result=result, operation=summary)
+            PlottedPoint(run=run, result=result, operation=summary)
             for run, result in points
             for summary in drawable(result)
             if summary.operation is operation
         ]
         if found:
-            yield Sweep(workload=workload, operation=operation, axes=axes, runs=runs, measured=found)
+            yield PlottedSweep(workload=workload, operation=operation, axes=axes, runs=runs, measured=found)
 
 
 def drawable(result: BenchmarkResult) -> Sequence[OperationSummary]:
-    """Return the operations of a point whose numbers may be drawn: none of one that is Invalid or has no numbers."""
+    """Return the operations of a point to show in figures; none if it is Invalid or has no numbers."""
     status = result.status
     return status.summary.operations if status.summary and status.verdict is not Verdict.INVALID else ()
 

@@ -1,4 +1,4 @@
-"""Where the numbers come from: what was asked for, with which seeds, in which surroundings."""
+"""The provenance of the numbers: specifications, seeds and environments."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -6,28 +6,28 @@ from pydantic import JsonValue
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.plan.fingerprint import leaves
-from plimsoll.report.figure import NONE
 from plimsoll.report.overview import value_text
-from plimsoll.report.runs import Run
-from plimsoll.report.view import Block, Cell, Column, Details, Section, Table
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import NONE
+from plimsoll.report.view import Block, Cell, Details, Section, Table
 
 _DIGEST = 12
 _VALUES = 8
 
 
-def provenance_section(runs: Sequence[Run]) -> Section:
-    """Return everything that was recorded of every run, folded away."""
+def provenance_section(runs: Sequence[ReportedRun]) -> Section:
+    """Return everything recorded about every run, collapsed."""
     blocks: list[Block] = [
         Details(title=f"{run.label} ({run.place}, UID {run.uid})", blocks=[*_of(run)]) for run in runs
     ]
     return Section(key="provenance", title="Provenance", blocks=blocks)
 
 
-def _of(run: Run) -> Iterator[Block]:
+def _of(run: ReportedRun) -> Iterator[Block]:
     yield _points(run)
-    yield _leaves("Fingerprint, identity: what was asked for, and of what", run, _identity)
-    yield _leaves("Fingerprint, context: seed, versions, and what else may explain a difference", run, _context)
-    yield _leaves("Environment, as it was found", run, lambda result: result.status.environment)
+    yield _leaves("Fingerprint, identity: the specification and the storage", run, _identity)
+    yield _leaves("Fingerprint, context: seed, versions and other possible causes of a difference", run, _context)
+    yield _leaves("Environment, as found", run, lambda result: result.status.environment.document())
 
 
 def _identity(result: BenchmarkResult) -> Mapping[str, JsonValue]:
@@ -38,19 +38,10 @@ def _context(result: BenchmarkResult) -> Mapping[str, JsonValue]:
     return result.status.fingerprint.context if result.status.fingerprint else {}
 
 
-def _points(run: Run) -> Table:
-    headings = (
-        "Point",
-        "Tool",
-        "Parameters",
-        "Clients that took part",
-        "Identity SHA-256",
-        "Context SHA-256",
-        "Warnings",
-    )
+def _points(run: ReportedRun) -> Table:
     return Table(
         caption="Points",
-        columns=[Column(heading=heading) for heading in headings],
+        headings=("Point", "Tool", "Parameters", "Clients", "Identity SHA-256", "Context SHA-256", "Warnings"),
         rows=[_row(result) for result in run.results],
     )
 
@@ -72,15 +63,15 @@ def _row(result: BenchmarkResult) -> list[Cell]:
     ]
 
 
-def _leaves(caption: str, run: Run, part: Callable[[BenchmarkResult], Mapping[str, JsonValue]]) -> Table:
-    """Return every recorded value once; what differs between points has all its values, up to a number of them."""
+def _leaves(caption: str, run: ReportedRun, part: Callable[[BenchmarkResult], Mapping[str, JsonValue]]) -> Table:
+    """Return every setting with its distinct values over the points, up to a limit."""
     found: dict[str, dict[str, None]] = {}
     for result in run.results:
         for key, value in leaves(part(result)):
             found.setdefault(key, {})[value_text(value)] = None
     return Table(
         caption=caption,
-        columns=[Column(heading="What"), Column(heading="Value; | where points differ")],
+        headings=("What", "Value; | where points differ"),
         rows=[[Cell(text=key), Cell(text=_several([*values]))] for key, values in sorted(found.items())],
     )
 

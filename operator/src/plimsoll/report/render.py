@@ -1,7 +1,7 @@
-"""A page as one HTML file that needs no network: template, style, scripts and figures in it.
+"""Renders a page as one HTML file with its style, scripts and figures, which needs no network.
 
-Everything that was measured or named is text to the template, which escapes it, and to the figures, see `plain`. The
-file's content security policy lets only its own two scripts run, by their digests, and nothing be fetched.
+The template escapes all texts, and so does `plain` in the figures. The content security policy of the file allows only
+its own two scripts, by their digests, and no requests.
 """
 
 import base64
@@ -16,13 +16,13 @@ from plotly.offline import get_plotlyjs  # type: ignore[import-untyped] # plotly
 
 from plimsoll import __version__
 from plimsoll.report.figure import plain
-from plimsoll.report.view import Block, Chart, Details, Page
+from plimsoll.report.view import Block, Chart, Details, ReportPage
 
 _TEMPLATES = "templates"
 
 
-def render(page: Page) -> str:
-    """Return the HTML text, about 5 MB of which are plotly's script."""
+def render(page: ReportPage) -> str:
+    """Return the HTML text, of which plotly's script is about 5 MB."""
     environment = Environment(
         loader=PackageLoader("plimsoll.report", _TEMPLATES),
         autoescape=True,
@@ -34,22 +34,22 @@ def render(page: Page) -> str:
     return environment.get_template("report.html.j2").render(
         page=page,
         figures=embedded(page),
-        plotly=Markup(scripts[0]),  # noqa: S704 - a library's own text
-        script=Markup(scripts[1]),  # noqa: S704 - this package's own text
-        style=Markup(_resource("report.css")),  # noqa: S704 - the same
+        plotly=Markup(scripts[0]),  # noqa: S704 - the script of a library
+        script=Markup(scripts[1]),  # noqa: S704 - the script of this package
+        style=Markup(_resource("report.css")),  # noqa: S704 - the style of this package
         policy=_policy(scripts),
         version=__version__,
     )
 
 
-def embedded(page: Page) -> Markup:
-    """Return the figures as JSON that cannot end the element in which it stands."""
+def embedded(page: ReportPage) -> Markup:
+    """Return the figures as JSON that cannot end its HTML element."""
     charts = [chart for section in page.sections for chart in _charts(section.blocks)]
     figures = {chart.key: {"data": plain(chart.data), "layout": plain(chart.layout)} for chart in charts}
     text = json.dumps(figures, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - nothing of HTML is left in it
+    return Markup(text)  # noqa: S704 - contains no HTML
 
 
 def _charts(blocks: Iterable[Block]) -> Iterator[Chart]:
@@ -65,11 +65,11 @@ def _resource(name: str) -> str:
 
 
 def _in_script(text: str) -> str:
-    """Return a script in which no string ends the element, or begins a comment in it."""
+    """Return a script in which no string ends the HTML element or starts a comment."""
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(scripts: list[str]) -> str:
     digests = " ".join(f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
-    # plotly sets styles of its own; it makes an image of a figure, on a click, by way of blob and data addresses.
+    # plotly sets inline styles, and exports images of figures through blob and data URLs.
     return f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:"

@@ -1,4 +1,4 @@
-"""What a report is made of: runs, and what was computed of them by those who know how."""
+"""The input of a report: runs with their layers, and comparisons."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.comparison import Comparison
 from plimsoll.measure.limits import LayerRow
-from plimsoll.plan.fingerprint import Difference
+from plimsoll.report.likeness import Likeness
 
 _SHORT_UID = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ReportedRun:
     """The results of one run.
 
     Attributes:
-        label: what it is called in the report; unique there.
-        layers: of a run on a Ceph cluster: what each layer gives and permits; empty if there is only one.
-        write_amplification: bytes that the pool writes for each of a client's; None if unknown.
+        label: its name in the report, unique there.
+        layers: the layers of a run on a Ceph cluster; empty otherwise.
+        write_amplification: bytes that the pool writes per byte of a client; None if unknown.
 
     """
 
@@ -42,40 +42,32 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Two runs of a report, compared.
+    """The comparison of two runs.
 
     Attributes:
-        comparison: None if they have no point in common.
-        differences: in what the runs differ, each with the points that have it.
-        unknown: points of which a side was recorded without a fingerprint.
+        comparison: None if the runs have no point in common.
 
     """
 
     baseline: str
     candidate: str
     comparison: Comparison | None
-    differences: Sequence[tuple[Difference, Sequence[str]]] = ()
-    unknown: Sequence[str] = ()
-
-    @property
-    def is_of_the_same(self) -> bool:
-        """Whether all points are known to have been asked for the same of the same."""
-        return not self.unknown and all(difference.part != "identity" for difference, _ in self.differences)
+    likeness: Likeness
 
 
-def runs_of(results: Sequence[BenchmarkResult]) -> list[Run]:
-    """Return the runs that results are of, in their order, each with a label that no other has.
+def runs_of(results: Sequence[BenchmarkResult]) -> list[ReportedRun]:
+    """Return the runs of these results in order, each with a unique label.
 
-    The label is the run's name, with its namespace or its UID as well where that is not enough.
+    The label is the run's name, with its namespace and UID if needed.
     """
     grouped: dict[str, list[BenchmarkResult]] = {}
     for result in results:
         grouped.setdefault(result.spec.run_uid, []).append(result)
-    runs = [Run(label=found[0].spec.run, results=found) for found in grouped.values()]
-    runs = _told_apart(runs, [run.place for run in runs])
-    return _told_apart(runs, [f"{run.place} {run.uid[:_SHORT_UID]}" for run in runs])
+    runs = [ReportedRun(label=found[0].spec.run, results=found) for found in grouped.values()]
+    runs = _with_unique_labels(runs, [run.place for run in runs])
+    return _with_unique_labels(runs, [f"{run.place} {run.uid[:_SHORT_UID]}" for run in runs])
 
 
-def _told_apart(runs: Sequence[Run], longer: Sequence[str]) -> list[Run]:
+def _with_unique_labels(runs: Sequence[ReportedRun], longer: Sequence[str]) -> list[ReportedRun]:
     times = Counter(run.label for run in runs)
     return [replace(run, label=label) if times[run.label] > 1 else run for run, label in zip(runs, longer, strict=True)]

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
 from plimsoll.measure.latency import PERCENTILES
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import counted
-from plimsoll.report.figure import MEBIBYTE, NONE, duration_text
-from plimsoll.report.points import drawable, verdict_text
-from plimsoll.report.runs import Run
+from plimsoll.measure.summary import counted, iops_of
+from plimsoll.report.points import drawable, is_steady, longest_stall, verdict_text
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import NONE, duration_text, mebibytes, ratio_text
 from plimsoll.report.verdicts import no_numbers
-from plimsoll.report.view import Cell, Column, Section, Table, Text
+from plimsoll.report.view import Cell, Section, Table, Text
 
 _NAMES = [str(p) for p in PERCENTILES]
 
@@ -21,38 +21,29 @@ _WORDS = (
 )
 
 
-def results_section(runs: Sequence[Run]) -> Section:
-    """Return every operation of every point; a point without numbers says why."""
+def results_section(runs: Sequence[ReportedRun]) -> Section:
+    """Return every operation of every point; a point without numbers has the reason."""
     several = len(runs) > 1
     rows = [row for run in runs for result in run.results for row in _rows(run if several else None, result)]
-    words = [_WORDS]
-    table = Table(caption="All points", columns=_columns(several=several), rows=rows, sortable=True)
-    return Section(key="results", title="Results", blocks=[Text(paragraphs=words), table])
-
-
-def _columns(*, several: bool) -> list[Column]:
     numbers = ("IOPS", "±", "CV", "MiB/s", "mean", *(f"p{name}" for name in _NAMES), "max", "stalled")
-    return [
-        Column(heading="Point"),
-        *([Column(heading="Run")] if several else []),
-        Column(heading="Verdict"),
-        Column(heading="Parameters"),
-        Column(heading="Clients", number=True),
-        Column(heading="Op"),
-        *(Column(heading=heading, number=True) for heading in numbers),
-        Column(heading="Trials", number=True),
-        Column(heading="Steady"),
-        Column(heading="Reasons"),
-    ]
+    names = ("Point", *(["Run"] if several else []), "Verdict", "Parameters", "Clients", "Op")
+    table = Table(
+        caption="All points",
+        headings=(*names, *numbers, "Trials", "Steady", "Reasons"),
+        numbers=("Clients", *numbers, "Trials"),
+        rows=rows,
+        sortable=True,
+    )
+    return Section(key="results", title="Results", blocks=[Text(paragraphs=[_WORDS]), table])
 
 
-def _rows(run: Run | None, result: BenchmarkResult) -> Iterator[list[Cell]]:
+def _rows(run: ReportedRun | None, result: BenchmarkResult) -> Iterator[list[Cell]]:
     operations: Sequence[OperationSummary | None] = drawable(result) or [None]
     for operation in operations:
         yield _row(run, result, operation)
 
 
-def _row(run: Run | None, result: BenchmarkResult, operation: OperationSummary | None) -> list[Cell]:
+def _row(run: ReportedRun | None, result: BenchmarkResult, operation: OperationSummary | None) -> list[Cell]:
     spec, status = result.spec, result.status
     verdict = verdict_text(result)
     good = len(counted(status.trials)) if operation else 0
@@ -68,7 +59,7 @@ def _row(run: Run | None, result: BenchmarkResult, operation: OperationSummary |
         Cell(
             text=f"{good}/{spec.repetitions}",
             sort=good / spec.repetitions if spec.repetitions else 0,
-            title=f"{len(status.trials)} attempts were recorded" if replaced > 0 else "",
+            title=f"{len(status.trials)} recorded attempts" if replaced > 0 else "",
         ),
         Cell(text=_steady(result, operation) if operation else NONE),
         Cell(text=" ".join(dict.fromkeys(one.reason for one in status.findings)) if operation else no_numbers(result)),
@@ -76,19 +67,27 @@ def _row(run: Run | None, result: BenchmarkResult, operation: OperationSummary |
 
 
 def _numbers(result: BenchmarkResult, operation: OperationSummary) -> Iterator[Cell]:
-    iops, volume = operation.iops, operation.bytes_per_second.mean
-    half = None if iops.low is None or iops.high is None else (iops.high - iops.low) / 2
-    variation = iops.coefficient_of_variation
-    yield Cell(text=rate_text(iops.mean), sort=iops.mean)
-    yield Cell(text=NONE if half is None else rate_text(half), sort=half)
-    yield Cell(text=NONE if variation is None else f"{100 * variation:.1f} %", sort=variation)
-    yield Cell(text=f"{volume / MEBIBYTE:,.1f}", sort=volume)
+    volume = operation.bytes_per_second.mean
+    yield from _rate(iops_of(operation))
+    yield Cell(text=mebibytes(volume), sort=volume)
     for statistic in (operation.mean_latency, *(operation.percentiles.get(name) for name in _NAMES)):
         yield _latency(statistic)
     highest = operation.latency.max_nanoseconds
     yield Cell(text=duration_text(highest), sort=highest)
-    stalls = [trial.stalls.seconds for trial in counted(result.status.trials) if trial.stalls]
-    yield Cell(text=f"{max(stalls):g} s", sort=max(stalls)) if stalls else Cell(text=NONE)
+    stall = longest_stall(result)
+    yield Cell(text=NONE if stall is None else f"{stall:g} s", sort=stall)
+
+
+def _rate(iops: Statistic | None) -> list[Cell]:
+    """Return the operations per second, half their interval, and their variation."""
+    if iops is None:
+        return [Cell(text=NONE)] * 3
+    half, variation = iops.half_width, iops.coefficient_of_variation
+    return [
+        Cell(text=rate_text(iops.mean), sort=iops.mean),
+        Cell(text=NONE if half is None else rate_text(half), sort=half),
+        Cell(text=ratio_text(variation, decimals=1), sort=variation),
+    ]
 
 
 def _latency(statistic: Statistic | None) -> Cell:
@@ -101,11 +100,4 @@ def _latency(statistic: Statistic | None) -> Cell:
 
 
 def _steady(result: BenchmarkResult, operation: OperationSummary) -> str:
-    """Return whether all trials that count had come to rest, by operations per second."""
-    judged = [
-        one.steady_state.rate.attained
-        for trial in counted(result.status.trials)
-        for one in trial.operations
-        if one.operation is operation.operation and one.steady_state
-    ]
-    return ("yes" if all(judged) else "no") if judged else "not judged"
+    return {True: "yes", False: "no", None: "not judged"}[is_steady(result, operation.operation)]

@@ -1,4 +1,4 @@
-"""Throughput over time: the common window of every trial that counts, with the seconds in which nothing completed."""
+"""Throughput over time: the common window of every trial that counts, with its stalls."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -6,34 +6,35 @@ from itertools import accumulate
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationResult, Trial
 from plimsoll.measure.summary import counted
-from plimsoll.report.figure import MEBIBYTE, NONE, colour, dash, linear_axis
-from plimsoll.report.points import CLIENTS, axis_text, drawable, verdict_text
-from plimsoll.report.runs import Run
-from plimsoll.report.view import Block, Cell, Chart, Column, Json, Section, Table, Text
+from plimsoll.report.figure import colour, dash, linear_axis, vertical_line
+from plimsoll.report.points import drawable, longest_stall, verdict_text
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import MEBIBYTE, NONE, count_text
+from plimsoll.report.view import Block, Cell, Chart, Json, Section, Table, Text
 
 MOST_PANELS = 12
 _OPERATIONS = tuple(Operation)
 
 _WORDS = (
-    "Time runs from the start of the common window, in which all clients were measuring, to its end; dashed lines "
-    "bound it. A line is one trial that counts. Red crosses are intervals in which no client completed anything."
+    "The common window is the time in which all clients were measuring; dashed lines are its bounds. Each line is a "
+    "trial that counts. Red crosses are intervals in which no client completed any operation."
 )
 
 
-def timeline_section(runs: Sequence[Run]) -> Section | None:
-    """Return the throughput over time; None if no tool kept any.
+def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
+    """Return the throughput over time; None if no tool recorded it.
 
-    Of many points those are shown that stood still longest, then those that are not Valid, then the others in order.
+    With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
     """
     found = [(run, result) for run in runs for result in run.results if [*_series(result)]]
     if not found:
         return None
-    # Sorting keeps the order of what is alike.
-    chosen = sorted(found, key=lambda one: (-_stalled(one[1]), one[1].status.verdict is Verdict.VALID))[:MOST_PANELS]
+    # Sorting is stable.
+    chosen = sorted(found, key=lambda one: (-_stall(one[1]), one[1].status.verdict is Verdict.VALID))[:MOST_PANELS]
     words = [_WORDS]
     if len(found) > MOST_PANELS:
         words.append(
-            f"{len(found) - MOST_PANELS} more points are left out: those shown stood still longest, or are not Valid, "
+            f"{len(found) - MOST_PANELS} more points are omitted: those shown have the longest stalls, are not Valid, "
             "or come first. `plimsoll results -o json` has the series of all."
         )
     several = len(runs) > 1
@@ -46,17 +47,16 @@ def timeline_section(runs: Sequence[Run]) -> Section | None:
 
 
 def _series(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
-    """Yield what is drawn of a point: the series of its trials that count."""
+    """Yield the series of the trials of a point that count."""
     for trial in counted(result.status.trials) if drawable(result) else ():
         yield from ((trial, one) for one in trial.operations if one.series and one.series.iops)
 
 
-def _stalled(result: BenchmarkResult) -> float:
-    """Return the seconds without any completed operation, in the worst trial that counts."""
-    return max((one.stalls.seconds for one in counted(result.status.trials) if one.stalls), default=0.0)
+def _stall(result: BenchmarkResult) -> float:
+    return longest_stall(result) or 0.0
 
 
-def _chart(number: int, run: Run, result: BenchmarkResult, *, several: bool) -> Chart:
+def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
     drawn = [*_series(result)]
     trials = counted(result.status.trials)
     with_series = {trial.pass_number for trial, _ in drawn}
@@ -65,16 +65,16 @@ def _chart(number: int, run: Run, result: BenchmarkResult, *, several: bool) -> 
     end = max((trial.window.seconds for trial in trials if trial.window), default=0.0)
     return Chart(
         key=f"time-{number}",
-        title=f"{name}: {result.spec.label}, {axis_text(CLIENTS, result.spec.clients)}{_absent(missing)}",
+        title=f"{name}: {result.spec.label}, {count_text(result.spec.clients, 'client')}{_absent(missing)}",
         description=(
             f"Operations per second of {name} over the window of {len(with_series)} trials, up to {end:g} s long. "
-            f"Verdict {verdict_text(result)}; longest standstill {_stalled(result):g} s."
+            f"Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
         ),
-        data=[*(_trace(trial, one) for trial, one in drawn), *_standstills(trials)],
+        data=[*(_trace(trial, one) for trial, one in drawn), *_stalls(trials)],
         layout={
             "xaxis": {"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
             "yaxis": linear_axis("operations per second"),
-            "shapes": [_edge(0.0), _edge(end)],
+            "shapes": [vertical_line(x, "$muted", "dash") for x in (0.0, end)],
             "showlegend": True,
         },
         height=300,
@@ -83,7 +83,7 @@ def _chart(number: int, run: Run, result: BenchmarkResult, *, several: bool) -> 
 
 
 def _absent(trials: Sequence[Trial]) -> str:
-    """Name the trials that count but are not drawn: a client kept no series."""
+    """Return the trials that count but are not shown, because a client recorded no series."""
     return f" ({', '.join(map(attempt_text, trials))} has no series)" if trials else ""
 
 
@@ -111,7 +111,7 @@ def _trace(trial: Trial, one: OperationResult) -> Json:
 
 
 def _steps(trial: Trial, one: OperationResult) -> tuple[list[float], list[float]]:
-    """Return the start of each interval and the end of the last one, and the rates that hold from there on."""
+    """Return the start of each interval and the end of the last one, with the rates from there on."""
     if one.series is None:
         return [], []
     rates = [*one.series.iops]
@@ -120,8 +120,8 @@ def _steps(trial: Trial, one: OperationResult) -> tuple[list[float], list[float]
     return [*starts, max(end, starts[-1])], [*rates, rates[-1]]
 
 
-def _standstills(trials: Sequence[Trial]) -> Iterator[Json]:
-    """Yield the marks of the intervals in which no operation of any kind completed."""
+def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:
+    """Yield markers of the intervals without any completed operation."""
     times = [time for trial in trials for time in _empty(trial)]
     if times:
         yield {
@@ -136,31 +136,20 @@ def _standstills(trials: Sequence[Trial]) -> Iterator[Json]:
 
 
 def _empty(trial: Trial) -> Iterator[float]:
-    """Yield the middle of every interval without any operation of a trial."""
+    """Yield the middle of every interval of a trial without any operation or byte."""
     series = [one.series for one in trial.operations if one.series]
-    for place, rates in enumerate(zip(*(one.iops for one in series), strict=False)):
+    counts = (one.iops if any(one.iops) else one.bytes_per_second for one in series)
+    for place, rates in enumerate(zip(*counts, strict=False)):
         if not any(rates):
             yield (place + 0.5) * series[0].interval_seconds
 
 
-def _edge(second: float) -> Json:
-    """Return a bound of the window."""
-    line = {"color": "$muted", "dash": "dash", "width": 1}
-    return {"type": "line", "xref": "x", "yref": "paper", "x0": second, "x1": second, "y0": 0, "y1": 1, "line": line}
-
-
 def _table(name: str, trials: Sequence[Trial]) -> Table:
+    numbers = ("Window", "Overlap", "Start spread", "All stalled", "Worst client stalled")
     return Table(
         caption=f"Windows of {name}",
-        columns=[
-            Column(heading="Trial"),
-            Column(heading="Window", number=True),
-            Column(heading="Overlap", number=True),
-            Column(heading="Start spread", number=True),
-            Column(heading="All stood still", number=True),
-            Column(heading="Worst client stood still", number=True),
-            Column(heading="Verdict"),
-        ],
+        headings=("Trial", *numbers, "Verdict"),
+        numbers=numbers,
         rows=[_row(trial) for trial in trials],
     )
 
@@ -180,11 +169,11 @@ def _row(trial: Trial) -> list[Cell]:
 
 
 def attempt_text(trial: Trial) -> str:
-    """Return what an attempt is called everywhere: pass and attempt count from 0, and the first goes without saying."""
+    """Return the name of an attempt; passes and attempts count from 0, and the first attempt is not named."""
     again = f", attempt {trial.attempt}" if trial.attempt else ""
     return f"pass {trial.pass_number}{again}"
 
 
 def outcome_text(trial: Trial) -> str:
-    """Return the verdict of an attempt, or that it was aborted."""
+    """Return the verdict of an attempt, or `Aborted`."""
     return Outcome.ABORTED.value if trial.outcome is Outcome.ABORTED else trial.verdict.value

@@ -1,4 +1,4 @@
-"""Every attempt at every point: how far trials scatter, and what did not count, by name."""
+"""Every attempt: the scatter of trials, and the attempts that do not count."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,11 +6,21 @@ from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary, Trial
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted
-from plimsoll.report.figure import MOST_FIGURES, chunks, colour, error_bars, linear_axis, part_text, symbol
+from plimsoll.report.figure import (
+    IN_RESULTS,
+    MOST_FIGURES,
+    chunks,
+    colour,
+    error_bars,
+    limited,
+    linear_axis,
+    part_text,
+    symbol,
+)
 from plimsoll.report.points import drawable
-from plimsoll.report.runs import Run
+from plimsoll.report.runs import ReportedRun
 from plimsoll.report.timeline import attempt_text, outcome_text
-from plimsoll.report.view import Block, Cell, Chart, Column, Json, Section, Table, Text
+from plimsoll.report.view import Cell, Chart, Json, Section, Table, Text
 
 _POINTS = 16
 _POINT_PIXELS = 34
@@ -20,26 +30,24 @@ _MOST_ROWS = 200
 _Case = tuple[BenchmarkResult, OperationSummary | None]
 
 _WORDS = (
-    "The bar is the mean over the trials that count with its 95 % confidence interval; every other mark is an "
-    "attempt. Filled is Valid, hollow with a dot is Suspect, hollow is Invalid and does not count. An aborted "
-    "attempt has no numbers; it is named in the table below. Intervals that do not overlap mean that points "
-    "differ; that they overlap does not mean that they are the same."
+    "The bar is the mean over the trials that count with its 95 % confidence interval; every other marker is an "
+    "attempt: filled if Valid, hollow with a dot if Suspect, hollow if Invalid, which does not count. Aborted attempts "
+    "have no numbers; the table below lists them. Points whose intervals do not overlap differ; overlapping intervals "
+    "do not mean that points are the same."
 )
 
 
-def trials_section(runs: Sequence[Run]) -> Section:
+def trials_section(runs: Sequence[ReportedRun]) -> Section:
     """Return the trials of all points."""
     several = len(runs) > 1
     charts = [chart for number, run in enumerate(runs) for chart in _charts(number, run, several=several)]
-    words = [_WORDS]
-    if len(charts) > MOST_FIGURES:
-        words.append(f"{len(charts) - MOST_FIGURES} more figures are left out; the table of results has every point.")
-    blocks: list[Block] = [Text(paragraphs=words), *charts[:MOST_FIGURES], *_lost(runs, several=several)]
+    figures = limited(_WORDS, charts, MOST_FIGURES, IN_RESULTS)
+    blocks = [*figures, *_uncounted_attempts(runs, several=several)]
     return Section(key="trials", title="Trials", blocks=blocks)
 
 
-def _charts(number: int, run: Run, *, several: bool) -> Iterator[Chart]:
-    """Yield a figure for each workload and operation of a run, in parts if it has many points."""
+def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
+    """Yield a figure for each workload and operation of a run, split if it has many points."""
     found: dict[tuple[str, Operation], list[_Case]] = {}
     for result in run.results:
         operations = {one.operation for trial in result.status.trials for one in trial.operations}
@@ -69,18 +77,13 @@ def _chart(key: str, title: str, operation: Operation, points: Sequence[_Case]) 
             "yaxis": {
                 "type": "category",
                 "categoryorder": "array",
-                "categoryarray": [_name(result) for result, _ in reversed(points)],
+                "categoryarray": [result.spec.point for result, _ in reversed(points)],
                 "automargin": True,
             },
             "showlegend": True,
         },
         height=_MARGIN_PIXELS + _POINT_PIXELS * len(points),
     )
-
-
-def _name(result: BenchmarkResult) -> str:
-    """Return the name of a point as it stands at an axis."""
-    return result.spec.point
 
 
 def _means(points: Sequence[_Case]) -> Json:
@@ -90,7 +93,7 @@ def _means(points: Sequence[_Case]) -> Json:
         "mode": "markers",
         "name": "mean, 95 %",
         "x": [iops.mean for _, iops in known],
-        "y": [_name(result) for result, _ in known],
+        "y": [result.spec.point for result, _ in known],
         "error_x": {**error_bars([iops for _, iops in known]), "thickness": 2, "width": 7},
         "marker": {"color": "$text", "symbol": "line-ns-open", "size": 16, "line": {"width": 2}},
         "text": [f"{result.spec.label}\nmean {rate_text(iops.mean)} of {iops.trials} trials" for result, iops in known],
@@ -111,9 +114,9 @@ def _attempts(verdict: Verdict, operation: Operation, points: Sequence[_Case]) -
         "mode": "markers",
         "name": verdict.value,
         "x": [iops for _, _, iops in found],
-        "y": [_name(result) for result, _, _ in found],
+        "y": [result.spec.point for result, _, _ in found],
         "marker": {"color": _COLOURS[verdict], "symbol": symbol(0, verdict), "size": 9, "line": {"width": 1.5}},
-        "text": [f"{_name(result)}, {_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in found],
+        "text": [f"{result.spec.point}, {_words(trial)}\n{rate_text(iops)} IOPS" for result, trial, iops in found],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -127,8 +130,8 @@ def _words(trial: Trial) -> str:
     return f"{attempt_text(trial)}: {outcome_text(trial)}" + (f" ({reasons})" if reasons else "")
 
 
-def _lost(runs: Sequence[Run], *, several: bool) -> Iterator[Table | Text]:
-    """Yield every attempt that does not count, or say that there is none."""
+def _uncounted_attempts(runs: Sequence[ReportedRun], *, several: bool) -> Iterator[Table | Text]:
+    """Yield a table of the attempts that do not count, or the statement that all count."""
     rows = [
         row
         for run in runs
@@ -137,17 +140,15 @@ def _lost(runs: Sequence[Run], *, several: bool) -> Iterator[Table | Text]:
         for row in [_row(run if several else None, result, trial)]
     ]
     if not rows:
-        yield Text(paragraphs=["Every attempt counts: none was aborted, Invalid or replaced."])
+        yield Text(paragraphs=["Every attempt counts: none is aborted, Invalid or replaced."])
         return
-    first = [Column(heading="Run")] if several else []
-    headings = ("Point", "Attempt", "Began", "Outcome", "Why")
     yield Table(
         caption=f"Attempts that do not count: {len(rows)}",
-        columns=[*first, *(Column(heading=heading) for heading in headings)],
+        headings=(*(["Run"] if several else []), "Point", "Attempt", "Began", "Outcome", "Why"),
         rows=rows[:_MOST_ROWS],
     )
     if len(rows) > _MOST_ROWS:
-        yield Text(paragraphs=[f"{len(rows) - _MOST_ROWS} more are left out; `plimsoll results -o json` has them."])
+        yield Text(paragraphs=[f"{len(rows) - _MOST_ROWS} more are omitted; `plimsoll results -o json` has them."])
 
 
 def _uncounted(trials: Sequence[Trial]) -> list[Trial]:
@@ -155,7 +156,7 @@ def _uncounted(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if (trial.pass_number, trial.attempt) not in good]
 
 
-def _row(run: Run | None, result: BenchmarkResult, trial: Trial) -> list[Cell]:
+def _row(run: ReportedRun | None, result: BenchmarkResult, trial: Trial) -> list[Cell]:
     outcome = outcome_text(trial)
     return [
         *([Cell(text=run.label)] if run else []),
@@ -168,7 +169,7 @@ def _row(run: Run | None, result: BenchmarkResult, trial: Trial) -> list[Cell]:
 
 
 def why(trial: Trial) -> str:
-    """Return why an attempt does not count, in its own words."""
+    """Return the reason why an attempt does not count."""
     if trial.abort is not None:
         return f"{trial.abort.reason}: {trial.abort.message}"
     found = [finding for finding in trial.findings if finding.verdict is Verdict.INVALID] or trial.findings

@@ -1,4 +1,4 @@
-"""The verdicts, and what follows from the numbers in plain words."""
+"""The verdicts, and a summary of the numbers in sentences."""
 
 import itertools
 from collections import Counter
@@ -8,11 +8,19 @@ from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.measure.checking.check import verdict_of
 from plimsoll.measure.rates import rate_text
-from plimsoll.measure.summary import counted
-from plimsoll.report.figure import duration_text, rate_of_bytes
-from plimsoll.report.points import DEPTHS, UNFINISHED, Measured, Sweep, axis_number, axis_value, verdict_text
-from plimsoll.report.runs import Compared, Run
-from plimsoll.report.view import Block, Counts, Reason, Reasons, Section, Text
+from plimsoll.measure.summary import counted, iops_of
+from plimsoll.report.points import (
+    UNFINISHED,
+    PlottedPoint,
+    PlottedSweep,
+    axis_number,
+    axis_value,
+    verdict_text,
+)
+from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.report.text import bytes_rate_text, count_text, duration_text
+from plimsoll.report.view import Block, Counts, Reasons, Section, Text, VerdictReason
+from plimsoll.tools.registry import DEPTH_AXES
 
 _VERDICTS = (Verdict.VALID.value, Verdict.SUSPECT.value, Verdict.INVALID.value, UNFINISHED)
 _SEVERITY = (Verdict.INVALID, Verdict.SUSPECT, Verdict.VALID)
@@ -22,15 +30,17 @@ _FLAT = 1.1
 _STEEP = 1.5
 
 
-def verdicts_section(runs: Sequence[Run], sweeps: Sequence[Sweep], compared: Sequence[Compared]) -> Section:
-    """Return what a reader must know before any number."""
+def verdicts_section(
+    runs: Sequence[ReportedRun], sweeps: Sequence[PlottedSweep], compared: Sequence[Compared]
+) -> Section:
+    """Return the verdicts with their reasons, and the summary."""
     results = [result for run in runs for result in run.results]
     found = Counter(verdict_text(result) for result in results)
     counts = [(verdict, found[verdict], "points") for verdict in _VERDICTS if found[verdict] or verdict != UNFINISHED]
     sentences = [
         *(_run_text(run) for run in runs),
         *(_compared_text(one) for one in compared),
-        *_standstill(runs),
+        *_longest_stall(runs),
         *_saturations(sweeps),
         *_peaks(sweeps),
     ]
@@ -38,8 +48,8 @@ def verdicts_section(runs: Sequence[Run], sweeps: Sequence[Sweep], compared: Seq
     return Section(key="verdicts", title="Verdicts", blocks=blocks)
 
 
-def reasons_of(runs: Sequence[Run]) -> Iterator[Reason]:
-    """Yield every reason once, the worst first and then the most frequent, in the words of a point at its worst."""
+def reasons_of(runs: Sequence[ReportedRun]) -> Iterator[VerdictReason]:
+    """Yield every reason once with the message of a worst case; the worst reasons first, then the most frequent."""
     several = len(runs) > 1
     found: dict[str, list[tuple[str, Finding]]] = {}
     for run in runs:
@@ -51,35 +61,35 @@ def reasons_of(runs: Sequence[Run]) -> Iterator[Reason]:
     yield from sorted(reasons, key=lambda one: (_SEVERITY.index(Verdict(one.verdict)), -len(one.points)))
 
 
-def _reason(reason: str, cases: Sequence[tuple[str, Finding]]) -> Reason:
+def _reason(reason: str, cases: Sequence[tuple[str, Finding]]) -> VerdictReason:
     verdict = verdict_of(finding for _, finding in cases)
     worst, finding = next(case for case in cases if case[1].verdict is verdict)
     points = [worst, *(name for name, _ in cases)]
-    return Reason(reason=reason, verdict=verdict, points=[*dict.fromkeys(points)], message=finding.message)
+    return VerdictReason(reason=reason, verdict=verdict, points=[*dict.fromkeys(points)], message=finding.message)
 
 
-def _run_text(run: Run) -> str:
-    """Return how many points of a run may be believed, and what became of its attempts."""
+def _run_text(run: ReportedRun) -> str:
+    """Return the verdicts of a run's points and the outcomes of its attempts."""
     found = Counter(verdict_text(result) for result in run.results)
     points = ", ".join(f"{found[verdict]} {verdict}" for verdict in _VERDICTS if found[verdict])
     trials = [trial for result in run.results for trial in result.status.trials]
     good = sum(len(counted(result.status.trials)) for result in run.results)
     planned = sum(result.spec.repetitions for result in run.results)
     aborted = sum(trial.outcome is Outcome.ABORTED for trial in trials)
-    lost = f"; {aborted} attempt{' was' if aborted == 1 else 's were'} aborted" if aborted else ""
+    lost = f"; {count_text(aborted, 'aborted attempt')}" if aborted else ""
     return f"{run.label}: {points} of {len(run.results)} points. {good} of {planned} planned trials count{lost}."
 
 
 def _compared_text(one: Compared) -> str:
     names = f"{one.candidate} against {one.baseline}"
     if one.comparison is None:
-        return f"{names}: not compared, the runs have no point in common."
-    unlike = "" if one.is_of_the_same else " They are not known to be of the same thing: see the comparison."
-    return f"{names}: {one.comparison.conclusion}: {'; '.join(one.comparison.reasons)}.{unlike}"
+        return f"{names}: not compared, because the runs have no point in common."
+    different = "" if one.likeness.is_same else " Their specifications differ or are unknown: see the comparison."
+    return f"{names}: {one.comparison.conclusion}: {'; '.join(one.comparison.reasons)}.{different}"
 
 
-def _standstill(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the longest time without any completed operation, if there was one."""
+def _longest_stall(runs: Sequence[ReportedRun]) -> Iterator[str]:
+    """Yield the longest time without any completed operation, if there is one."""
     found = [
         (trial.stalls.seconds, f"{run.label} {result.spec.point}")
         for run in runs
@@ -89,48 +99,49 @@ def _standstill(runs: Sequence[Run]) -> Iterator[str]:
     ]
     if found:
         seconds, place = max(found)
-        yield f"In {len(found)} trials nothing completed for some time, for {seconds:g} s in the worst, at {place}."
+        yield f"{count_text(len(found), 'trial')} stalled; the longest stall is {seconds:g} s, at {place}."
 
 
-def _peaks(sweeps: Sequence[Sweep]) -> Iterator[str]:
-    """Yield the best of each workload and operation of each run: most operations, and most bytes if elsewhere."""
+def _peaks(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
+    """Yield the peak of each workload, operation and run: most operations, and most bytes if at another point."""
     for sweep in sweeps[:_MOST_PEAKS]:
         for label in dict.fromkeys(one.run.label for one in sweep.measured):
             yield _peak(sweep, label, [one for one in sweep.measured if one.run.label == label])
 
 
-def _peak(sweep: Sweep, run: str, measured: Sequence[Measured]) -> str:
+def _peak(sweep: PlottedSweep, run: str, measured: Sequence[PlottedPoint]) -> str:
     most = max(measured, key=lambda one: one.operation.iops.mean)
     widest = max(measured, key=lambda one: one.operation.bytes_per_second.mean)
     name = f"{sweep.title} ({run})" if sweep.runs > 1 else sweep.title
+    if iops_of(most.operation) is None:
+        return f"{name}: at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
     p99 = most.operation.percentiles.get("99")
     latency = f" with a p99 of {duration_text(p99.mean)}" if p99 else ""
     text = f"{name}: at most {rate_text(most.operation.iops.mean)} IOPS{latency} at {_at(most)}"
     if widest is most:
-        return f"{text}, which are {rate_of_bytes(most.operation.bytes_per_second.mean)}."
-    return f"{text}; at most {rate_of_bytes(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
+        return f"{text}, which are {bytes_rate_text(most.operation.bytes_per_second.mean)}."
+    return f"{text}; at most {bytes_rate_text(widest.operation.bytes_per_second.mean)} at {_at(widest)}."
 
 
-def _at(one: Measured) -> str:
-    """Return the place of a point, with its mark."""
+def _at(one: PlottedPoint) -> str:
+    """Return a point with its verdict, unless it is Valid."""
     mark = "" if one.is_valid else f" [{one.verdict}]"
-    clients = one.result.spec.clients
-    return f"{one.result.spec.label}, {clients} client{'' if clients == 1 else 's'}{mark}"
+    return f"{one.result.spec.label}, {count_text(one.result.spec.clients, 'client')}{mark}"
 
 
-def _saturations(sweeps: Sequence[Sweep]) -> Iterator[str]:
-    """Yield where more depth only makes operations wait: the rate hardly grows, latency does."""
-    found = [text for sweep in sweeps if (axis := sweep.axis_among(DEPTHS)) for text in _saturated(sweep, axis)]
+def _saturations(sweeps: Sequence[PlottedSweep]) -> Iterator[str]:
+    """Yield where a series saturates: more depth increases latency but hardly the rate."""
+    found = [text for sweep in sweeps if (axis := sweep.axis_among(DEPTH_AXES)) for text in _saturated(sweep, axis)]
     yield from found[:_MOST_SENTENCES]
     if len(found) > _MOST_SENTENCES:
         yield f"The same holds for {len(found) - _MOST_SENTENCES} more series: see the response curves."
 
 
-def _saturated(sweep: Sweep, axis: str) -> Iterator[str]:
+def _saturated(sweep: PlottedSweep, axis: str) -> Iterator[str]:
     others = sweep.without(axis)
-    series: dict[str, list[Measured]] = {}
+    series: dict[str, list[PlottedPoint]] = {}
     for one in sweep.measured:
-        # Of a limited rate it is no wonder that it does not grow.
+        # A limited rate does not grow with depth.
         limited = one.result.spec.parameters.get("rateIops") is not None
         if not limited and axis_number(one.result, axis) and "99" in one.operation.percentiles:
             series.setdefault(sweep.label(one, others) if others or sweep.runs > 1 else "", []).append(one)
@@ -149,7 +160,14 @@ def _ratio(before: float, after: float) -> float:
 
 
 def _saturation(
-    sweep: Sweep, axis: str, label: str, before: Measured, after: Measured, *, rate: float, latency: float
+    sweep: PlottedSweep,
+    axis: str,
+    label: str,
+    before: PlottedPoint,
+    after: PlottedPoint,
+    *,
+    rate: float,
+    latency: float,
 ) -> str:
     marks = sorted({f" [{one.verdict}]" for one in (before, after) if not one.is_valid})
     where = f"{sweep.title}, {label}" if label else sweep.title
@@ -159,11 +177,11 @@ def _saturation(
 
 
 def no_numbers(result: BenchmarkResult) -> str:
-    """Return why a point has no numbers."""
+    """Return the reason why a point has no numbers."""
     worst = next((one for one in result.status.findings if one.verdict is Verdict.INVALID), None)
     if worst is not None:
         return f"{worst.reason}: {worst.message}"
     if not result.status.final:
         passes = {trial.pass_number for trial in result.status.trials}
-        return f"not finished: {len(passes)} of {result.spec.repetitions} trials are recorded"
+        return f"not finished: {len(passes)} of {result.spec.repetitions} trials recorded"
     return "no trial counts, and no reason was recorded"

@@ -1,11 +1,11 @@
-"""What a page consists of: sections of blocks, in the order in which they are read."""
+"""The parts of a page: sections of blocks, in reading order."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 Json = dict[str, Any]
-"""A part of a figure: what plotly reads, as JSON values."""
+"""A part of a figure in plotly's JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,10 +13,10 @@ class Cell:
     """One cell of a table.
 
     Attributes:
-        text: what is read.
-        sort: by what its column is sorted; the text if None.
-        mark: a verdict or a conclusion, which gets a colour and a shape; empty for other text.
-        title: more words, shown when pointed at.
+        text: the visible text.
+        sort: the sort key; the text if None.
+        mark: a verdict or a conclusion, shown with a colour and a symbol; empty for other text.
+        title: the tooltip.
 
     """
 
@@ -27,36 +27,35 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """One column; numbers stand on the right."""
-
-    heading: str
-    number: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `sortable` by a click on a heading."""
+    """A table.
+
+    Attributes:
+        numbers: headings of right-aligned columns.
+        sortable: whether a click on a heading sorts the table.
+
+    """
 
     kind: ClassVar[str] = "table"
 
     caption: str
-    columns: Sequence[Column]
+    headings: Sequence[str]
+    numbers: Collection[str] = ()
     rows: Sequence[Sequence[Cell]]
     sortable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A figure and its alternative in words and numbers.
+    """A figure with an accessible description and a table.
 
     Attributes:
         key: unique in the page, letters, digits and hyphens.
-        description: what it shows, for those who do not see it.
-        data: plotly's traces. A colour such as `$series0` is that of the reader's theme.
+        description: its content in words, for screen readers.
+        data: plotly's traces. Names such as `$series0` are colours of the theme.
         layout: plotly's layout.
         height: pixels.
-        table: the numbers; None if the description says where they are.
+        table: the numbers; None if they are elsewhere in the page.
 
     """
 
@@ -82,7 +81,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many of each verdict there are: (verdict, number, of what)."""
+    """The number of points with each verdict: (verdict, number, unit)."""
 
     kind: ClassVar[str] = "counts"
 
@@ -90,8 +89,8 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
-    """One reason, once: its worst verdict, the points that have it, and its words at one of them."""
+class VerdictReason:
+    """One reason with its worst verdict, its points, and its message at one of them."""
 
     reason: str
     verdict: str
@@ -101,16 +100,16 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
-    """All reasons, the worst first."""
+    """All reasons, worst first."""
 
     kind: ClassVar[str] = "reasons"
 
-    reasons: Sequence[Reason]
+    reasons: Sequence[VerdictReason]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What is folded away until it is wanted."""
+    """A collapsed group of blocks."""
 
     kind: ClassVar[str] = "details"
 
@@ -131,7 +130,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ReportPage:
     """The whole report."""
 
     title: str

@@ -1,12 +1,12 @@
-"""The seam every tool fits.
+"""The interface of a tool.
 
-A tool says what it runs against (`target`), who takes part (`roles`), in which `steps`, whether its clients overlap
-in time (`windowed`) and what it knows of latency. It turns typed parameters into a command and the command's output
-into a `Measurement`; it never runs anything itself.
+A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
+(`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
+turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
 
 How the tools of the published Ceph studies fit:
 
-| tool | target | roles | steps | windowed | latency |
+| tool | target | cast | steps | windowed | latency |
 |---|---|---|---|---|---|
 | fio on a volume | volume | each | measure | yes | full |
 | fio through librbd | image | each | measure | yes | full |
@@ -14,27 +14,38 @@ How the tools of the published Ceph studies fit:
 | rados bench write | pool | each | measure, clean up | yes | meanOnly |
 | rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
 | rbd bench | image | each | measure | yes | none |
-| iperf3, netperf | peer | server and client | measure | yes | none |
+| iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
 | ceph tell osd bench | OSDs | one actor | measure | no | none |
 | bonnie++, IOR | volume | each | measure | no | meanOnly |
 | dd | volume | each | measure | no | none |
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from plimsoll.api.model import Model
-from plimsoll.api.names import LatencyKind
+from pydantic import Field
+
+from plimsoll.api.model import Integer, Model
+from plimsoll.api.names import Layer
+from plimsoll.api.quantity import BlockSize
+from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
+from plimsoll.api.storage import KeyringReference
+from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
+from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
+
+T = TypeVar("T")
 
 
 class TargetKind(StrEnum):
     """What a tool does its I/O against.
 
-    `volume` is whatever the client's data set is: a file, a block device, an RBD image; `image` is an RBD image only.
+    `volume` is the client's data set: a file, a block device or an RBD image; `image` is an RBD image only. `peer` is
+    the clients that serve this one; `api` is the Kubernetes API.
     """
 
     VOLUME = "volume"
@@ -42,24 +53,27 @@ class TargetKind(StrEnum):
     POOL = "pool"
     PEER = "peer"
     OSDS = "osds"
+    API = "api"
 
+    @property
+    def is_data_set(self) -> bool:
+        """Whether it is each client's own data set, which is empty until the prefill."""
+        return self in (TargetKind.VOLUME, TargetKind.IMAGE)
 
-class Roles(StrEnum):
-    """Who takes part."""
-
-    EACH = "each"
-    SERVER_AND_CLIENT = "serverAndClient"
-    ACTOR = "actor"
-
-
-ACTOR_CLIENT = 0
-"""Which client runs the tools of one actor: no other gets what only these need, such as an administrator's key."""
+    @property
+    def is_of_ceph(self) -> bool:
+        """Whether clients talk to a Ceph cluster directly."""
+        return self in (TargetKind.IMAGE, TargetKind.POOL, TargetKind.OSDS)
 
 
 class StepKind(StrEnum):
-    """What a step is for. Only `measure` is timed and judged."""
+    """The purpose of a step. Only `measure` is timed and judged.
+
+    A serving client runs only `serve`, from before T0 until the load ends.
+    """
 
     PREPARE = "prepare"
+    SERVE = "serve"
     MEASURE = "measure"
     CLEAN_UP = "cleanUp"
 
@@ -68,31 +82,60 @@ class ToolParameters(Model):
     """The parameters of one point: scalars, and names of objects.
 
     Attributes:
-        axes: JSON names of the fields that a workload writes as a list of values to sweep over.
-        credentials: JSON names of the fields that say by what right something is measured, not what.
+        axes: JSON names of the fields that a workload writes as lists of values to sweep over.
+        depth_axis: the axis with the operations that each client keeps in flight; empty if there is none.
+        size_axis: the axis with the size of an operation; empty if there is none.
+        credentials: JSON names of the fields that grant access and do not change what is measured.
+        workload_rules: CEL rules for a workload with this tool.
+        run_rules: CEL rules for the specification of a run with such workloads.
+        reads_when: `reads_data` as a CEL condition on workload `w`.
 
     """
 
     axes: ClassVar[frozenset[str]]
+    depth_axis: ClassVar[str] = ""
+    size_axis: ClassVar[str] = ""
     credentials: ClassVar[frozenset[str]] = frozenset()
+    workload_rules: ClassVar[tuple[Rule, ...]] = ()
+    run_rules: ClassVar[tuple[Rule, ...]] = ()
+    reads_when: ClassVar[str] = ""
 
     @property
     def reads_data(self) -> bool:
-        """Whether the measurement reads what an earlier step must have written."""
+        """Whether the measurement reads data that must be written first."""
         return False
 
     @property
     def removes_data(self) -> bool:
-        """Whether what the data set held is gone afterwards, so that extents are unwritten again."""
+        """Whether the measurement leaves unwritten extents in the data set."""
         return False
 
-    def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for the tools that do prepare
-        """Return how long the `prepare` step of every trial takes, if the tool has one."""
+    @property
+    def administrator_keyring(self) -> KeyringReference | None:
+        """The Secret with the administrator's key, if the measurement needs one."""
+        return None
+
+    def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
+        """Return the duration of the `prepare` step of each trial."""
         return 0
 
     def label(self) -> str:
-        """Return the parameters as people say them: `randwrite 4Ki depth 16`."""
+        """Return a short description of the parameters: `randwrite 4Ki depth 16`."""
         raise NotImplementedError
+
+
+BlockBytes: TypeAlias = Annotated[
+    BlockSize,
+    Field(
+        ge=512,
+        le=64 * 2**20,
+        multiple_of=512,
+        description="A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi.",
+    ),
+]
+"""Size of an operation on a volume or an image."""
+
+Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=1024, description="Operations in flight.")]
 
 
 class VolumeKind(StrEnum):
@@ -116,15 +159,15 @@ class VolumeTarget:
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """The target's name in messages."""
         return self.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageTarget:
-    """The client's RBD image, reached through librbd as the CephX user `user` (without `client.`).
+    """The client's RBD image, accessed through librbd as the CephX user `user` (without `client.`).
 
-    `cache` is whether librbd's writeback cache is on. The size is a multiple of 1 MiB.
+    `cache` enables librbd's writeback cache. The size is a multiple of 1 MiB.
     """
 
     pool: str
@@ -135,13 +178,13 @@ class ImageTarget:
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """The target's name in messages."""
         return f"{self.pool}/{self.image}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolTarget:
-    """The client's own part of a RADOS pool: a namespace, and a run name that its objects carry."""
+    """The client's own part of a RADOS pool: a namespace, and the run name of its objects."""
 
     pool: str
     namespace: str
@@ -150,31 +193,53 @@ class PoolTarget:
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """The target's name in messages."""
         return f"{self.pool}/{self.namespace}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsdsTarget:
-    """All OSDs of a cluster, reached with an administrator's key: `keyring` is the path of its file."""
+    """All OSDs of a cluster; `keyring` is the path of an administrator's keyring."""
 
     keyring: str
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """The target's name in messages."""
         return "all OSDs"
 
 
-DataSet = VolumeTarget | ImageTarget
-"""What is prefilled, and read and written afterwards."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerTarget:
+    """The addresses of the clients that serve this one, or that it serves."""
 
-Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget
+    addresses: Mapping[int, str]
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return ", ".join(f"client {number}" for number in self.addresses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiTarget:
+    """The Kubernetes API, with the rights of the pod's ServiceAccount."""
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return "the Kubernetes API"
+
+
+DataSet = VolumeTarget | ImageTarget
+"""What the prefill writes and a measurement reads or writes."""
+
+Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Seconds of warm-up that do not count, then seconds that do."""
+    """The unmeasured warm-up, and the measured time after it."""
 
     ramp_seconds: int
     runtime_seconds: int
@@ -182,14 +247,12 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepContext:
-    """Everything a command depends on besides the parameters.
+    """Everything that a command depends on besides the parameters.
 
     Attributes:
-        step: which of the tool's steps.
-        target: what the I/O is done against, of the kind that the tool's `target` names.
-        timing: how long to run.
-        seed: of the random generator; differs between clients, passes and points.
-        work_directory: empty directory of this step, for the tool's own output files.
+        target: of the kind that the tool declares.
+        seed: for the random generator; differs between clients, passes and points.
+        work_directory: empty directory for the tool's output files.
 
     """
 
@@ -199,10 +262,16 @@ class StepContext:
     seed: int
     work_directory: str
 
+    def target_of(self, kind: type[T]) -> T:
+        """Return the target as the kind that the tool works on; TypeError if it is another."""
+        if not isinstance(self.target, kind):
+            raise TypeError(f"the tool needs a {kind.__name__}, not a {type(self.target).__name__}")
+        return self.target
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run. `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it."""
+    """A command line. `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -210,15 +279,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a command left behind.
+    """The output of a command.
 
     Attributes:
-        exit_code: negative is the signal that ended it.
-        stdout: text, bounded by the agent.
-        stderr: text, bounded by the agent.
+        exit_code: negative for the signal that ended it.
+        stdout: bounded by the agent, like `stderr`.
         files: name -> text of every file in the work directory.
-        launched_at: when the command was started; Unix nanoseconds, 0 if unknown.
-        finished_at: when it had ended; likewise.
+        launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
+        finished_at: its end, likewise.
 
     """
 
@@ -231,53 +299,84 @@ class Output:
 
 
 class OutputError(ValueError):
-    """A tool's output cannot be read; the message names the missing field or the broken place."""
+    """A tool's output cannot be read; the message names the field or line."""
 
 
-class Tool(Protocol):
-    """One tool.
+P = TypeVar("P", bound=ToolParameters)
+
+
+class Tool(ABC, Generic[P]):
+    """One tool and its declarations.
 
     Attributes:
-        program: what it is called on the command line; it answers to `--version`.
-        least_runtime_seconds: three intervals of its series over time, of which the first and the last may be cut; what
-            is shorter has no time within it that was measured as a whole. 0 for a tool that does not run for a time.
+        key: its name in a workload.
+        program: its executable, which supports `--version`.
+        layer: what it loads; its results are compared with those of the layer below.
+        quantities: what its measurements can contain.
+        target: what it does its I/O against.
+        executor: who runs it.
+        windowed: whether it runs for a given time, so that its clients overlap.
+        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
+            the tool does not run for a given time.
+        parameters: the model that validates its parameters.
 
     """
 
     key: ClassVar[str]
     program: ClassVar[str]
-    parameters: ClassVar[type[ToolParameters]]
+    layer: ClassVar[Layer]
+    quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
-    roles: ClassVar[Roles]
-    windowed: ClassVar[bool]
-    latency: ClassVar[LatencyKind]
-    least_runtime_seconds: ClassVar[int]
+    executor: ClassVar[Executor] = AGENTS
+    windowed: ClassVar[bool] = True
+    least_runtime_seconds: ClassVar[int] = 0
+    parameters: type[P]
 
-    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
-        """Return the steps of one trial, in order."""
-        ...
+    def steps(self, parameters: P) -> Sequence[StepKind]:  # noqa: ARG002 - for tools with other steps
+        """Return the steps of one trial in order, without `serve`."""
+        return (StepKind.MEASURE,)
 
-    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+    def cast(self, parameters: P, roster: Sequence[RosterMember], clients: int) -> Cast:  # noqa: ARG002 - for other casts
+        """Return who takes part in a trial with that number of clients, chosen from the roster."""
+        return all_at_once((ACTOR_CLIENT,) if self.executor.alone else choose_clients(roster, clients))
+
+    def rounds(self, parameters: P, clients: int) -> int:  # noqa: ARG002 - for other casts
+        """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused."""
+        return 1
+
+    @abstractmethod
+    def command(self, parameters: P, context: StepContext) -> Command:
         """Return the command of a step.
 
         Raises:
-            ValueError: the parameters do not fit the target, as when it is smaller than one block.
+            ValueError: the parameters do not fit the target, for example a block larger than the target.
 
         """
-        ...
 
-    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
-        """Return the newest rates in the end of what a tool has printed until now, while it measures.
+    def ends_when_done(self, parameters: P) -> bool:  # noqa: ARG002 - for tools with an amount of work
+        """Whether the load ends when its work is done, and the runtime only limits it."""
+        return False
 
-        The text may begin and break off anywhere. Empty if the tool says nothing of its rates, or has not yet.
+    def is_serving(self, parameters: P, printed: str) -> bool:  # noqa: ARG002 - for tools that serve
+        """Whether clients can connect, according to the last output of a serving command."""
+        return True
+
+    def live(self, parameters: P, printed: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - for tools that print rates
+        """Return the current rates from the last output of a running measurement; empty if it has none.
+
+        The text may be cut at both ends.
         """
-        ...
+        return ()
 
-    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
-        """Read the output of the measuring step.
+    @abstractmethod
+    def parse(self, parameters: P, context: StepContext, output: Output) -> Measurement:
+        """Read the output of the measuring step. An unknown field is a warning.
 
         Raises:
-            OutputError: naming what is missing or broken. A field that is merely unknown becomes a warning.
+            OutputError: something is missing or malformed.
 
         """
-        ...
+
+
+AnyTool: TypeAlias = Tool[Any]
+"""A tool of the registry, whose parameters its own model has validated."""

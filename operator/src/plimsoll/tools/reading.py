@@ -1,149 +1,159 @@
-"""What all parsers share: reading fields without guessing, and showing what was not understood."""
+"""Reading a tool's output: fields of JSON, lines of text, and excerpts for messages."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from plimsoll.tools.base import OutputError
+from plimsoll.api.names import Operation
+from plimsoll.api.state import LiveRate
+from plimsoll.tools.base import Output, OutputError
 
 MAX_COUNT = 2**63 - 1
 MAX_MESSAGES = 50
-"""Of errors and of warnings; a broken device says the same thing very often."""
+"""Of errors and of warnings each; a broken device repeats the same message many times."""
 NOISE_CHARACTERS = 4000
-"""Of a text, as many as a person would look through."""
+"""Characters of a text that messages can quote."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SHOWN_CHARACTERS = 300
+_QUOTED_CHARACTERS = 300
 _NOISE_LINES = 20
+# A rate covers the last two seconds of a tool that prints a line every second.
+_RATE_LINES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """An object in a document; `path` is where it stands, as in `jobs[0].read.lat_ns`."""
+class JsonObject:
+    """An object in a JSON document; `path` is its place, such as `jobs[0].read.lat_ns`.
+
+    All methods raise OutputError, with the path, if the field is missing or of another type.
+    """
 
     path: str
     fields: Mapping[str, object]
 
-    def child(self, name: str) -> "Node":
-        """Return the object that a field holds.
+    def child(self, name: str) -> "JsonObject":
+        """Return an object."""
+        return self._as_object(self._value(name), name)
 
-        Raises:
-            OutputError: it is missing, or is no object.
-
-        """
-        return self._as_node(self._value(name), name)
-
-    def children(self, name: str) -> "list[Node]":
-        """Return the objects of a list.
-
-        Raises:
-            OutputError: it is missing, or is no list of objects.
-
-        """
+    def children(self, name: str) -> "list[JsonObject]":
+        """Return a list of objects."""
         values = self._value(name)
         if not isinstance(values, list):
             raise self._error(name, "is not a list")
-        return [self._as_node(value, f"{name}[{index}]") for index, value in enumerate(values)]
+        return [self._as_object(value, f"{name}[{index}]") for index, value in enumerate(values)]
 
     def count(self, name: str, *, at_most: int = MAX_COUNT) -> int:
-        """Return a whole number that is not negative.
-
-        Raises:
-            OutputError: it is missing, or something else.
-
-        """
+        """Return a whole number that is not negative."""
         value = self._value(name)
         # A boolean is an int to Python, so the type itself is compared.
         if type(value) is not int or not 0 <= value <= at_most:
-            raise self._error(name, f"is not a whole number from 0 to {at_most}: {shown(value)}")
+            raise self._error(name, f"is not a whole number from 0 to {at_most}: {printable(value)}")
         return value
 
     def number(self, name: str) -> float:
-        """Return a finite number that is not negative.
-
-        Raises:
-            OutputError: it is missing, or something else.
-
-        """
+        """Return a finite number that is not negative."""
         value = self._value(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
-            raise self._error(name, f"is not a number from 0 to {MAX_COUNT}: {shown(value)}")
+            raise self._error(name, f"is not a number from 0 to {MAX_COUNT}: {printable(value)}")
         return float(value)
 
     def text(self, name: str) -> str:
-        """Return a text, without anything that cannot be printed.
-
-        Raises:
-            OutputError: it is missing, or no text.
-
-        """
+        """Return a string without unprintable characters."""
         value = self._value(name)
         if not isinstance(value, str):
-            raise self._error(name, f"is not a text: {shown(value)}")
-        return shown(value)
+            raise self._error(name, f"is not a string: {printable(value)}")
+        return printable(value)
 
     def unknown(self, known: frozenset[str]) -> Iterator[str]:
-        """Yield the paths of the fields that are not known."""
-        return (self._place(shown(name)) for name in self.fields if name not in known)
+        """Yield the paths of all fields that are not in `known`."""
+        return (self._place(printable(name)) for name in self.fields if name not in known)
 
     def _value(self, name: str) -> object:
         if name not in self.fields:
             raise self._error(name, "is missing")
         return self.fields[name]
 
-    def _as_node(self, value: object, name: str) -> "Node":
+    def _as_object(self, value: object, name: str) -> "JsonObject":
         if not isinstance(value, dict):
             raise self._error(name, "is not an object")
-        return Node(path=self._place(name), fields=value)
+        return JsonObject(path=self._place(name), fields=value)
 
     def _place(self, name: str) -> str:
         return f"{self.path}.{name}" if self.path else name
 
-    def _error(self, name: str, what: str) -> OutputError:
-        return OutputError(f"{self._place(name)} {what}")
+    def _error(self, name: str, problem: str) -> OutputError:
+        return OutputError(f"{self._place(name)} {problem}")
 
 
-def shown(value: object) -> str:
-    """Return a value as a short line that every terminal and document can hold."""
+def printable(value: object) -> str:
+    """Return a value as one short line without unprintable characters."""
     if not isinstance(value, str):
-        value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_SHOWN_CHARACTERS]
-    return "".join(letter if letter.isprintable() else "?" for letter in value[:_SHOWN_CHARACTERS])
+        value = "a list or an object" if isinstance(value, list | dict) else f"{value}"[:_QUOTED_CHARACTERS]
+    return "".join(letter if letter.isprintable() else "?" for letter in value[:_QUOTED_CHARACTERS])
 
 
-def lines(text: str) -> list[str]:
-    """Return the first lines of a text that say something."""
-    stripped = (shown(line.strip()) for line in text[:NOISE_CHARACTERS].splitlines())
+def excerpt(text: str) -> list[str]:
+    """Return the first lines of a text that are not empty."""
+    stripped = (printable(line.strip()) for line in text[:NOISE_CHARACTERS].splitlines())
     return [line for line in stripped if line][:_NOISE_LINES]
 
 
-def moment(stamp: str) -> int:
+def failure(output: Output, *remarks: str) -> str:
+    """Return a command's exit code, the remarks and its standard error, for a message."""
+    messages = dict.fromkeys([*remarks, *excerpt(output.stderr)])
+    return f"exit code {output.exit_code}: {'; '.join(messages) or 'no message'}"
+
+
+def nanoseconds_of(stamp: str) -> int:
     """Return the Unix nanoseconds of a time as Ceph prints it, `2026-11-21T17:04:36.017824+0000`.
 
     Raises:
-        OutputError: it is none.
+        OutputError: it is not such a time.
 
     """
     try:
         return (datetime.fromisoformat(stamp) - _EPOCH) // _MICROSECOND * 1000
     except (ValueError, OverflowError, TypeError) as error:
-        raise OutputError(f"{shown(stamp)} is not a time") from error
+        raise OutputError(f"{printable(stamp)} is not a time") from error
 
 
-def whole_lines(text: str) -> list[str]:
-    """Return the lines of what a program printed, without empty ones and without spaces at their ends.
+def complete_lines(text: str) -> list[str]:
+    """Return the lines of a text that are not empty, without trailing spaces.
 
     Raises:
-        OutputError: the last one is not ended.
+        OutputError: the last line has no end.
 
     """
     if text and not text.endswith("\n"):
-        raise OutputError(f"the output breaks off in the line: {shown(text.splitlines()[-1])}")
+        raise OutputError(f"the output breaks off in the line: {printable(text.splitlines()[-1])}")
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
+def lines_so_far(printed: str) -> list[str]:
+    """Return the lines of a running program's output, without the unfinished last one and trailing spaces."""
+    *ended, _ = printed.split("\n")
+    return [line.rstrip() for line in ended]
+
+
+def live_rate(operation: Operation, size: int, counts: Sequence[tuple[float, int]]) -> tuple[LiveRate, ...]:
+    """Return the rate over the newest counts (seconds, operations), with `size` bytes per operation.
+
+    Empty with less than two counts, or if time or operations decrease.
+    """
+    newest = counts[-_RATE_LINES:]
+    if not newest:
+        return ()
+    seconds, done = newest[-1][0] - newest[0][0], newest[-1][1] - newest[0][1]
+    if seconds <= 0 or done < 0 or not math.isfinite(done / seconds):
+        return ()
+    iops = done / seconds
+    return (LiveRate(operation=operation, iops=iops, bytes_per_second=round(iops * size)),)
+
+
 def bounded(messages: Sequence[str]) -> tuple[str, ...]:
-    """Return the messages, each once, and no more than a person would read."""
+    """Return the messages without duplicates, at most `MAX_MESSAGES` and the number of the others."""
     different = list(dict.fromkeys(message[:NOISE_CHARACTERS] for message in messages))
     more = len(different) - MAX_MESSAGES
     return (*different[:MAX_MESSAGES], f"and {more} more") if more > 0 else tuple(different)

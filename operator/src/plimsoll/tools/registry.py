@@ -1,12 +1,27 @@
-"""The one list of tools."""
+"""The list of all tools."""
 
 from collections.abc import Mapping
 
-from plimsoll.tools.base import Tool
+from plimsoll.api.names import Layer
+from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio import FIO
 from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.rbd_bench import RBD_BENCH
 
-TOOLS: Mapping[str, Tool] = {tool.key: tool for tool in (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH)}
-"""Key of the tool in a workload -> tool."""
+_ALL: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH)
+
+TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
+"""Key of a tool -> the tool."""
+
+LAYERS: Mapping[str, Layer] = {
+    tool.key: tool.layer for layer in Layer for tool in reversed(_ALL) if tool.layer is layer
+}
+"""Key of a tool -> the layer that it loads, from the bottom up."""
+
+DEPTH_AXES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (tool.parameters.depth_axis for tool in _ALL))))
+SIZE_AXES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (tool.parameters.size_axis for tool in _ALL))))
+"""The tools' axes for operations in flight, and for the size of an operation."""
+
+DATA_SET_TOOL = FIO.key
+"""The tool whose program writes the data sets."""

@@ -1,4 +1,4 @@
-"""Control groups as a pod, a session and a plain machine see them, in both versions."""
+"""Control groups of a pod, a session and a plain machine, in both versions."""
 
 import pytest
 
@@ -17,14 +17,14 @@ def pod(request: pytest.FixtureRequest, tree: HostTree) -> HostTree:
     return tree
 
 
-def test_a_pod_sees_its_limits_and_what_it_used(pod: HostTree) -> None:
+def test_a_pod_sees_its_limits_and_usage(pod: HostTree) -> None:
     cgroup = pod.host.cgroup()
     assert cgroup is not None
     assert (cgroup.processors(), cgroup.memory_limit()) == (1.5, 2**30)
     assert cgroup.own(pod.host.proc).read() == USED
 
 
-def test_what_has_no_limit_has_none(tree: HostTree) -> None:
+def test_max_is_no_limit(tree: HostTree) -> None:
     tree.in_unified_pod(cpu="max 100000", memory="max")
     cgroup = tree.host.cgroup()
     assert cgroup is not None
@@ -49,18 +49,18 @@ def test_a_tool_and_its_children_belong_to_the_agent(pod: HostTree) -> None:
 
 
 @pytest.mark.parametrize("stranger", [0, 9])
-def test_a_group_that_holds_others_tells_its_limits_and_not_what_the_client_used(pod: HostTree, stranger: int) -> None:
+def test_a_shared_group_shows_its_limits_and_not_the_client_s_usage(pod: HostTree, stranger: int) -> None:
     pod.process(9, parent=1)
     for procs in (pod.directory / "sys").rglob("cgroup.procs"):
         procs.write_text(f"1\n{AGENT}\n{stranger}\n")
     cgroup = pod.host.cgroup()
     assert cgroup is not None
     own = cgroup.own(pod.host.proc)
-    assert own.read() == CgroupCounters(throttled_periods=4, throttled=70_000_000), "a quota stops everybody in it"
+    assert own.read() == CgroupCounters(throttled_periods=4, throttled=70_000_000), "a quota throttles the whole group"
     assert cgroup.processors() == 1.5
 
 
-def test_a_group_without_a_list_of_its_processes_is_nobody_s_own(pod: HostTree) -> None:
+def test_a_group_without_a_list_of_its_processes_counts_as_shared(pod: HostTree) -> None:
     for procs in (pod.directory / "sys").rglob("cgroup.procs"):
         procs.unlink()
     cgroup = pod.host.cgroup()
@@ -68,7 +68,7 @@ def test_a_group_without_a_list_of_its_processes_is_nobody_s_own(pod: HostTree) 
     assert cgroup.own(pod.host.proc).read() == CgroupCounters(throttled_periods=4, throttled=70_000_000)
 
 
-def test_the_groups_around_it_limit_it_too(tree: HostTree) -> None:
+def test_ancestor_groups_limit_it_too(tree: HostTree) -> None:
     tree.write("proc/self/cgroup", "0::/user.slice/session-1.scope\n")
     tree.write("proc/self/mountinfo", UNIFIED)
     tree.write("sys/fs/cgroup/user.slice/session-1.scope/cpu.max", "400000 100000\n")
@@ -80,7 +80,7 @@ def test_the_groups_around_it_limit_it_too(tree: HostTree) -> None:
     assert (cgroup.processors(), cgroup.memory_limit()) == (0.5, 4096)
 
 
-def test_the_quota_of_a_group_around_it_stops_it_too(tree: HostTree) -> None:
+def test_the_quota_of_an_ancestor_throttles_it_too(tree: HostTree) -> None:
     tree.write("proc/self/cgroup", "0::/user.slice/session-1.scope\n")
     tree.write("proc/self/mountinfo", UNIFIED)
     tree.write("sys/fs/cgroup/cpu.stat", "usage_usec 9\n")
@@ -91,7 +91,7 @@ def test_the_quota_of_a_group_around_it_stops_it_too(tree: HostTree) -> None:
     assert cgroup.own(tree.host.proc).read() == CgroupCounters(throttled_periods=9, throttled=35_000)
 
 
-def test_a_group_outside_of_what_is_mounted_is_what_is_mounted(tree: HostTree) -> None:
+def test_a_group_outside_the_mount_is_the_mounted_directory(tree: HostTree) -> None:
     tree.in_unified_pod()
     tree.write("proc/self/cgroup", "0::/../../elsewhere\n")
     cgroup = tree.host.cgroup()
@@ -99,7 +99,7 @@ def test_a_group_outside_of_what_is_mounted_is_what_is_mounted(tree: HostTree) -
     assert cgroup.processors() == 1.5
 
 
-def test_with_both_versions_the_old_one_is_in_charge(tree: HostTree) -> None:
+def test_with_both_versions_the_old_one_takes_precedence(tree: HostTree) -> None:
     tree.in_legacy_pod()
     tree.write("proc/self/mountinfo", f"{LEGACY.format(root='/kubepods/burstable/pod1/abc')}{UNIFIED}/unified\n")
     cgroup = tree.host.cgroup()

@@ -13,7 +13,7 @@ from plimsoll.agent.volume import DeviceVolume, FileVolume
 from support.host_tree import HostTree
 
 
-def test_facts_name_the_processor_and_how_it_is_run(tree: HostTree) -> None:
+def test_facts_name_the_processor_governor_and_clock_source(tree: HostTree) -> None:
     tree.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 9454\n\nprocessor\t: 1\nmodel name\t: other\n")
     tree.write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n")
     tree.write("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
@@ -22,7 +22,7 @@ def test_facts_name_the_processor_and_how_it_is_run(tree: HostTree) -> None:
     assert facts["kernel"] == platform.release()
 
 
-def test_what_cannot_be_read_is_left_out(tree: HostTree) -> None:
+def test_unreadable_facts_are_left_out(tree: HostTree) -> None:
     assert host_facts(tree.host).keys() == {"kernel", "architecture", "processors", "memoryBytes"}
 
 
@@ -31,7 +31,7 @@ def test_facts_are_short(tree: HostTree) -> None:
     assert host_facts(tree.host)["cpuModel"] == "x" * 128
 
 
-def test_a_file_lies_on_what_is_mounted_there(tree: HostTree, tmp_path: Path) -> None:
+def test_a_file_has_the_facts_of_its_mount(tree: HostTree, tmp_path: Path) -> None:
     table = f"22 1 0:30 / / rw - overlay overlay rw\n23 22 0:50 / {tmp_path} rw - nfs4 filer:/export rw\n"
     tree.write("proc/self/mountinfo", table)
     facts = volume_facts(FileVolume(path=tmp_path / "plimsoll.data"), tree.host)
@@ -42,12 +42,12 @@ def test_a_file_lies_on_what_is_mounted_there(tree: HostTree, tmp_path: Path) ->
     "volume",
     [None, FileVolume(path=Path("/data/x")), DeviceVolume(path=Path("/nowhere")), DeviceVolume(path=Path("/"))],
 )
-def test_a_volume_that_cannot_be_looked_at_has_no_facts(tree: HostTree, volume: Volume | None) -> None:
+def test_an_unreadable_volume_has_no_facts(tree: HostTree, volume: Volume | None) -> None:
     assert volume_facts(volume, tree.host) == {}
 
 
 class Device(PosixPath):
-    """A block device 252:17, which only root could make."""
+    """A block device 252:17, which only root could create."""
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         del follow_symlinks
@@ -59,7 +59,7 @@ class Device(PosixPath):
     ("most", "expected"),
     [("0\n", {"volumeDiscards": False}), ("4096\n", {"volumeDiscards": True}), (None, {})],
 )
-def test_a_device_tells_whether_it_can_discard(
+def test_a_device_shows_whether_it_supports_discard(
     tree: HostTree, place: str, most: str | None, expected: dict[str, bool]
 ) -> None:
     device = tree.directory / "sys/block" / place
@@ -72,10 +72,10 @@ def test_a_device_tells_whether_it_can_discard(
     assert volume_facts(DeviceVolume(path=Device("/dev/x")), tree.host) == {"volumeDevice": device.name} | expected
 
 
-def test_this_machine_has_a_file_system_below_its_files(tmp_path: Path) -> None:
+def test_this_machine_s_files_have_a_file_system(tmp_path: Path) -> None:
     assert volume_facts(FileVolume(path=tmp_path / "x"), Host()).keys() >= {"volumeFileSystem"}
 
 
-def test_of_an_image_only_the_way_to_it_is_known(tree: HostTree) -> None:
+def test_for_an_image_only_the_access_path_is_known(tree: HostTree) -> None:
     image = ImageVolume(pool="p", image="i", user="u", size=2**20)
     assert volume_facts(image, tree.host) == {"volumeAccess": "librbd"}

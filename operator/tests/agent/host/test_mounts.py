@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> Path:
         ("/hidden/x", "/hidden", "xfs", "/dev/sda2"),
     ],
 )
-def test_a_path_lies_on_the_deepest_and_latest_mount(
+def test_the_deepest_and_latest_mount_contains_a_path(
     table: Path, path: str, point: str, file_system: str, source: str
 ) -> None:
     mount = mount_of(PurePosixPath(path), read_mounts(table))
@@ -42,17 +42,17 @@ def test_a_path_lies_on_the_deepest_and_latest_mount(
     assert (str(mount.point), mount.file_system, mount.source) == (point, file_system, source)
 
 
-def test_what_is_mounted_is_told_apart_from_where(table: Path) -> None:
+def test_the_mounted_directory_differs_from_the_mount_point(table: Path) -> None:
     roots = {str(mount.point): str(mount.root) for mount in read_mounts(table)}
     assert roots["/with blank"] == "/volumes/a"
     assert len(roots) == 6
 
 
-def test_without_mounts_nothing_lies_anywhere() -> None:
+def test_without_mounts_no_path_has_a_mount() -> None:
     assert mount_of(PurePosixPath("/data"), ()) is None
 
 
-def test_this_machine_has_its_processes_in_a_proc() -> None:
+def test_this_machine_mounts_proc() -> None:
     mount = mount_of(PurePosixPath("/proc/self"), read_mounts(OWN_TABLE))
     assert mount is not None
     assert mount.file_system == "proc"

@@ -1,4 +1,4 @@
-"""What is kept of a trial's host, whose clock the test holds in its hands."""
+"""The observation of a trial's host, whose clock the test controls."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from plimsoll.agent.host import observation as module
-from plimsoll.agent.host.observation import Observation
+from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import VolumeKind, VolumeTarget
@@ -18,7 +18,7 @@ DATA_SET = DataSetIdentity(path="/dev/plimsoll-volume", file=None, device=252 * 
 
 
 class Running:
-    """A host on which time passes and counters grow."""
+    """A host on which time passes and counters increase."""
 
     def __init__(self, tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tree = tree
@@ -43,8 +43,8 @@ def running(tree: HostTree, monkeypatch: pytest.MonkeyPatch) -> Running:
     return Running(tree, monkeypatch)
 
 
-def observe(running: Running, seconds: int, *, data_set: DataSetIdentity | None = DATA_SET) -> Observation:
-    observation = Observation(running.tree.host, data_set, work_directory="/nowhere")
+def observe(running: Running, seconds: int, *, data_set: DataSetIdentity | None = DATA_SET) -> HostObservation:
+    observation = HostObservation(running.tree.host, data_set, work_directory="/nowhere")
     for _ in range(seconds):
         running.pass_time(1)
         observation.look(100)
@@ -58,7 +58,7 @@ def measured(start: float, runtime: float) -> Measurement:
     )
 
 
-def test_the_measured_part_is_observed_with_a_second_on_either_side(running: Running) -> None:
+def test_the_observation_encloses_the_measurement_with_a_second_on_either_side(running: Running) -> None:
     host = observe(running, 20).host_use(measured(5.5, 10))
     assert host is not None
     assert host.seconds == 16 - 5
@@ -69,8 +69,8 @@ def test_the_measured_part_is_observed_with_a_second_on_either_side(running: Run
 
 
 @pytest.mark.parametrize("step", [-3600, -2, 10, 3600])
-def test_a_clock_that_is_set_meanwhile_changes_nothing(running: Running, step: int) -> None:
-    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+def test_setting_the_clock_has_no_effect(running: Running, step: int) -> None:
+    observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
     for second in range(20):
         running.pass_time(1)
         running.step = step if second >= 10 else 0
@@ -88,7 +88,7 @@ def test_the_first_snapshot_is_taken_before_the_tool_starts(running: Running) ->
     assert host.seconds == 3
 
 
-def test_a_client_in_a_shared_group_has_no_use_of_its_own(running: Running) -> None:
+def test_a_client_in_a_shared_group_has_no_usage_of_its_own(running: Running) -> None:
     running.tree.process(9, parent=1)
     running.tree.write("sys/fs/cgroup/cgroup.procs", "1\n7\n9\n")
     host = observe(running, 5).host_use(measured(1, 2))
@@ -106,21 +106,21 @@ def test_a_tool_without_a_data_set_has_no_device_and_no_foreign_target(running: 
     assert observation.foreign_target == ""
 
 
-def test_without_a_measurement_there_is_nothing_to_say(running: Running) -> None:
+def test_without_a_measurement_there_is_no_host_use(running: Running) -> None:
     assert observe(running, 5).host_use(None) is None
 
 
-@pytest.mark.parametrize("gone", ["proc/stat", "proc/meminfo", "proc/net/dev"])
-def test_a_host_that_cannot_be_read_is_unknown_and_ends_nothing(running: Running, gone: str) -> None:
-    (running.tree.directory / gone).unlink()
-    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+@pytest.mark.parametrize("missing", ["proc/stat", "proc/meminfo", "proc/net/dev"])
+def test_an_unreadable_host_is_unknown_without_an_error(running: Running, missing: str) -> None:
+    (running.tree.directory / missing).unlink()
+    observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
     observation.look(100)
     observation.end()
     assert observation.host_use(measured(0, 0)) is None
 
 
 def test_a_device_whose_statistics_vanish_is_unknown(running: Running) -> None:
-    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
     running.pass_time(10)
     running.tree.device(NUMBER, DEVICE_STAT[:10])
     observation.end()
@@ -142,7 +142,7 @@ def test_a_long_trial_keeps_a_bounded_number_of_snapshots_and_its_ends(
 
 
 @pytest.mark.parametrize(("file", "uncut"), [(None, 2**17), ((252 * 256 + 16, 2), None)])
-def test_how_a_disk_cuts_operations_is_known_of_a_device_and_not_of_a_file(
+def test_the_split_size_is_known_for_a_device_and_not_for_a_file(
     running: Running, file: tuple[int, int] | None, uncut: int | None
 ) -> None:
     for name, value in {"max_sectors_kb": 128, "max_segments": 65535, "chunk_sectors": 0}.items():
@@ -162,13 +162,13 @@ def test_the_tool_s_files_are_looked_at(running: Running, tmp_path: Path) -> Non
     assert str(other) in observe(running, 2, data_set=identity).foreign_target
 
 
-def test_the_tool_s_own_io_is_that_of_the_measured_part(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it did in its ramp is not in there, and what it did after the last look is."""
+def test_the_tool_s_io_is_that_of_the_measurement(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It excludes the ramp, and includes I/O after the last look."""
     ended = [0]
     monkeypatch.setattr(
         "resource.getrusage", lambda _: SimpleNamespace(ru_inblock=ended[0] // 512, ru_oublock=7 + 2 * ended[0] // 512)
     )
-    observation = Observation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
     for second in range(1, 21):
         running.pass_time(1)
         running.tree.write("proc/100/io", f"read_bytes: {51_200 * second}\nwrite_bytes: {102_400 * second}\n")
@@ -183,21 +183,21 @@ def test_the_tool_s_own_io_is_that_of_the_measured_part(running: Running, monkey
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "unseen"),
     [
         ("9 1 0:99 / / rw - overlay overlay rw\n10 9 0:40 / /mnt rw - tmpfs shm rw\n", "tmpfs"),
         ("", "an unknown file system"),
     ],
 )
-def test_a_file_without_a_block_device_names_its_file_system(running: Running, lines: str, words: str) -> None:
+def test_a_file_without_a_block_device_names_its_file_system(running: Running, lines: str, unseen: str) -> None:
     running.tree.write("proc/self/mountinfo", lines)
     identity = DataSetIdentity(path="/mnt/data", file=(40, 2), device=40)
     host = observe(running, 5, data_set=identity).host_use(measured(1, 2))
     assert host is not None
-    assert (host.device, host.unseen) == (None, words)
+    assert (host.device, host.unseen) == (None, unseen)
 
 
-def test_where_no_data_set_is_there_is_nothing_to_see_below_it(running: Running) -> None:
+def test_without_a_data_set_no_storage_is_missing(running: Running) -> None:
     host = observe(running, 5, data_set=None).host_use(measured(1, 2))
     assert host is not None
     assert host.unseen == ""

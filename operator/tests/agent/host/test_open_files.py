@@ -13,7 +13,7 @@ TOOL = 100
 
 
 class Watched:
-    """A tool with a data set, a work directory and another file that it might take for the data set."""
+    """A tool with a data set, a work directory and another file."""
 
     def __init__(self, tree: HostTree, directory: Path) -> None:
         self.tree = tree
@@ -43,13 +43,13 @@ def tool(tree: HostTree, tmp_path: Path) -> Watched:
     return Watched(tree, tmp_path / "client")
 
 
-def test_a_tool_with_its_data_set_open_is_at_the_right_place(tool: Watched) -> None:
+def test_a_tool_with_its_data_set_open_has_no_foreign_target(tool: Watched) -> None:
     tool.tree.opened(TOOL, 4, tool.target)
     tool.tree.opened(TOOL, 5, tool.other)
     assert tool.look() == ""
 
 
-def test_a_tool_that_works_on_another_file_is_told(tool: Watched) -> None:
+def test_a_tool_that_works_on_another_file_is_reported(tool: Watched) -> None:
     tool.tree.opened(TOOL, 4, tool.other)
     assert tool.look() == f"the tool had {tool.other} open, and never {tool.target}"
 
@@ -61,7 +61,7 @@ def test_the_data_set_may_come_late(tool: Watched) -> None:
     assert tool.look(1) == ""
 
 
-def test_it_is_the_children_that_do_the_work(tool: Watched) -> None:
+def test_descendants_count(tool: Watched) -> None:
     tool.start_child(101)
     tool.start_child(102, parent=101)
     tool.tree.opened(102, 4, tool.other)
@@ -89,7 +89,7 @@ def test_a_library_that_loads_slowly_is_no_target(tool: Watched) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/proc/cpuinfo", "/sys/devices", "pipe:[1]", "anon_inode:[eventfd]"])
-def test_what_is_no_data_is_no_target(tool: Watched, name: str) -> None:
+def test_files_that_are_never_data_are_no_target(tool: Watched, name: str) -> None:
     tool.tree.opened(TOOL, 4, name)
     assert tool.look() == ""
 
@@ -117,7 +117,7 @@ def test_a_symbolic_link_to_the_data_set_names_the_same(tree: HostTree, tmp_path
     assert identity.path == str(real)
 
 
-def test_a_process_that_is_gone_or_closed_to_us_says_nothing(tool: Watched) -> None:
+def test_a_process_that_has_exited_has_no_foreign_target(tool: Watched) -> None:
     tool.files.look(999)
     assert tool.files.foreign_target == ""
 
@@ -126,10 +126,10 @@ def test_a_strange_name_stays_readable_and_short(tool: Watched) -> None:
     strange = Path(os.fsdecode(bytes(tool.other) + b"\xff" + b"x" * 200))
     strange.write_text("data")
     tool.tree.opened(TOOL, 4, strange)
-    words = tool.look()
-    assert words.encode()
-    assert "\N{REPLACEMENT CHARACTER}x" in words
-    assert len(words) < 256 + 100 + len(str(tool.target))
+    message = tool.look()
+    assert message.encode()
+    assert "\N{REPLACEMENT CHARACTER}x" in message
+    assert len(message) < 256 + 100 + len(str(tool.target))
 
 
 @pytest.mark.parametrize(

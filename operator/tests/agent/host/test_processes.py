@@ -1,4 +1,4 @@
-"""What the kernel counted of a tool's processes."""
+"""The kernel's I/O counters of a tool's processes."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def did(tree: HostTree, pid: int, read: int, written: int, *children: int) -> No
     tree.write(f"proc/{pid}/task/{pid}/children", " ".join(map(str, children)))
 
 
-def test_the_tool_and_all_below_it_are_added_up(tree: HostTree) -> None:
+def test_the_tool_and_its_descendants_are_added_up(tree: HostTree) -> None:
     did(tree, 100, 1, 10, 101, 102)
     did(tree, 101, 2, 20, 103)
     did(tree, 102, 4, 40)
@@ -40,7 +40,7 @@ def test_the_tool_and_all_below_it_are_added_up(tree: HostTree) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "garbage", "read_bytes: x\nwrite_bytes: 1\n", "rchar: 1\n"])
-def test_what_the_kernel_does_not_show_is_unknown_to_the_end(tree: HostTree, text: str | None) -> None:
+def test_invisible_io_stays_unknown(tree: HostTree, text: str | None) -> None:
     if text is not None:
         tree.write("proc/100/io", text)
     account = ToolAccount(tree.host.proc)
@@ -48,7 +48,7 @@ def test_what_the_kernel_does_not_show_is_unknown_to_the_end(tree: HostTree, tex
     assert account.end() is None
 
 
-def test_a_look_that_came_too_late_takes_nothing_from_the_others(tree: HostTree) -> None:
+def test_a_late_look_does_not_affect_the_others(tree: HostTree) -> None:
     did(tree, 100, 1, 10)
     account = ToolAccount(tree.host.proc)
     account.look(100)
@@ -67,7 +67,7 @@ def loop_device(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.system
-def test_direct_io_is_counted_while_it_goes_on_and_when_it_has_ended(loop_device: Path) -> None:
+def test_direct_io_is_counted_during_and_after_the_process(loop_device: Path) -> None:
     account = ToolAccount(Path("/proc"))
     with subprocess.Popen(
         [sys.executable, "-c", WRITES, str(loop_device)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -85,7 +85,7 @@ def test_direct_io_is_counted_while_it_goes_on_and_when_it_has_ended(loop_device
 
 
 @pytest.mark.system
-def test_reads_that_memory_answers_are_not_counted() -> None:
+def test_reads_from_memory_are_not_counted() -> None:
     shared = Path("/dev/shm") / f"plimsoll-test-{os.getpid()}"  # noqa: S108 - it must be on tmpfs
     shared.write_bytes(bytes(32 * 2**20))
     try:

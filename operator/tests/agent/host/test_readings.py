@@ -11,7 +11,7 @@ from support.host_tree import DEVICE_STAT, NET_DEV, STAT, HostTree
 MEBIBYTE = 2**20
 
 
-def test_a_snapshot_holds_what_the_kernel_counts(tree: HostTree) -> None:
+def test_a_snapshot_contains_the_kernel_s_counters(tree: HostTree) -> None:
     tree.in_unified_pod()
     tree.device("252:16")
     snapshot = tree.host.snapshot(cgroup=tree.host.cgroup(), device="252:16")
@@ -47,7 +47,7 @@ def test_a_device_that_cannot_be_read_is_absent(tree: HostTree, text: str | None
 
 @pytest.mark.parametrize("path", ["proc/stat", "proc/meminfo", "proc/net/dev"])
 @pytest.mark.parametrize("text", [None, "", "garbage", "cpu x\n"])
-def test_a_host_that_cannot_be_read_gives_no_snapshot(tree: HostTree, path: str, text: str | None) -> None:
+def test_an_unreadable_host_has_no_snapshot(tree: HostTree, path: str, text: str | None) -> None:
     if text is None:
         (tree.directory / path).unlink()
     else:
@@ -77,7 +77,7 @@ def test_bounds_of_a_node(tree: HostTree) -> None:
 
 
 @pytest.mark.parametrize("speed", ["-1", "0", "", None])
-def test_an_interface_that_does_not_know_its_speed_has_none(tree: HostTree, speed: str | None) -> None:
+def test_an_interface_without_a_known_speed_has_none(tree: HostTree, speed: str | None) -> None:
     tree.interface("eth0", speed=speed, physical=True)
     bounds = tree.host.bounds(None)
     assert bounds is not None
@@ -108,7 +108,7 @@ def test_this_machine_can_be_read() -> None:
     assert snapshot.busy > 0
 
 
-def test_names_may_stand_close_to_their_counters(tree: HostTree) -> None:
+def test_an_interface_name_may_directly_precede_its_counter(tree: HostTree) -> None:
     tree.write("proc/net/dev", NET_DEV.replace("eth0: 1000", "eth0:1000"))
     tree.write("proc/stat", STAT)
     snapshot = tree.host.snapshot(cgroup=None, device=None)
@@ -117,7 +117,7 @@ def test_names_may_stand_close_to_their_counters(tree: HostTree) -> None:
 
 
 def block_device(tree: HostTree, place: str, number: str, *, below: tuple[str, ...] = ()) -> Path:
-    """Have a device as /sys shows it, on others if they are named."""
+    """Create a device as /sys shows it, on other devices if named."""
     directory = tree.directory / "sys/devices" / place
     (directory / "slaves").mkdir(parents=True)
     (directory / "dev").write_text(f"{number}\n")
@@ -150,7 +150,7 @@ def queue(directory: Path, *, sectors: int = 1280, segments: int = 168, chunk: i
         (directory / "queue" / name).write_text(f"{value}\n")
 
 
-def test_how_large_an_operation_a_disk_takes_in_one_piece(tree: HostTree) -> None:
+def test_the_largest_operation_that_a_disk_takes_unsplit(tree: HostTree) -> None:
     queue(block_device(tree, "sda", "8:0"))
     (block_device(tree, "sda/sda1", "8:1") / "partition").write_text("1\n")
     queue(block_device(tree, "sdb", "8:16"), segments=65535)
@@ -165,13 +165,13 @@ def test_how_large_an_operation_a_disk_takes_in_one_piece(tree: HostTree) -> Non
     assert tree.host.uncut_bytes("8:48") == 4096, "the conductor refuses a document with less than a page"
 
 
-def test_how_layers_cut_is_not_known(tree: HostTree) -> None:
+def test_where_layers_split_operations_is_unknown(tree: HostTree) -> None:
     block_device(tree, "sda", "8:0")
     queue(block_device(tree, "dm-0", "253:0", below=("sda",)))
     assert [tree.host.uncut_bytes(number) for number in ("253:0", "8:0", "7:7")] == [None] * 3
 
 
-def test_what_lies_on_several_devices_is_a_whole_one(tree: HostTree) -> None:
+def test_a_device_on_several_others_is_a_whole_device(tree: HostTree) -> None:
     for name, number in (("sda", "8:0"), ("sdb", "8:16")):
         block_device(tree, name, number)
     block_device(tree, "md0", "9:0", below=("sda", "sdb"))

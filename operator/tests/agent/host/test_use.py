@@ -1,4 +1,4 @@
-"""From two snapshots to what a host did: exact where counters grow, silent where they fall."""
+"""The load between two snapshots: exact where counters increase, unknown where they decrease."""
 
 from dataclasses import replace
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from plimsoll.agent.host.cgroup import CgroupCounters
 from plimsoll.agent.host.processes import ToolCounters
-from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot, Traffic
-from plimsoll.agent.host.use import Storage, host_use
+from plimsoll.agent.host.readings import Bounds, DeviceCounters, HostSnapshot, Traffic
+from plimsoll.agent.host.use import DataSetStorage, host_use
 from plimsoll.measure.sample import HostUse, NetworkUse
 
 SECOND = 10**9
-STORAGE = Storage(device="252:16", disk="252:0", file_system="ext4")
+STORAGE = DataSetStorage(device="252:16", disk="252:0", file_system="ext4")
 BOUNDS = Bounds(processors=4, usable=1.5, memory=2**30, physical=frozenset(), speeds={})
-BEFORE = Snapshot(
+BEFORE = HostSnapshot(
     at=100 * SECOND,
     monotonic=7 * SECOND,
     busy=1000,
@@ -26,7 +26,7 @@ BEFORE = Snapshot(
     cgroup=CgroupCounters(cpu=SECOND, throttled_periods=4, throttled=SECOND // 2, memory=100),
     device=DeviceCounters(read_sectors=10, written_sectors=20, reads=2, writes=5, busy=1000, waiting=5000),
 )
-AFTER = Snapshot(
+AFTER = HostSnapshot(
     at=110 * SECOND,
     monotonic=17 * SECOND,
     busy=1300,
@@ -39,11 +39,11 @@ AFTER = Snapshot(
 )
 
 
-def use_of(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
+def use_of(*snapshots: HostSnapshot, bounds: Bounds = BOUNDS) -> HostUse | None:
     return host_use(bounds, snapshots, start=101 * SECOND, runtime=8 * SECOND, storage=STORAGE)
 
 
-def known(*snapshots: Snapshot, bounds: Bounds = BOUNDS) -> HostUse:
+def known(*snapshots: HostSnapshot, bounds: Bounds = BOUNDS) -> HostUse:
     use = use_of(*snapshots, bounds=bounds)
     assert use is not None
     return use
@@ -77,27 +77,27 @@ def test_the_disk_below_a_partition_and_the_tool_itself_have_rates_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("storage", "words"),
+    ("storage", "unseen"),
     [
-        (Storage(file_system="tmpfs"), "tmpfs"),
-        (Storage(device="8:1", file_system="ext4"), "block device 8:1"),
-        (Storage(), ""),
+        (DataSetStorage(file_system="tmpfs"), "tmpfs"),
+        (DataSetStorage(device="8:1", file_system="ext4"), "block device 8:1"),
+        (DataSetStorage(), ""),
     ],
 )
-def test_what_cannot_be_seen_below_a_data_set_is_named(storage: Storage, words: str) -> None:
+def test_invisible_storage_of_a_data_set_is_named(storage: DataSetStorage, unseen: str) -> None:
     blind = [replace(snapshot, device=None) for snapshot in (BEFORE, AFTER)]
     use = host_use(BOUNDS, blind, start=101 * SECOND, runtime=8 * SECOND, storage=storage)
     assert use is not None
-    assert (use.device, use.unseen) == (None, words)
+    assert (use.device, use.unseen) == (None, unseen)
 
 
-def test_a_tool_whose_counters_went_back_or_were_not_shown_is_absent() -> None:
+def test_a_tool_whose_counters_decreased_or_are_invisible_is_absent() -> None:
     after = replace(AFTER, tool=ToolCounters(read=1, written=0))
     assert known(replace(BEFORE, tool=ToolCounters(read=2, written=0)), after).tool is None
     assert known(BEFORE, after).tool is None
 
 
-def test_memory_is_at_its_tightest() -> None:
+def test_memory_is_the_worst_of_all_snapshots() -> None:
     between = replace(
         AFTER,
         at=105 * SECOND,
@@ -124,13 +124,15 @@ def test_memory_is_at_its_tightest() -> None:
         (BEFORE, replace(AFTER, at=108 * SECOND, monotonic=15 * SECOND)),
     ],
 )
-def test_what_was_not_seen_from_before_the_start_to_after_the_end_is_unknown(snapshots: tuple[Snapshot, ...]) -> None:
+def test_a_measurement_that_snapshots_do_not_enclose_is_unknown(
+    snapshots: tuple[HostSnapshot, ...],
+) -> None:
     assert use_of(*snapshots) is None
 
 
 def test_a_moment_has_no_rates() -> None:
     at = BEFORE.at
-    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, storage=Storage()) is None
+    assert host_use(BOUNDS, [BEFORE], start=at, runtime=0, storage=DataSetStorage()) is None
 
 
 @given(st.lists(st.integers(0, 200), unique=True, max_size=30))
@@ -169,7 +171,7 @@ traffic = st.builds(Traffic, received=counters, sent=counters)
 snapshots_at_100_and_110 = st.tuples(
     *(
         st.builds(
-            Snapshot,
+            HostSnapshot,
             at=st.just(second * SECOND),
             monotonic=st.just((second - 93) * SECOND),
             busy=counters,
@@ -188,7 +190,7 @@ snapshots_at_100_and_110 = st.tuples(
 
 
 @given(snapshots_at_100_and_110)
-def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot, Snapshot]) -> None:
+def test_no_counters_yield_impossible_numbers(pair: tuple[HostSnapshot, HostSnapshot]) -> None:
     use = use_of(*pair)
     if use is None:
         return
@@ -210,39 +212,39 @@ def test_no_counters_whatever_give_a_number_that_cannot_be(pair: tuple[Snapshot,
 
 
 @pytest.mark.parametrize("name", ["read_sectors", "written_sectors", "reads", "writes", "busy", "waiting"])
-def test_a_device_whose_counter_fell_is_absent(name: str) -> None:
+def test_a_device_whose_counter_decreased_is_absent(name: str) -> None:
     assert AFTER.device is not None
     use = known(BEFORE, replace(AFTER, device=replace(AFTER.device, **{name: 0})))
     assert (use.device, use.unseen) == (None, "block device 252:16")
 
 
-def test_a_device_that_was_not_there_all_the_time_is_absent() -> None:
+def test_a_device_that_was_not_present_throughout_is_absent() -> None:
     assert known(replace(BEFORE, device=None), AFTER).device is None
     assert known(BEFORE, replace(AFTER, device=None)).device is None
 
 
-def test_a_group_whose_counters_fell_is_absent() -> None:
+def test_a_group_whose_counters_decreased_is_absent() -> None:
     use = known(BEFORE, replace(AFTER, cgroup=CgroupCounters(cpu=0, throttled_periods=0, throttled=0)))
     assert (use.cpu.used, use.cpu.throttled_periods, use.cpu.throttled_seconds) == (None, None, None)
 
 
-def test_a_device_is_never_busier_than_all_the_time() -> None:
+def test_a_device_is_at_most_fully_busy() -> None:
     assert AFTER.device is not None
     device = known(BEFORE, replace(AFTER, device=replace(AFTER.device, busy=11_004))).device
     assert device is not None
     assert device.busy == 1
 
 
-def test_idle_time_that_went_back_a_little_means_no_idle_time() -> None:
+def test_idle_time_that_decreased_slightly_means_no_idle_time() -> None:
     assert known(BEFORE, replace(AFTER, idle=4999)).cpu.node_busy == 1
 
 
 @pytest.mark.parametrize("after", [replace(AFTER, busy=999), replace(AFTER, busy=1000, idle=5000)])
-def test_a_host_whose_processors_count_backwards_or_not_at_all_is_unknown(after: Snapshot) -> None:
+def test_a_host_whose_processors_count_backwards_or_not_at_all_is_unknown(after: HostSnapshot) -> None:
     assert use_of(BEFORE, after) is None
 
 
-def test_an_interface_whose_counter_fell_makes_the_traffic_unknown() -> None:
+def test_an_interface_whose_counter_decreased_makes_the_traffic_unknown() -> None:
     assert use_of(BEFORE, replace(AFTER, interfaces={"eth0": Traffic(received=1, sent=2500)})) is None
 
 
@@ -254,7 +256,7 @@ def test_interfaces_that_come_and_go_do_not_count() -> None:
 
 
 def network_of(traffic: dict[str, int], bounds: Bounds) -> NetworkUse:
-    """Return what is said of interfaces that receive so many bytes per second, and send a hundredth of that."""
+    """Return the use of interfaces that receive `traffic` bytes per second, and send a hundredth of that."""
     still = dict.fromkeys(traffic, Traffic(received=0, sent=0))
     grown = {name: Traffic(received=10 * rate, sent=rate // 10) for name, rate in traffic.items()}
     return known(replace(BEFORE, interfaces=still), replace(AFTER, interfaces=grown), bounds=bounds).network
@@ -273,7 +275,7 @@ def test_one_full_link_of_four_is_full() -> None:
     assert (network.received, network.sent, network.link) == (125e6, 1.25e6, 125e6)
 
 
-def test_the_interface_closest_to_its_link_is_told_of_and_not_the_one_that_carries_most() -> None:
+def test_the_interface_with_the_fullest_link_counts_and_not_the_busiest() -> None:
     bounds = replace(BOUNDS, physical=frozenset({"eno1", "eno2"}), speeds={"eno1": 125e6, "eno2": 12.5e9})
     network = network_of({"eno1": 100_000_000, "eno2": 1_000_000_000}, bounds)
     assert (network.received, network.link) == (100e6, 125e6)
@@ -286,6 +288,6 @@ def test_traffic_of_an_interface_of_unknown_speed_does_not_fill_the_link_of_anot
 
 
 @pytest.mark.parametrize("step", [-3600, 3600])
-def test_a_clock_that_was_set_before_the_start_does_not_hide_it(step: int) -> None:
+def test_a_clock_that_was_set_before_the_start_does_not_hide_the_start(step: int) -> None:
     earlier = [replace(BEFORE, at=(at - step) * SECOND, monotonic=(at - 93) * SECOND) for at in (97, 98, 99)]
     assert known(*earlier, BEFORE, AFTER).seconds == 10

@@ -56,11 +56,11 @@ def test_what_ceph_would_take_is_taken(wanted: Pool, count: int, others: tuple[d
 @pytest.mark.parametrize(
     ("wanted", "count", "others", "says"),
     [
-        (replicated(3, 256), 3, (), ("256 placement groups", "256 for each OSD", "allows 250", "at most 128")),
-        (replicated(3, 32768), 12, (), ("8192 for each OSD", "at most 512 placementGroups")),
-        (replicated(3, 128), 3, (there("128", **SIZE_3),), ("besides 128 of other pools", "at most 64")),
-        (replicated(3, 32), 6, (there("256", **CODED),), ("besides 256 of other pools", "remove pools, or add OSDs")),
-        (coded(2, 1, 256), 6, (), ("213 for each OSD",)),
+        (replicated(3, 256), 3, (), ("256 placement groups", "256 replicas", "limit is 250", "at most 128")),
+        (replicated(3, 32768), 12, (), ("8192 replicas to each OSD", "placementGroups to at most 512")),
+        (replicated(3, 128), 3, (there("128", **SIZE_3),), ("in addition to 128 of other pools", "at most 64")),
+        (replicated(3, 32), 6, (there("256", **CODED),), ("to 256 of other pools", "delete pools, or add OSDs")),
+        (coded(2, 1, 256), 6, (), ("213 replicas to each OSD",)),
     ],
 )
 def test_what_ceph_would_refuse_is_refused_with_what_it_would_take(
@@ -74,7 +74,7 @@ def test_what_ceph_would_refuse_is_refused_with_what_it_would_take(
 
 def test_only_osds_of_the_pools_device_class_count() -> None:
     some = (*osds(3, device_class="hdd"), *osds(9), *osds(9, device_class="hdd", available=False))
-    assert "256 for each OSD" in why_over_budget(replicated(3, 256, deviceClass="hdd"), some, (), {})
+    assert "256 replicas to each OSD" in why_over_budget(replicated(3, 256, deviceClass="hdd"), some, (), {})
     assert why_over_budget(replicated(3, 256, deviceClass="ssd"), some, (), {}) == ""
 
 
@@ -88,7 +88,7 @@ def test_only_osds_of_the_pools_device_class_count() -> None:
     ],
 )
 def test_the_budget_is_the_one_that_rook_was_told_of(sections: dict[str, Any], limit: int) -> None:
-    assert f"allows {limit} (mon_max_pg_per_osd)" in why_over_budget(
+    assert f"limit is {limit} (mon_max_pg_per_osd)" in why_over_budget(
         replicated(3, 1024), osds(3), (), cluster(**sections)
     )
 
@@ -107,6 +107,6 @@ def test_what_is_proposed_is_taken_and_twice_as_much_is_not(
     found = tuple(there(str(pg_num), **SIZE_3) for pg_num in others)
     told = why_over_budget(replicated(size, 1 << log2), osds(count), found, {})
     if "at most" in told:
-        fits = int(told.partition("at most ")[2].partition(" ")[0])
+        fits = int(told.partition("at most ")[2].partition(",")[0])
         assert why_over_budget(replicated(size, fits), osds(count), found, {}) == ""
         assert why_over_budget(replicated(size, 2 * fits), osds(count), found, {})

@@ -69,7 +69,7 @@ def test_different_versions_are_refused() -> None:
     found = why(versions=(REEF, QUINCY))
     assert "reef" in found
     assert "quincy" in found
-    assert "wait until its upgrade is over" in found
+    assert "wait for its upgrade to finish" in found
 
 
 def test_a_cluster_that_is_being_made_is_refused_with_what_rook_does() -> None:
@@ -78,4 +78,4 @@ def test_a_cluster_that_is_being_made_is_refused_with_what_rook_does() -> None:
 
 def test_a_cluster_without_any_status_is_refused() -> None:
     fact = cluster_fact({"metadata": {"namespace": "a", "name": "b"}})
-    assert why_unusable(fact, Gates()) == "CephCluster a/b is not ready: Rook has not said anything of it yet"
+    assert why_unusable(fact, Gates()) == "CephCluster a/b is not ready: Rook has not reported a status yet"

@@ -1,4 +1,4 @@
-"""What Rook says of its objects, in the words that Rook 1.18 was seen to use."""
+"""The status of Rook objects, as recorded from Rook 1.18."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -76,7 +76,7 @@ def test_all_that_is_made_has_to_be_ready() -> None:
     assert readiness_fact(TARGET, everything()).holds
     found = readiness_fact(TARGET, everything()[:-1])
     assert (found.holds, found.reason) == (False, "UserNotReady")
-    assert "is not made yet" in found.message
+    assert "is not created yet" in found.message
 
 
 def test_of_an_existing_pool_only_users_are_waited_for() -> None:
@@ -88,10 +88,10 @@ def test_of_an_existing_pool_only_users_are_waited_for() -> None:
 @pytest.mark.parametrize(
     ("status", "reason", "words"),
     [
-        ({}, "PoolNotReady", "Rook has not said anything of CephBlockPool rook-ceph/plimsoll-"),
+        ({}, "PoolNotReady", "Rook has not reported the status of CephBlockPool rook-ceph/plimsoll-"),
         ({"phase": "Progressing"}, "PoolNotReady", "is Progressing"),
-        ({"phase": "Failure"}, "PoolFailed", "failed; Rook tries again"),
-        ({"phase": "Ready", "observedGeneration": 1}, "PoolNotReady", "its present specification"),
+        ({"phase": "Failure"}, "PoolFailed", "failed; Rook retries"),
+        ({"phase": "Ready", "observedGeneration": 1}, "PoolNotReady", "its current specification"),
     ],
 )
 def test_a_pool_that_is_not_ready_is_told(status: dict[str, Any], reason: str, words: str) -> None:
@@ -120,10 +120,10 @@ def test_the_condition_that_is_true_says_why_a_pool_is_not_deleted() -> None:
 
 def test_a_removal_that_takes_long_says_since_when_and_where_to_look() -> None:
     left = [fact(thing(deletionTimestamp=DELETED.isoformat()))]
-    assert removal_fact(left, DELETED + timedelta(seconds=170)).message == "Rook is removing CephBlockPool pool"
+    assert removal_fact(left, DELETED + timedelta(seconds=170)).message == "Rook is deleting CephBlockPool pool"
     late = removal_fact(left, DELETED + timedelta(seconds=190))
     assert late.reason == "InProgress"
-    assert "since 2026-11-21T09:13:56Z; look whether Rook's operator runs" in late.message
+    assert "since 2026-11-21T09:13:56Z; check that Rook's operator is running" in late.message
 
 
 def test_a_pool_that_is_being_deleted_waits_for_its_placement_groups() -> None:
@@ -141,8 +141,9 @@ def test_an_existing_pool_has_to_be_there_given_and_ready() -> None:
     given = {ALLOW_BENCHMARKS: "true"}
     assert why_not_existing(target, shared(**given)) == ""
     assert "kubectl annotate cephblockpool shared plimsoll.dev/allow-benchmarks" in why_not_existing(target, shared())
-    assert "is not given" in why_not_existing(target, shared(**{ALLOW_BENCHMARKS: "yes"}))
-    assert why_not_existing(target, [thing(name="rbd")]) == "CephBlockPool shared is not there; those that are: rbd"
-    assert "shared-data is not there" in why_not_existing(target, shared(**given)[:1])
+    assert "is not annotated" in why_not_existing(target, shared(**{ALLOW_BENCHMARKS: "yes"}))
+    missing = why_not_existing(target, [thing(name="rbd")])
+    assert missing == "CephBlockPool shared does not exist; name an existing one: rbd"
+    assert "shared-data does not exist" in why_not_existing(target, shared(**given)[:1])
     going = [thing(name=name, annotations=given, phase="Progressing") for name in ("shared", "shared-data")]
     assert "shared is Progressing" in why_not_existing(target, going)

@@ -64,16 +64,16 @@ def test_a_pool_that_fits_is_not_refused(wanted: Pool) -> None:
 
 def test_too_few_hosts_for_copies_are_told_with_those_that_are_there() -> None:
     assert why(replicated(5), THREE) == (
-        "the pool needs 5 failure domains of type host with an available OSD, one for each copy; there are 3 "
-        "(node0, node1, node2); ask for a size of at most 3, choose another failureDomain, or add OSDs"
+        "the pool needs 5 failure domains of type host with an available OSD, one for each copy, but there are 3 "
+        "(node0, node1, node2); set size to at most 3, choose another failureDomain, or add OSDs"
     )
 
 
 def test_too_few_hosts_for_chunks_are_told() -> None:
     found = why(coded(4, 2), THREE)
     assert "needs 6 failure domains of type host" in found
-    assert "one for each of 4 data and 2 coding chunks; there are 3 (node0, node1, node2)" in found
-    assert "ask for fewer chunks" in found
+    assert "one for each of 4 data and 2 coding chunks, but there are 3 (node0, node1, node2)" in found
+    assert "use fewer chunks" in found
 
 
 def test_two_osds_on_a_host_are_one_host_and_two_osds() -> None:
@@ -84,24 +84,24 @@ def test_two_osds_on_a_host_are_one_host_and_two_osds() -> None:
 
 def test_an_osd_that_is_down_does_not_count_and_is_named() -> None:
     found = why(replicated(3), [*THREE[:2], deployment(2, "node2", available=0)])
-    assert "there are 2 (node0, node1); node2 would count as well, but no OSD there is available;" in found
+    assert "there are 2 (node0, node1); no OSD is available in node2;" in found
 
 
 def test_osds_of_another_class_do_not_count() -> None:
     mixed = [*THREE[:2], deployment(2, "node2", device_class="hdd")]
     assert why(replicated(3), mixed) == ""
     found = why(replicated(3, deviceClass="ssd"), mixed)
-    assert "with an available OSD of device class ssd, one for each copy; there are 2 (node0, node1);" in found
+    assert "with an available OSD of device class ssd, one for each copy, but there are 2 (node0, node1);" in found
 
 
 def test_a_class_that_is_not_there_is_told_with_those_that_are() -> None:
     found = why(replicated(1, deviceClass="nvme"), THREE)
-    assert found == "no OSD has the device class nvme; the device classes that are there: ssd; choose one of them"
+    assert found == "no OSD has device class nvme; use an existing one: ssd"
 
 
 def test_a_failure_domain_that_is_not_there_is_told_with_those_that_are() -> None:
     found = why(replicated(1, failureDomain="rack"), THREE)
-    assert found == "no OSD is in a rack; the failure domains that are there: host, osd; choose one of them"
+    assert found == "no OSD is in a rack; use an existing failure domain: host, osd"
 
 
 def test_racks_and_zones_are_known_by_their_labels() -> None:

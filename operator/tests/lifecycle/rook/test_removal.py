@@ -8,7 +8,7 @@ import pytest
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.rook.cluster import cluster_fact
 from plimsoll.lifecycle.rook.facts import rook_fact
-from plimsoll.lifecycle.rook.removal import why_held
+from plimsoll.lifecycle.rook.removal import deletion_blocker
 
 ENDED = datetime(2026, 11, 21, 8, 55, 0, tzinfo=UTC)
 INACTIVE = {"message": "Reduced data availability: 1 pg inactive, 1 pg incomplete", "severity": "HEALTH_WARN"}
@@ -35,7 +35,7 @@ def held(
     ceph = {"health": "HEALTH_WARN" if details else "HEALTH_OK", "details": details or {}, "lastChecked": checked}
     cluster = cluster_fact({"metadata": {"namespace": "rook-ceph", "name": "c"}, "status": {"ceph": ceph}})
     now = ENDED + timedelta(seconds=after_seconds)
-    return why_held(POOL, cluster, groups_answered=answered, ended=ended, now=now)
+    return deletion_blocker(POOL, cluster, groups_answered=answered, ended=ended, now=now)
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -47,7 +47,7 @@ def test_a_pool_stays_while_placement_groups_are_inactive(*, answered: bool) -> 
         "CephBlockPool rook-ceph/plimsoll-a is not deleted while",
         "CephCluster rook-ceph/c",
         "1 pg inactive, 1 pg incomplete",
-        "goes on by itself",
+        "continues when they are active",
         "bring the OSDs back",
     ):
         assert words in found.message
@@ -70,11 +70,11 @@ def test_what_rook_heard_before_the_end_does_not_count() -> None:
     found = held(checked="2026-11-21T08:54:59Z")
     assert found is not None
     assert found.reason == "InProgress"
-    assert "the last time was 2026-11-21T08:54:59Z" in found.message
+    assert "last check: 2026-11-21T08:54:59Z" in found.message
     assert "operator" not in found.message
     late = held(checked="2026-11-21T08:54:59Z", after_seconds=190)
     assert late is not None
-    assert "look whether Rook's operator runs" in late.message
+    assert "check that Rook's operator is running" in late.message
 
 
 def test_a_pool_whose_objects_were_just_listed_does_not_wait_for_rook() -> None:
@@ -91,4 +91,4 @@ def test_a_rook_that_does_not_say_when_it_asked_is_not_waited_for(checked: str |
 
 
 def test_without_a_cephcluster_rook_only_lets_go() -> None:
-    assert why_held(POOL, None, groups_answered=False, ended=ENDED, now=ENDED) is None
+    assert deletion_blocker(POOL, None, groups_answered=False, ended=ENDED, now=ENDED) is None

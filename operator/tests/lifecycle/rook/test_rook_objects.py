@@ -2,8 +2,15 @@
 
 import pytest
 
-from plimsoll.lifecycle.rook.render import KEY_SECRETS, key_secrets, metadata_size, pools, users
-from plimsoll.lifecycle.rook.storage import needs_storage_class, storage_class
+from plimsoll.lifecycle.rook.render import (
+    KEY_SECRETS,
+    key_secrets,
+    metadata_size,
+    needs_storage_class,
+    pools,
+    storage_class,
+    users,
+)
 from support.ceph_runs import ceph_run
 
 BASE = "plimsoll-rook-images-f94acc63"

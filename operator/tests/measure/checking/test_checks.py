@@ -2,13 +2,12 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks, cluster_checks, host_checks, terms_checks
-from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, Direction, Observation, evaluate, verdict_of
+from plimsoll.measure.checking import checks, cluster_checks, host_checks
+from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
 from plimsoll.measure.checking.checks import CHECKS, markdown_table
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
-from plimsoll.measure.checking.terms_checks import TERMS_CHECKS
-from plimsoll.measure.wording import clients_text, number_text, passes_text, quote
+from plimsoll.measure.wording import clients_text, number_text, passes_text, quote, size_text
 
 
 def finding(verdict: Verdict) -> Finding:
@@ -21,10 +20,10 @@ def test_reasons_are_distinct_and_camel_case() -> None:
     assert all(reason.isalnum() and reason[0].isupper() for reason in reasons)
 
 
-def test_every_check_that_is_defined_stands_in_the_table() -> None:
-    parts = (checks, terms_checks, host_checks, cluster_checks)
+def test_every_check_is_in_the_table() -> None:
+    parts = (checks, host_checks, cluster_checks)
     own, *others = ([value for value in vars(part).values() if isinstance(value, Check)] for part in parts)
-    tables = (TERMS_CHECKS, HOST_CHECKS, CLUSTER_CHECKS)
+    tables = (HOST_CHECKS, CLUSTER_CHECKS)
     assert others == list(map(list, tables))
     assert [check for check in CHECKS if not any(check in table for table in tables)] == own
     assert len(CHECKS) == len(own) + sum(map(len, tables))
@@ -83,23 +82,28 @@ def test_worst_verdict_wins_and_nothing_is_valid() -> None:
 
 def test_finding_has_value_limit_remedy_and_clients() -> None:
     observations = [
-        Observation(clients=(client,), value=value) for client, value in ((0, 0.5), (3, 2.25), (4, 1.5), (7, 6.5))
+        CheckedValue(clients=(client,), value=value) for client, value in ((0, 0.5), (3, 2.25), (4, 1.5), (7, 6.5))
     ]
     (result,) = evaluate(checks.LATE_CLIENT, observations)
     assert (result.reason, result.verdict, result.clients) == ("LateClient", Verdict.INVALID, (3, 4, 7))
     assert result.message == (
         "client 7: start after the planned time, without the longest operation: 6.5 s (limit 5 s); "
-        "also clients 3 and 4; lengthen the ramp and look for load on the client's node"
+        "also clients 3 and 4; lengthen the ramp, and look for other load on the client's node"
     )
 
 
+def test_a_value_is_never_rounded_to_its_limit() -> None:
+    texts = [checks.LATE_CLIENT.with_unit(value) for value in (0.891135, 1.001, 1, 5.0001, 6.5)]
+    assert texts == ["0.891 s", "1.001 s", "1 s", "5.0001 s", "6.5 s"]
+
+
 def test_what_holds_gives_no_finding() -> None:
-    assert evaluate(checks.LATE_CLIENT, [Observation(clients=(1,), value=1)]) == ()
+    assert evaluate(checks.LATE_CLIENT, [CheckedValue(clients=(1,), value=1)]) == ()
     assert evaluate(checks.LATE_CLIENT, []) == ()
 
 
 def test_many_clients_are_named_within_bounds() -> None:
-    (result,) = evaluate(checks.CLIENT_MISSING, [Observation(clients=(n,), value=1) for n in range(1000)])
+    (result,) = evaluate(checks.CLIENT_MISSING, [CheckedValue(clients=(n,), value=1) for n in range(1000)])
     assert len(result.clients) == MAX_NAMED_CLIENTS
     assert "clients 1, 2, 3, 4, 5 and 994 more" in result.message
     assert len(result.message) < 300
@@ -124,5 +128,7 @@ def test_wording() -> None:
     assert clients_text([2, 0, 1]) == "clients 0, 1 and 2"
     assert passes_text(range(9)) == "passes 0, 1, 2, 3, 4 and 4 more"
     assert [number_text(value) for value in (0.98, 2.5, 12_345_678, 1)] == ["0.98", "2.5", "12345678", "1"]
+    assert [number_text(value) for value in (0.891135, 999.4, 999.6, 0.0)] == ["0.891", "999", "1000", "0"]
+    assert [size_text(size) for size in (0, 1000, 1536, 3 * 2**40)] == ["0 bytes", "1000 bytes", "1.5 KiB", "3 TiB"]
     assert quote("  a\n b\t\x00c ") == "a b ?c"
     assert quote("x" * 10**6, 10) == "x" * 9 + "…"

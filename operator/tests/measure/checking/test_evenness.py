@@ -72,7 +72,7 @@ def test_the_less_a_client_does_the_worse_it_is(others: list[int], own: int, les
 
 
 @given(mean=st.integers(1, 10**6), share=st.floats(-2, 2))
-def test_what_chance_explains_is_held_against_nobody(mean: int, share: float) -> None:
+def test_what_chance_explains_is_no_finding(mean: int, share: float) -> None:
     own = max(0, round(mean + share * math.sqrt(mean)))
     assert severity(mean, mean, own) is Verdict.VALID
 
@@ -103,8 +103,8 @@ def test_one_of_ten_that_a_cache_answers_is_named_with_its_rate_and_the_median_o
     assert finding is not None
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (9,))
     assert finding.message.startswith(
-        "client 9: 45000 operations/s inside the window, 9 times the median of the others, 5000: "
-        "they did 11.1 % of it (limit 50 %); look at the client's node"
+        "client 9: 45000 operations/s in the window, 9 times the others' median of 5000, "
+        "which is 11.1 % of it (limit 50 %); check the client's node"
     )
     assert "cache" in finding.message
 
@@ -138,7 +138,7 @@ def test_the_fewer_are_the_odd_ones(totals: tuple[int, ...], clients: tuple[int,
 def test_which_of_two_is_the_odd_one_is_not_known() -> None:
     finding = uneven(measure(*doing(10**6, 10**5)))
     assert finding is not None
-    assert "10 %, and either of two may be the odd one (limit 50 %)" in finding.message
+    assert "10 % of the others' mean of 1000000; either of the two may be the outlier (limit 50 %)" in finding.message
     assert severity(10**6, 501_000) is Verdict.VALID
 
 

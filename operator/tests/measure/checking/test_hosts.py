@@ -71,7 +71,7 @@ def test_an_impossible_number_costs_the_observation_and_not_the_measurement(
     numbers = measure(on(0, host(**{part: {field: value}})), on(1, quiet_host()))
     assert only(numbers, "HostUnknown").clients == (0,)
     (warning,) = numbers.warnings
-    assert warning.startswith("client 0: what was observed of its host was left out: ")
+    assert warning.startswith("client 0: the observation of its host was discarded: ")
     assert warning.endswith(f" is {value}")
     assert numbers.operations[0].rates.iops == 200
 
@@ -95,7 +95,7 @@ def test_throttled_time_that_is_added_up_over_processors_is_not_the_clients() ->
     stopped = host(cpu={"throttled_seconds": 30.0, "throttled_periods": 11})
     finding = only(measure(on(0, stopped)), "ClientThrottled")
     assert finding.verdict is Verdict.SUSPECT
-    assert "added up over processors, in 11 periods, while it was observed for 22 s: 5 %" in finding.message
+    assert "summed over CPUs, in 11 periods, in 22 s of observation: 5 %" in finding.message
     stopped = host(cpu={"throttled_seconds": 30.0, "throttled_periods": 23})
     assert only(measure(on(0, stopped)), "ClientThrottled").verdict is Verdict.INVALID
 
@@ -116,7 +116,7 @@ def test_a_busy_node_is_named_once_with_all_its_clients() -> None:
     busy = host(cpu={"node_busy": 0.97})
     finding = only(measure(on(0, busy, "n1"), on(1, busy, "n1"), on(2, quiet_host())), "NodeCpuSaturated")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0, 1))
-    assert "the processors of n1 were busy for 97 % of the time (limit 90 %)" in finding.message
+    assert "the CPUs of n1 were busy for 97 % of the time (limit 90 %)" in finding.message
 
 
 def test_a_node_short_of_memory_is_suspect() -> None:
@@ -139,10 +139,10 @@ def test_clients_of_a_node_share_the_network_that_the_user_names() -> None:
     assert measure(*reads, network_bytes_per_second=RATE * 10 // 4).verdict is Verdict.VALID
     bound = only(measure(*reads, network_bytes_per_second=2 * RATE), "NetworkBound")
     assert bound.verdict is Verdict.SUSPECT
-    assert f"read 819200 bytes/s on n0, whose network can carry {2 * RATE}: 100 % (limit 90 %)" in bound.message
+    assert "read 800 KiB/s on n0, whose network can carry 800 KiB/s: 100 % (limit 90 %)" in bound.message
     faster = only(measure(*reads, network_bytes_per_second=RATE), "FasterThanNetwork")
     assert (faster.verdict, faster.clients) == (Verdict.INVALID, (0, 1, 2, 3))
-    assert "819200 bytes/s on n0" in faster.message
+    assert "800 KiB/s on n0" in faster.message
 
 
 def test_writes_faster_than_the_network_are_suspect() -> None:
@@ -187,7 +187,7 @@ def test_buffered_writes_that_memory_holds_are_suspect_unless_they_are_synced() 
     size = 64 * GIBIBYTE
     few = measurement(bypasses_cache=False)
     finding = only(measure(on(0, quiet_host(), measurement=few, data_set_bytes=size)), "CacheSized")
-    assert "writes without fsync on node-0 through the page cache: 8192000 bytes, 0.00763 times" in finding.message
+    assert "writes without fsync on node-0 through the page cache: 7.81 MiB, 0.00763 times" in finding.message
     sync = operation(operation=Operation.SYNC, bytes=0, cells=None)
     synced = measurement(operation(), sync, bypasses_cache=False)
     assert measure(on(0, quiet_host(), measurement=synced, data_set_bytes=size)).verdict is Verdict.VALID

@@ -44,9 +44,7 @@ def test_threads_that_do_nothing_but_submit_are_suspect() -> None:
     assert measure(document(0, submitting(0.37))).verdict is Verdict.VALID
     finding = only(measure(document(0, submitting(0.37)), document(1, submitting(0.96))), "SubmissionBound")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
-    assert (
-        "client 1: part of the time that the tool's threads spent in submitting: 96 % (limit 90 %)" in finding.message
-    )
+    assert "client 1: part of the time that the tool's threads spent submitting: 96 % (limit 90 %)" in finding.message
 
 
 def test_submission_is_summed_over_operations_and_shared_among_threads() -> None:
@@ -67,11 +65,12 @@ def test_rate_times_latency_is_the_queue_depth(mean: float, *, holds: bool) -> N
     assert (measure(document(0, queued(mean, 16))).verdict is Verdict.VALID) is holds
 
 
-def test_a_queue_that_was_not_kept_full_says_so() -> None:
+def test_a_queue_that_was_not_kept_full_is_a_finding() -> None:
     finding = only(measure(document(0, queued(8, 16)), document(1, queued(6, 16))), "LittlesLaw")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
     assert finding.message.startswith(
-        "client 1: rate and latency give 12 operations in flight, not 16: 24.9 % beyond what is exact (limit 5 %); give"
+        "client 1: rate and latency give 12 operations in flight instead of 16: "
+        "24.9 % beyond the tolerance (limit 5 %); give"
     )
 
 

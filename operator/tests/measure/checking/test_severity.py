@@ -132,7 +132,7 @@ def ran(*still: tuple[float, float], stopped: bool = False) -> Measurement:
 
 
 def astray(still: tuple[tuple[float, float], ...]) -> str:
-    """Return fio's log of rates when fio was stopped: it is written every second, from the end of the stop on anew."""
+    """Return the log of rates of a stopped fio: written every second, and again from the end of the stop on."""
     stops = [(round(1000 * start), round(1000 * end)) for start, end in still]
     lines, before, due = list[str](), 0, 1000
     while due <= 1000 * RUNTIME:

@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.api.names import Verdict
-from support.documents import RUNTIME, document, measure, measurement, only
+from support.documents import RAMP, RUNTIME, document, measure, measurement, only
 
 # Versions
 
@@ -43,6 +43,15 @@ def test_least_runtime(runtime: int, ramp: int, least: int, verdict: Verdict) ->
     numbers = measure(document(0), runtime_seconds=runtime, ramp_seconds=ramp, least_runtime_seconds=least)
     found = [finding for finding in numbers.findings if finding.reason == "RuntimeTooShort"]
     assert [finding.verdict for finding in found] == [verdict] * (verdict is not Verdict.VALID)
+
+
+def test_work_that_ends_counts_with_the_time_that_it_took() -> None:
+    """Without a ramp, 20 s are enough for a tool that needs 2 s with one, and not for a tool that needs 3 s."""
+    long = {"runtime_seconds": 3600, "ramp_seconds": 0, "ends_when_done": True}
+    one = document(0, measurement(work_bytes=1, late=-RAMP))
+    assert "RuntimeTooShort" not in {each.reason for each in measure(one, **long, least_runtime_seconds=2).findings}
+    finding = only(measure(one, **long, least_runtime_seconds=3), "RuntimeTooShort")
+    assert "the first client ended after 20 s" in finding.message
 
 
 def test_a_tool_that_does_not_run_for_a_time_has_no_least_runtime() -> None:

@@ -8,9 +8,9 @@ import pytest
 from plimsoll.measure.compare.between import components_of
 from plimsoll.measure.compare.conclusion import Change, Conclusion, conclude
 from plimsoll.measure.compare.inference import Between, LogChange, log_change
-from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
 
-RULE = Rule()
+RULE = RegressionRule()
 TRIALS = 5
 WITHIN = 0.01
 SIMULATED = 1000
@@ -34,7 +34,7 @@ def test_runs_that_differ_less_than_their_trials_differ_by_nothing() -> None:
 
 
 @pytest.mark.parametrize("other", [[], [1.0, 1.0], [1.0, 1.0, None], [1.0, 1.0, 0.0]])
-def test_a_run_that_tells_nothing_does_not_count(other: list[float | None]) -> None:
+def test_a_run_without_usable_values_does_not_count(other: list[float | None]) -> None:
     assert components_of([QUIET, other]) is None
     assert components_of([QUIET]) is None
 

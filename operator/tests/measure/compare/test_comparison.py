@@ -9,19 +9,21 @@ from plimsoll.api.result import BenchmarkResult, Finding, Trial
 from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
-RULE = Rule()
+RULE = RegressionRule()
 
 
 def compared(
-    baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], rule: Rule = RULE
+    baseline: Sequence[BenchmarkResult], candidate: Sequence[BenchmarkResult], rule: RegressionRule = RULE
 ) -> Comparison:
     return compare(match_points(baseline, candidate), rule)
 
 
-def one(baseline: Sequence[Trial], candidate: Sequence[Trial], rule: Rule = RULE, **changes: Any) -> Comparison:
+def one(
+    baseline: Sequence[Trial], candidate: Sequence[Trial], rule: RegressionRule = RULE, **changes: Any
+) -> Comparison:
     """Compare two runs of one point; `changes` are of the candidate."""
     return compared([result(baseline)], [result(candidate, run="candidate", **changes)], rule)
 
@@ -68,7 +70,7 @@ def test_higher_p99_is_a_regression() -> None:
 
 
 def test_what_does_not_gate_is_reported_and_decides_nothing() -> None:
-    rule = Rule(gates=frozenset({Metric.P99}))
+    rule = RegressionRule(gates=frozenset({Metric.P99}))
     found = one(trials_of(steady(1000)), trials_of(steady(800)), rule)
     assert metric(found, Metric.IOPS).conclusion is Conclusion.REGRESSION
     assert not metric(found, Metric.IOPS).gates
@@ -88,19 +90,19 @@ def test_less_than_three_trials_are_not_enough(ours: int, theirs: int) -> None:
     assert found.conclusion is Conclusion.INCONCLUSIVE
     iops = metric(found, Metric.IOPS)
     assert (iops.ratio, iops.p_value) == (None, None)
-    assert f"of the baseline {ours} do and of the candidate {theirs};" in iops.notes[0]
+    assert f"but {ours} of the baseline and {theirs} of the candidate do;" in iops.notes[0]
 
 
 def test_three_trials_are_enough() -> None:
     assert one(trials_of(steady(1000, 3)), trials_of(steady(800, 3))).conclusion is Conclusion.REGRESSION
 
 
-def test_an_absent_percentile_is_said_and_not_skipped() -> None:
+def test_an_absent_percentile_is_reported_and_not_skipped() -> None:
     some = [trial(number, measured(1000, p99=None if number == 2 else 10**6)) for number in range(5)]
     found = one(trials_of(steady(1000)), some)
     assert found.conclusion is Conclusion.INCONCLUSIVE
     (note,) = metric(found, Metric.P99).notes
-    assert note.startswith("1 of 5 trials of the candidate have no such value")
+    assert note.startswith("1 of 5 trials of the candidate have no value: they")
 
 
 def test_a_percentile_that_gates_and_is_absent_everywhere_is_inconclusive() -> None:
@@ -127,7 +129,7 @@ def test_what_the_tool_cannot_know_is_not_asked_for(kind: LatencyKind, metrics: 
 
 def test_nothing_that_gates_is_no_reassurance() -> None:
     trials = [trial(number, measured(1000, kind=LatencyKind.NONE)) for number in range(5)]
-    found = one(trials, trials, Rule(gates=frozenset({Metric.P99})))
+    found = one(trials, trials, RegressionRule(gates=frozenset({Metric.P99})))
     assert found.conclusion is Conclusion.INCONCLUSIVE
     assert found.reasons[0].startswith("no metric gates")
 
@@ -148,12 +150,12 @@ def test_an_operation_that_only_one_side_did_is_inconclusive() -> None:
 
 def test_two_states_are_pointed_out() -> None:
     found = one(trials_of(steady(1000, 8)), trials_of([1000, 1001, 999, 1000, 1100, 1101, 1099, 1100]))
-    assert any("trials of the candidate fall into two groups" in note for note in metric(found, Metric.IOPS).notes)
+    assert any("trials of the candidate form two groups" in note for note in metric(found, Metric.IOPS).notes)
 
 
-def test_noise_that_no_threshold_stands_is_called_ungateable() -> None:
+def test_noise_beyond_the_threshold_is_ungateable() -> None:
     found = one(trials_of([900, 1000, 1100]), trials_of([900, 1000, 1100]))
-    assert any(note.startswith("ungateable: it scatters by 10.0 %") for note in metric(found, Metric.IOPS).notes)
+    assert any(note.startswith("ungateable: it varies by 10.0 %") for note in metric(found, Metric.IOPS).notes)
     assert not metric(found, Metric.P99).notes
 
 
@@ -185,9 +187,7 @@ def test_a_run_that_repeated_more_than_a_fifth_of_its_trials_shows_nothing(faile
     trials = [each.model_copy(update={"attempt": 1}) for each in trials_of(steady(800))]
     found = one(trials_of(steady(1000)), [*repeated, *trials])
     assert found.conclusion is conclusion
-    assert any("2 of 5 trials of the candidate had to be repeated" in reason for reason in found.reasons) == (
-        failed == 2
-    )
+    assert any("2 of 5 trials of the candidate were repeated" in reason for reason in found.reasons) == (failed == 2)
 
 
 def test_what_the_user_interrupted_was_not_repeated_for_a_reason() -> None:
@@ -196,10 +196,10 @@ def test_what_the_user_interrupted_was_not_repeated_for_a_reason() -> None:
     assert one(trials_of(steady(1000)), [*interrupted, *trials]).conclusion is Conclusion.NO_REGRESSION
 
 
-def test_a_run_that_is_not_finished_reassures_nobody_but_may_have_regressed() -> None:
+def test_an_unfinished_run_proves_no_equivalence_but_may_have_regressed() -> None:
     found = one(trials_of(steady(1000)), trials_of(steady(1000)), final=False, repetitions=10)
     assert found.conclusion is Conclusion.INCONCLUSIVE
-    assert found.reasons[0] == "trials are missing, a run is not finished: w-000"
+    assert found.reasons[0] == "trials are missing because a run is not finished: w-000"
     assert found.points[0].notes == ("the candidate is not finished",)
     assert one(trials_of(steady(1000)), trials_of(steady(800)), final=False).conclusion is Conclusion.REGRESSION
 
@@ -224,7 +224,7 @@ def test_a_point_without_counterpart_leaves_a_doubt_and_a_new_one_does_not() -> 
     fewer, more = points([1000] * 2, "a"), points([1000] * 3, "b")
     found = compared(more, fewer)
     assert found.conclusion is Conclusion.INCONCLUSIVE
-    assert found.reasons[0] == "the candidate has no counterpart of w-002"
+    assert found.reasons[0] == "the candidate lacks these points: w-002"
     assert found.baseline_only == ("w-002",)
     assert compared(fewer, more).conclusion is Conclusion.NO_REGRESSION
     assert compared(fewer, more).candidate_only == ("w-002",)

@@ -4,9 +4,9 @@ import pytest
 
 from plimsoll.measure.compare.conclusion import Change, Conclusion, Judgement, conclude
 from plimsoll.measure.compare.inference import log_change
-from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
 
-RULE = Rule()
+RULE = RegressionRule()
 SIMULATED = 1000
 """Of each cell; its standard error is at most 1.6 %, so that 5 % is more than three of them."""
 
@@ -94,7 +94,7 @@ def test_direction_and_threshold_are_those_of_the_metric(metric: Metric, factor:
     assert judged(steady(1000), steady(1000 * factor), metric).conclusion is conclusion
 
 
-def test_a_large_regression_is_confirmed_and_a_large_improvement_said() -> None:
+def test_a_large_regression_is_confirmed_and_a_large_improvement_reported() -> None:
     assert judged(steady(1000), steady(800)) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=True)
     assert judged(steady(1000), steady(1200)) == Judgement(conclusion=Conclusion.NO_REGRESSION, improved=True)
     assert judged(steady(1000), steady(1030)) == Judgement(conclusion=Conclusion.NO_REGRESSION)
@@ -104,7 +104,7 @@ def test_a_regression_near_the_threshold_is_not_confirmed() -> None:
     assert judged(steady(1000), steady(942)) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=False)
 
 
-def test_an_inconclusive_change_says_how_many_trials_would_tell() -> None:
+def test_an_inconclusive_change_has_the_number_of_trials_needed() -> None:
     noisy = [800.0, 1000, 1200]
     found = judged(noisy, [0.85 * value for value in noisy])
     assert found.conclusion is Conclusion.INCONCLUSIVE
@@ -123,10 +123,10 @@ def test_in_a_larger_family_more_trials_are_needed() -> None:
 def test_a_change_as_large_as_the_threshold_is_never_decided() -> None:
     found = judged(steady(1000), steady(950.001))
     assert (found.conclusion, found.trials_needed) == (Conclusion.INCONCLUSIVE, None)
-    assert "move the threshold" in found.note
+    assert "change the threshold" in found.note
 
 
-def test_hopeless_noise_is_said_to_be() -> None:
+def test_hopeless_noise_is_reported() -> None:
     noisy = [1.0, 100, 10_000]
     assert "too noisy" in judged(noisy, [value * 0.9 for value in noisy]).note
 

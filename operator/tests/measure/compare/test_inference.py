@@ -130,7 +130,7 @@ def test_no_trials_are_enough_without_a_margin() -> None:
 
 
 @pytest.mark.parametrize(("trials", "power"), [(3, 0.68), (5, 0.78), (8, 0.8), (10, 0.8)])
-def test_detectable_change_is_found_about_as_often_as_it_says(trials: int, power: float) -> None:
+def test_a_detectable_change_is_found_with_about_the_promised_power(trials: int, power: float) -> None:
     chance = random.Random(trials)  # noqa: S311 - numbers, not secrets
     shift = detectable_change(0.03, trials)
     found = sum(

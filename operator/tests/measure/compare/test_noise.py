@@ -4,12 +4,12 @@ from collections.abc import Sequence
 import pytest
 
 from plimsoll.measure.compare.inference import detectable_change
-from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
 from plimsoll.measure.compare.sides import UNGATEABLE_MARGIN
 from support.repeated import BLOCK, aborted, result, trials_of
 
-RULE = Rule()
+RULE = RegressionRule()
 QUIET, NOISY = [990, 1000, 1010], [950, 1000, 1050]
 
 
@@ -29,7 +29,7 @@ def test_noise_of_one_run() -> None:
 
 
 def test_a_metric_gates_up_to_two_thirds_of_its_threshold() -> None:
-    assert noise(NOISY)[Metric.IOPS].note.startswith("ungateable: it scatters by 5.0 %")
+    assert noise(NOISY)[Metric.IOPS].note.startswith("ungateable: it varies by 5.0 %")
     limit = RULE.rate / UNGATEABLE_MARGIN
     inside = [1000 * (1 - 0.95 * limit), 1000, 1000 * (1 + 0.95 * limit)]
     assert noise(inside)[Metric.IOPS].note == ""

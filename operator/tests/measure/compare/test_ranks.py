@@ -45,7 +45,7 @@ def test_only_order_matters_and_the_sides_are_alike(one: list[float], other: lis
 
 @pytest.mark.parametrize("size", [0, EXACT_UP_TO + 1])
 def test_what_cannot_be_counted_is_refused(size: int) -> None:
-    with pytest.raises(ValueError, match=f"1 to {EXACT_UP_TO} values on each side"):
+    with pytest.raises(ValueError, match=f"each side needs 1 to {EXACT_UP_TO} values"):
         mann_whitney([1.0] * size, [1.0])
 
 

@@ -1,4 +1,4 @@
--- What Argo CD makes of a BenchmarkResult: whether the numbers of one point are complete, and to be believed.
+-- Health of a BenchmarkResult in Argo CD: whether the numbers of the point are complete and trustworthy.
 local status = obj.status or {}
 if status.final ~= true then
   return { status = "Progressing", message = "not all trials of the point are recorded" }

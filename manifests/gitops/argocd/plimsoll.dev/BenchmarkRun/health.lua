@@ -1,5 +1,5 @@
--- What Argo CD makes of a BenchmarkRun. Healthy means measured, to be believed, and nothing left but results.
-local health = { status = "Progressing", message = "the operator has not seen the run yet" }
+-- Health of a BenchmarkRun in Argo CD. Healthy means measured, trustworthy, and cleaned up.
+local health = { status = "Progressing", message = "the operator has not observed the run yet" }
 
 local status = obj.status
 if status == nil or (status.observedGeneration or -1) < (obj.metadata.generation or 0) then
@@ -41,6 +41,6 @@ elseif is("Succeeded", "True") then
   health.status = "Healthy"
   health.message = words("Succeeded")
 else
-  health.message = "the run says nothing of its progress"
+  health.message = "the run has no condition yet"
 end
 return health

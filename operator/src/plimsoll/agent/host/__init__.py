@@ -1,6 +1,6 @@
-"""What the host did while a client measured, and what the client's tool had open.
+"""The host's load while a client measures, and the files that its tool has open.
 
-`Observation` looks every second. What it reads are counters (`readings`, and `cgroup` for the client's own group), and
-`use` makes rates of them afterwards. `open_files` looks at what the tool has open, `processes` at the I/O that the
-kernel counts of it, `facts` at what does not change during a run.
+`HostObservation` looks every second. It reads counters (`readings`, and `cgroup` for the client's own group), from
+which `use` computes rates afterwards. `open_files` looks at the tool's open files, `processes` at its I/O as the kernel
+counts it, `facts` at properties that do not change during a run.
 """

@@ -1,9 +1,8 @@
-"""The control group that this process is in: what it may use, and what it has used.
+"""The limits and the usage of this process's control group.
 
-Version 2 and version 1 of the interface, as the kernel's `admin-guide/cgroup-v2` and `admin-guide/cgroup-v1` describe
-them. In a pod the group is the container's. Elsewhere it often holds much more than one client, and then what it used
-says nothing about the client: see `Group.is_own`. How often its quota stopped it does: a quota stops everybody in the
-group, and in all groups within it.
+Supports both versions of the interface: the kernel's `admin-guide/cgroup-v2` and `admin-guide/cgroup-v1`. In a pod the
+group is the container's. Elsewhere it often contains other processes too; then its usage does not describe the client
+(see `Group.is_own`), but its throttling does: a quota stops every process in the group and in the groups within it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,18 +16,18 @@ _MICROSECOND = 1000
 _UNIFIED = "cgroup2"
 _SYS = PurePosixPath("/sys")
 _UNLIMITED_BYTES = 2**60
-"""Version 1 has no word for "no limit": it shows the largest number of bytes that whole pages can make."""
+"""Version 1 shows "no limit" as the largest number of bytes in whole pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """This process's group in one hierarchy. `top` is the highest directory of it that can be seen."""
+    """This process's group in one hierarchy. `top` is the highest visible directory of the hierarchy."""
 
     directory: Path
     top: Path
 
     def levels(self) -> Iterator[Path]:
-        """Go over the group and those around it: each of them limits it."""
+        """Yield the group and its ancestors, each of which limits it."""
         yield self.directory
         if self.directory != self.top:
             for parent in self.directory.parents:
@@ -37,25 +36,25 @@ class Group:
                     return
 
     def is_own(self, proc: Path) -> bool:
-        """Tell whether it holds this process, those below and those above it, and nobody else.
+        """Whether the group contains only this process, its descendants and its ancestors.
 
-        Those above only wait: an init process in a container. The conductor of a local run is not above its agents.
+        Ancestors only wait: an init process in a container. A local run's conductor is not an ancestor of its agents.
         """
         with suppress(OSError, ValueError, IndexError):
             own = int((proc / "self/stat").read_text().split(maxsplit=1)[0])
-            above = set(_lineage(proc, own))
+            ancestors = set(_lineage(proc, own))
             members = [int(line) for line in (self.directory / "cgroup.procs").read_text().split()]
-            return bool(members) and all(pid in above or own in _lineage(proc, pid) for pid in members)
+            return bool(members) and all(pid in ancestors or own in _lineage(proc, pid) for pid in members)
         return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CgroupCounters:
-    """What a group had used when it was read; nanoseconds of processor time, bytes; absent if unreadable.
+    """A group's counters at one time: nanoseconds of processor time, bytes; None if unreadable.
 
     Attributes:
-        throttled_periods: in which its quota, or that of a group around it, stopped it; added up over these groups.
-        throttled: for how long, likewise.
+        throttled_periods: periods in which its quota or an ancestor's stopped it; sum over these groups.
+        throttled: duration of these stops; likewise.
 
     """
 
@@ -67,12 +66,12 @@ class CgroupCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cgroup:
-    """This process's group, for each controller the one in charge; absent if there is none.
+    """This process's group for each controller, if any.
 
     Attributes:
-        unified: the files are those of version 2, and all three groups are one.
-        cpu: whose quota, and those around it, limit this process.
-        accounting: that counts its processor time.
+        unified: version 2 of the interface; all three groups are the same.
+        cpu: the group whose quota, with those of its ancestors, limits this process.
+        accounting: the group that counts its processor time.
 
     """
 
@@ -82,7 +81,7 @@ class Cgroup:
     memory: Group | None = None
 
     def own(self, proc: Path) -> "Cgroup":
-        """Return it without what groups used that hold others too; their quotas stop this process all the same."""
+        """Return the groups whose usage is this process's own. `cpu` stays: its quota applies in any case."""
 
         def own(group: Group | None) -> Group | None:
             return group if group is not None and group.is_own(proc) else None
@@ -90,18 +89,18 @@ class Cgroup:
         return Cgroup(unified=self.unified, cpu=self.cpu, accounting=own(self.accounting), memory=own(self.memory))
 
     def processors(self) -> float | None:
-        """Return how many processors it may use; None without a quota."""
+        """Return the number of processors that the quota allows; None without a quota."""
         quota = _unified_quota if self.unified else _quota
         return min(_limits(self.cpu, quota), default=None)
 
     def memory_limit(self) -> int | None:
-        """Return how many bytes it may use; None without a limit."""
+        """Return the memory limit in bytes; None without a limit."""
         name = "memory.max" if self.unified else "memory.limit_in_bytes"
         limits = _limits(self.memory, lambda level: _number(level / name))
         return min((int(limit) for limit in limits if limit < _UNLIMITED_BYTES), default=None)
 
     def read(self) -> CgroupCounters:
-        """Return its counters now."""
+        """Read the counters."""
         seconds = "throttled_usec" if self.unified else "throttled_time"
         stats = [_table(level / "cpu.stat") for level in self.cpu.levels()] if self.cpu else []
         throttled = _sum(stat.get(seconds) for stat in stats)
@@ -123,9 +122,9 @@ class Cgroup:
 
 
 def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
-    """Return this process's group, or None if none can be seen. `sys` is where /sys is mounted.
+    """Return this process's group, or None if none is visible. `sys` is the mount point of /sys.
 
-    With both versions in use, version 1 is in charge of processors and memory if it has them.
+    If both versions are in use, version 1 takes precedence for the controllers that it has.
     """
     try:
         paths = _paths((proc / "self/cgroup").read_text())
@@ -140,7 +139,7 @@ def find_cgroup(proc: Path, sys: Path) -> Cgroup | None:
 
 
 def _paths(text: str) -> Mapping[str, PurePosixPath]:
-    """Return where in the hierarchy of each controller this process is; that of version 2 has an empty name."""
+    """Return this process's path in each controller's hierarchy; version 2's hierarchy has an empty name."""
     lines = (line.split(":", maxsplit=2) for line in text.splitlines() if line.count(":") > 1)
     return {name: PurePosixPath(path) for _, names, path in lines for name in names.split(",")}
 
@@ -152,7 +151,7 @@ def _find(controller: str, paths: Mapping[str, PurePosixPath], mounts: Iterable[
         return None
     top = sys / mount.point.relative_to(_SYS)
     inside = path.is_relative_to(mount.root) and ".." not in path.parts
-    # A container sees its own group alone: then what is mounted is the group, whatever its path is called outside.
+    # A container may see only its own group: then the mounted directory is the group, whatever its path outside.
     return Group(directory=top / path.relative_to(mount.root) if inside else top, top=top)
 
 
@@ -188,7 +187,7 @@ def _number(path: Path) -> int | None:
 
 
 def _sum(counters: Iterable[int | None]) -> int | None:
-    """Return the sum of what is known; None if nothing is."""
+    """Return the sum of the known counters; None if none is known."""
     known = [counter for counter in counters if counter is not None]
     return sum(known) if known else None
 
@@ -204,13 +203,8 @@ def _table(path: Path) -> Mapping[str, int]:
 
 
 def _lineage(proc: Path, pid: int) -> Iterator[int]:
-    """Go from a process to its parent and on, up to where this namespace ends.
-
-    Raises:
-        OSError: a process of them is gone.
-
-    """
+    """Yield a process and its ancestors within this PID namespace; OSError if one has exited."""
     while pid > 0:
         yield pid
-        # The name in parentheses may hold blanks and parentheses of its own.
+        # The name, in parentheses, may itself contain blanks and parentheses.
         pid = int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])

@@ -1,4 +1,4 @@
-"""What a result should say of where a client ran, as far as it is known before anything is prepared."""
+"""Facts about a client's host and volume for the result, collected before preparation."""
 
 import os
 import platform
@@ -15,12 +15,12 @@ from plimsoll.agent.volume import DeviceVolume, FileVolume, LocalVolume
 
 _MAX_CHARACTERS = 128
 _CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
-_MOST_DISCARDED = "queue/discard_max_bytes"
+_DISCARD_LIMIT = "queue/discard_max_bytes"
 _GOVERNOR = "devices/system/cpu/cpu0/cpufreq/scaling_governor"
 
 
 def host_facts(host: Host) -> dict[str, JsonValue]:
-    """Return what is known of the host; what cannot be read is left out."""
+    """Return facts about the host, without those that cannot be read."""
     found: dict[str, JsonValue] = {
         "kernel": platform.release(),
         "architecture": platform.machine(),
@@ -32,20 +32,20 @@ def host_facts(host: Host) -> dict[str, JsonValue]:
         "cpuGovernor": _word(host.sys / _GOVERNOR),
         "clockSource": _word(host.sys / _CLOCK_SOURCE),
     }
-    return found | _told(words)
+    return found | _known(words)
 
 
 def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[str, JsonValue]:
-    """Return what a volume lies on: file system and source of its mount, or its device's name and if it can discard.
+    """Return facts about a volume: file system and source of its mount, or its device's name and discard support.
 
-    Of an image only the way to it: the rest is the cluster's.
+    For an image, only the access path: the conductor describes the cluster.
     """
     try:
         match volume:
             case FileVolume():
                 directory = PurePosixPath(os.path.realpath(volume.path.parent))
                 mount = mount_of(directory, read_mounts(host.proc / "self/mountinfo"))
-                return _told({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
+                return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
             case DeviceVolume():
                 return _device_facts(volume.path, host.sys)
             case ImageVolume():
@@ -61,10 +61,10 @@ def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:
     if not stat.S_ISBLK(status.st_mode):
         return {}
     device = sys / "dev/block" / f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    # A partition has the queue of its disk.
-    most = next(filter(None, (_word(place / _MOST_DISCARDED) for place in (device, device.resolve().parent))), "")
-    discards: dict[str, JsonValue] = {"volumeDiscards": most != "0"} if most else {}
-    return _told({"volumeDevice": device.readlink().name}) | discards
+    # A partition uses the queue of its disk.
+    limit = _word(device / _DISCARD_LIMIT) or _word(device.resolve().parent / _DISCARD_LIMIT)
+    discards: dict[str, JsonValue] = {"volumeDiscards": limit != "0"} if limit else {}
+    return _known({"volumeDevice": device.readlink().name}) | discards
 
 
 def _cpu_model(proc: Path) -> str:
@@ -79,5 +79,5 @@ def _word(path: Path) -> str:
     return ""
 
 
-def _told(words: dict[str, str]) -> dict[str, JsonValue]:
+def _known(words: dict[str, str]) -> dict[str, JsonValue]:
     return {name: word[:_MAX_CHARACTERS] for name, word in words.items() if word}

@@ -1,4 +1,4 @@
-"""What is mounted where: the table that `proc_pid_mountinfo(5)` describes."""
+"""The mount table (`proc_pid_mountinfo(5)`)."""
 
 import re
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ class Mount:
     """One line of the table.
 
     Attributes:
-        root: directory of the file system that appears at `point`.
-        point: absolute path.
-        file_system: its type: `ext4`, `cgroup2`, ...
-        source: as the file system names it: a device, an export, or any word at all.
-        options: those of the file system itself, not of this one mount.
+        root: directory of the file system that is mounted at `point`.
+        point: absolute path of the mount point.
+        file_system: type: `ext4`, `cgroup2`, ...
+        source: a device, an export, or an arbitrary word; empty for none.
+        options: options of the file system, not of this mount.
 
     """
 
@@ -33,21 +33,15 @@ class Mount:
 
 
 def read_mounts(table: Path) -> tuple[Mount, ...]:
-    """Return all mounts, in the order in which they were made.
-
-    Raises:
-        OSError: the table cannot be read.
-
-    """
+    """Return all mounts in the order of mounting; OSError if the table cannot be read."""
     found = (_mount(line) for line in table.read_text(errors="replace").splitlines())
     return tuple(mount for mount in found if mount is not None)
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
-    """Return what an absolute path without symbolic links lies on; of two on one point the later hides the other."""
-    around = [mount for mount in mounts if path.is_relative_to(mount.point)]
-    deepest = max((len(mount.point.parts) for mount in around), default=0)
-    return next((mount for mount in reversed(around) if len(mount.point.parts) == deepest), None)
+    """Return the mount that contains an absolute path without symbolic links; a later mount hides an earlier one."""
+    candidates = [mount for mount in mounts if path.is_relative_to(mount.point)]
+    return max(reversed(candidates), key=lambda mount: len(mount.point.parts), default=None)
 
 
 def _mount(line: str) -> Mount | None:
@@ -55,7 +49,7 @@ def _mount(line: str) -> Mount | None:
     if _SEPARATOR not in fields[_FIELDS_BEFORE_OPTIONAL:]:
         return None
     end = fields.index(_SEPARATOR, _FIELDS_BEFORE_OPTIONAL)
-    # A source may be empty, and then leaves no field behind.
+    # An empty source leaves no field.
     file_system, *rest = fields[end + 1 :]
     return Mount(
         root=PurePosixPath(_unescaped(fields[3])),

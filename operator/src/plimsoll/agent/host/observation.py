@@ -1,4 +1,4 @@
-"""Watching the host and the tool while one trial runs."""
+"""Observes the host and the tool during one trial."""
 
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -6,38 +6,37 @@ from pathlib import PurePosixPath
 from plimsoll.agent.host.mounts import mount_of, read_mounts
 from plimsoll.agent.host.open_files import DataSetIdentity, OpenFiles
 from plimsoll.agent.host.processes import ToolAccount, ToolCounters
-from plimsoll.agent.host.readings import Host, Snapshot
-from plimsoll.agent.host.use import Storage, host_use
+from plimsoll.agent.host.readings import Host, HostSnapshot
+from plimsoll.agent.host.use import DataSetStorage, host_use
 from plimsoll.measure.sample import HostUse, Measurement
 
 MAX_SNAPSHOTS = 1024
-"""Of a longer trial every other snapshot goes: its ends are then known to a thousandth of its length."""
+"""When there are more, every other one is dropped: a trial's ends stay known to a thousandth of its length."""
 
 _MAX_CHARACTERS = 100
 
 
-class Observation:
-    """What is seen of one trial.
+class HostObservation:
+    """The observation of one trial.
 
-    Its first snapshot is taken when it is made, which is before T0: nothing stands between T0 and the tool's start.
+    The constructor takes the first snapshot, before T0, so that nothing delays the tool's start.
     """
 
     def __init__(self, host: Host, data_set: DataSetIdentity | None, *, work_directory: str) -> None:
-        """Watch this host, and the tool's files if it has a data set."""
         self._host = host
-        self._storage = _storage(host, data_set) if data_set else Storage()
+        self._storage = _storage(host, data_set) if data_set else DataSetStorage()
         self._files = OpenFiles(data_set, work_directory=work_directory, proc=host.proc) if data_set else None
         cgroup = host.cgroup()
         self._bounds = host.bounds(cgroup)
         self._own_cgroup = cgroup.own(host.proc) if cgroup else None
         self._account = ToolAccount(host.proc)
-        self._snapshots: list[Snapshot] = []
+        self._snapshots: list[HostSnapshot] = []
         self._stride = 1
         self._looks = 0
         self._take_snapshot(ToolCounters())
 
     def look(self, pid: int) -> None:
-        """Look at the host and at the tool, which runs as process `pid`. To be called about every second."""
+        """Observe the host and the tool, which runs as process `pid`. Call it about every second."""
         self._looks += 1
         if self._looks % self._stride == 0:
             self._take_snapshot(self._account.look(pid))
@@ -45,11 +44,11 @@ class Observation:
             self._files.look(pid)
 
     def end(self) -> None:
-        """Look at the host for the last time. To be called when the tool has ended."""
+        """Take the last snapshot, after the tool has ended."""
         self._take_snapshot(self._account.end())
 
     def host_use(self, measurement: Measurement | None) -> HostUse | None:
-        """Return what the host did in the measured part; None if there was none, or it was not seen as a whole."""
+        """Return the host's load during the measurement; None if there is none or snapshots do not cover it."""
         if measurement is None or self._bounds is None:
             return None
         return host_use(
@@ -62,7 +61,7 @@ class Observation:
 
     @property
     def foreign_target(self) -> str:
-        """What the tool had open instead of the data set; empty if it had that, or nobody could look."""
+        """See `OpenFiles.foreign_target`; empty without a data set."""
         return self._files.foreign_target if self._files else ""
 
     def _take_snapshot(self, tool: ToolCounters | None) -> None:
@@ -77,14 +76,14 @@ class Observation:
         self._snapshots.append(snapshot)
 
 
-def _storage(host: Host, data_set: DataSetIdentity) -> Storage:
+def _storage(host: Host, data_set: DataSetIdentity) -> DataSetStorage:
     device = data_set.block_device
     if device is not None:
-        # A file may lie in pieces, at whose ends its operations are cut as well.
+        # A file may be fragmented, which splits operations too.
         uncut = host.uncut_bytes(device) if data_set.file is None else None
-        return Storage(device=device, disk=host.disk_of(device), uncut_bytes=uncut)
+        return DataSetStorage(device=device, disk=host.disk_of(device), uncut_bytes=uncut)
     with suppress(OSError):
         mount = mount_of(PurePosixPath(data_set.path), read_mounts(host.proc / "self/mountinfo"))
         if mount is not None:
-            return Storage(file_system=mount.file_system[:_MAX_CHARACTERS])
-    return Storage(file_system="an unknown file system")
+            return DataSetStorage(file_system=mount.file_system[:_MAX_CHARACTERS])
+    return DataSetStorage(file_system="an unknown file system")

@@ -1,4 +1,4 @@
-"""Whether the tool does its I/O on the data set it was given: what its processes have open (`proc_pid_fd(5)`)."""
+"""Whether the tool works on its data set, judged by its open files (`proc_pid_fd(5)`)."""
 
 import os
 import stat
@@ -15,12 +15,12 @@ _MAX_CHARACTERS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetIdentity:
-    """What the kernel knows a data set by.
+    """How the kernel identifies a data set.
 
     Attributes:
-        path: without symbolic links.
+        path: path without symbolic links.
         file: device and inode number; None for a block device.
-        device: of a block device, or of the one that the file lies on.
+        device: number of the block device, or of the device that contains the file.
 
     """
 
@@ -28,26 +28,21 @@ class DataSetIdentity:
     file: tuple[int, int] | None
     device: int
 
-    def is_of(self, status: os.stat_result) -> bool:
-        """Tell whether what has this status is the data set."""
+    def matches(self, status: os.stat_result) -> bool:
+        """Whether this is the status of the data set."""
         if self.file is None:
             return stat.S_ISBLK(status.st_mode) and status.st_rdev == self.device
         return (status.st_dev, status.st_ino) == self.file
 
     @property
     def block_device(self) -> str | None:
-        """Return `major:minor` of the block device below; None if there is none, as below NFS, overlay and tmpfs."""
+        """`major:minor` of the underlying block device; None if there is none, as for NFS, overlay and tmpfs."""
         major = os.major(self.device)
         return f"{major}:{os.minor(self.device)}" if major else None
 
 
 def identify(target: VolumeTarget) -> DataSetIdentity:
-    """Return the identity of a data set that is there.
-
-    Raises:
-        OSError: it is not there.
-
-    """
+    """Return the identity of a data set; OSError if it does not exist."""
     status = Path(target.path).stat()
     is_device = target.kind is VolumeKind.DEVICE
     return DataSetIdentity(
@@ -58,36 +53,34 @@ def identify(target: VolumeTarget) -> DataSetIdentity:
 
 
 class OpenFiles:
-    """Looks again and again at what a tool has open, until it has seen the data set."""
+    """Looks repeatedly at a tool's open files until the data set is among them."""
 
     def __init__(self, identity: DataSetIdentity, *, work_directory: str, proc: Path) -> None:
-        """Expect a data set; what the tool has in its work directory is its output."""
         self._identity = identity
         self._not_data = (*_NEVER_DATA, PurePosixPath(os.path.realpath(work_directory)))
         self._proc = proc
-        self._found = False
-        self._others: frozenset[str] = frozenset()
+        self._has_data_set = False
+        self._open_before: frozenset[str] = frozenset()
         self._instead = ""
 
     @property
     def foreign_target(self) -> str:
-        """What the tool had open instead of the data set; empty if it had that, or nothing was seen."""
-        if self._found or not self._instead:
+        """A message with the file that the tool had open instead of the data set; empty if there is none."""
+        if self._has_data_set or not self._instead:
             return ""
         instead = os.fsencode(self._instead).decode(errors="replace")[:_MAX_CHARACTERS]
         return f"the tool had {instead} open, and never {self._identity.path}"
 
     def look(self, pid: int) -> None:
-        """Look at a process and all below it, unless the data set has been seen."""
-        if self._found:
+        """Look at a process and its descendants, unless the data set has been seen."""
+        if self._has_data_set:
             return
         processes = with_descendants(self._proc, pid)
         names = {name for process in processes for link in self._links(process) if (name := self._data_behind(link))}
-        self._found = self._identity.path in names
-        # What is open for a moment is not what the tool works on. A library that loads slowly is open for longer, but
-        # before anything else: the last file counts.
-        self._instead = min(names & self._others, default=self._instead)
-        self._others = frozenset(names)
+        self._has_data_set = self._identity.path in names
+        # A file counts if two looks in a row see it, and the last such file wins: a slow library comes before the data.
+        self._instead = min(names & self._open_before, default=self._instead)
+        self._open_before = frozenset(names)
 
     def _links(self, pid: int) -> list[Path]:
         with suppress(OSError):
@@ -95,15 +88,15 @@ class OpenFiles:
         return []
 
     def _data_behind(self, link: Path) -> str:
-        """Return the path of the data that a file descriptor is of, for the data set always the same; empty if none."""
+        """Return the path of the data behind a file descriptor, the same for all links to the data set; else empty."""
         with suppress(OSError):
             name = str(link.readlink())
-            # The name decides nearly always. To ask the file itself may take as long as its storage does not answer.
+            # The name is nearly always enough; a stat may block for as long as the storage does not answer.
             if name == self._identity.path:
                 return name
             if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
                 return ""
             status = link.stat()
             if stat.S_ISBLK(status.st_mode) or stat.S_ISREG(status.st_mode):
-                return self._identity.path if self._identity.is_of(status) else name
+                return self._identity.path if self._identity.matches(status) else name
         return ""

@@ -1,7 +1,7 @@
-"""A tool's processes, and what the kernel counted as their I/O on storage (`proc_pid_io(5)`, `getrusage(2)`).
+"""A tool's processes and their I/O on storage as the kernel counts it (`proc_pid_io(5)`, `getrusage(2)`).
 
-A read that a cache or a hole in a file answers reaches no storage and is not counted: for data sets whose block device
-cannot be seen, this is the witness.
+Reads from a cache or from a hole in a file are not counted, so these counters reveal them where the block device of the
+data set is not visible.
 """
 
 import resource
@@ -15,41 +15,40 @@ _BLOCK_BYTES = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCounters:
-    """Bytes that a tool has read from storage and written to it."""
+    """Bytes that a tool has read from and written to storage."""
 
     read: int = 0
     written: int = 0
 
 
 class ToolAccount:
-    """Counts the I/O of one tool, from before it starts until after it has ended."""
+    """Counts one tool's I/O from before its start until after its end."""
 
     def __init__(self, proc: Path) -> None:
-        """Begin before the tool starts."""
         self._proc = proc
-        self._before = _of_ended_children()
-        self._shown = False
+        self._before = _ended_children_counters()
+        self._is_visible = False
 
     def look(self, pid: int) -> ToolCounters | None:
-        """Return what the process and all below it have done; None if that is not shown."""
+        """Return the I/O of a process and its descendants so far; None if it is not visible."""
         counters = [found for process in with_descendants(self._proc, pid) if (found := self._read(process))]
-        self._shown = self._shown or bool(counters)
+        self._is_visible = self._is_visible or bool(counters)
         if not counters:
             return None
         return ToolCounters(read=sum(item.read for item in counters), written=sum(item.written for item in counters))
 
     def end(self) -> ToolCounters | None:
-        """Return what it has done in all. It must have ended, and be the only child that has since the beginning.
+        """Return the tool's total I/O, after its end; no other child may have ended since the constructor.
 
-        None if it never could be looked at: a kernel that does not count shows zeros here.
+        None if `look` never saw any: a kernel without accounting shows zeros here.
         """
-        after = _of_ended_children()
-        if not self._shown:
+        after = _ended_children_counters()
+        if not self._is_visible:
             return None
         return ToolCounters(read=after.read - self._before.read, written=after.written - self._before.written)
 
     def _read(self, pid: int) -> ToolCounters | None:
-        """Return what one process has done, with its children that have ended."""
+        """Return the I/O of one process, including children that have ended."""
         with suppress(OSError, ValueError, KeyError):
             lines = (self._proc / str(pid) / "io").read_text().splitlines()
             counters = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}
@@ -58,7 +57,7 @@ class ToolAccount:
 
 
 def with_descendants(proc: Path, pid: int) -> Iterator[int]:
-    """Yield a process and all below it."""
+    """Yield a process and its descendants."""
     yield pid
     for child in _children(proc, pid):
         yield from with_descendants(proc, child)
@@ -71,6 +70,6 @@ def _children(proc: Path, pid: int) -> list[int]:
     return []
 
 
-def _of_ended_children() -> ToolCounters:
+def _ended_children_counters() -> ToolCounters:
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ToolCounters(read=use.ru_inblock * _BLOCK_BYTES, written=use.ru_oublock * _BLOCK_BYTES)

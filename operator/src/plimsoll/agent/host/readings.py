@@ -1,6 +1,6 @@
-"""Reading what the kernel counts of this host: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`.
+"""Reads this host's counters: `proc_stat(5)`, `proc_meminfo(5)`, `/proc/net/dev`, and `/sys`.
 
-A reading is a handful of small files and costs a fraction of a millisecond: nothing here may weigh on what is measured.
+A reading takes a few small files and a fraction of a millisecond, so it does not disturb the measurement.
 """
 
 import math
@@ -14,12 +14,12 @@ from plimsoll.agent.host.cgroup import Cgroup, CgroupCounters, find_cgroup
 from plimsoll.agent.host.processes import ToolCounters
 
 _IDLE = (3, 4)
-"""Columns of a line of /proc/stat in which a processor did nothing: idle, and idle while I/O was under way."""
+"""Columns of /proc/stat with idle time: idle, and idle while waiting for I/O."""
 _ACCOUNTED = 8
-"""Columns that add up to all time; guests' time, which follows, is within user time."""
+"""Columns that add up to the total; guest time, which follows, is part of user time."""
 
 _CUTTING = ("max_sectors_kb", "max_segments", "chunk_sectors")
-"""What makes the kernel cut an operation, of a device's `queue`."""
+"""Limits in a device's `queue` at which the kernel splits an operation."""
 _PAGE = 4096
 _SECTOR_BYTES = 512
 _KIBIBYTE = 1024
@@ -29,7 +29,7 @@ _LOOPBACK = "lo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """Bytes that an interface has received and sent since it is there."""
+    """Bytes that an interface has received and sent."""
 
     received: int
     sent: int
@@ -37,14 +37,14 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCounters:
-    """What a block device has done since it is there (the kernel's `block/stat`).
+    """Counters of a block device (the kernel's `block/stat`).
 
     Attributes:
-        read_sectors: of 512 bytes.
-        reads: that it has completed.
-        writes: likewise; discards and flushes are neither.
-        busy: milliseconds in which it had something to do.
-        waiting: milliseconds that its operations took, added up.
+        read_sectors: sectors of 512 bytes.
+        reads: completed reads.
+        writes: completed writes, without discards and flushes.
+        busy: milliseconds with at least one operation in flight.
+        waiting: milliseconds of all operations, added up.
 
     """
 
@@ -57,18 +57,18 @@ class DeviceCounters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """Everything that is counted, at one time.
+class HostSnapshot:
+    """All counters at one time.
 
     Attributes:
-        at: Unix nanoseconds, to find the time that a tool names; somebody may set this clock meanwhile.
-        monotonic: nanoseconds of the clock that nobody sets; lengths of time are differences of it.
-        busy: clock ticks that the node's processors have worked, or that a hypervisor has withheld from them.
-        idle: clock ticks that they have not; of a processor that waits for I/O it may go back a little.
-        interfaces: by name, without the loopback.
-        cgroup: of the client's own group; all absent if it has none.
-        disk: what the device is a part of; None if it is a whole one.
-        tool: None if its I/O is not shown.
+        at: Unix nanoseconds, to find the time that a tool reports; this clock may be set meanwhile.
+        monotonic: nanoseconds of the monotonic clock; durations are differences of it.
+        busy: clock ticks that the node's processors worked, or that a hypervisor stole from them.
+        idle: clock ticks that they idled; the kernel's count may decrease slightly.
+        interfaces: traffic by interface, without the loopback.
+        cgroup: counters of the client's own group; all None if it has none.
+        disk: counters of the disk that the device is a part of; None for a whole device.
+        tool: the tool's I/O; None if it is not visible.
 
     """
 
@@ -87,14 +87,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What does not change while a client measures.
+    """The limits that apply to a client during a trial.
 
     Attributes:
-        processors: of the node.
-        usable: processors that the client may use at most; None if all.
+        processors: number of the node's processors.
+        usable: number of processors that the client may use; None for all.
         memory: bytes that it may use; None without a limit.
-        physical: names of the interfaces that are hardware.
-        speeds: bytes per second that each of those can carry in one direction, without those that do not tell.
+        physical: names of the hardware interfaces.
+        speeds: bytes per second of each of those in one direction, if known.
 
     """
 
@@ -117,7 +117,7 @@ class Host:
         return find_cgroup(self.proc, self.sys)
 
     def bounds(self, cgroup: Cgroup | None) -> Bounds | None:
-        """Return what limits this process, or None if that cannot be read."""
+        """Return the limits of this process; None if they cannot be read."""
         with suppress(OSError, ValueError, IndexError):
             stat = (self.proc / "stat").read_text().splitlines()
             processors = sum(line.startswith("cpu") for line in stat) - 1
@@ -136,9 +136,9 @@ class Host:
         return None
 
     def disk_of(self, device: str) -> str | None:
-        """Return `major:minor` of what a block device is a part of; None if it is a whole one.
+        """Return `major:minor` of the disk that a block device is a part of; None for a whole device.
 
-        A device on several others, as a RAID, is taken for a whole one: how much each of them does is its own affair.
+        A device on several others, such as a RAID, counts as a whole device.
         """
         with suppress(OSError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
@@ -149,9 +149,9 @@ class Host:
         return None
 
     def uncut_bytes(self, device: str) -> int | None:
-        """Return up to how many bytes an operation reaches a disk, or a partition of one, in one piece.
+        """Return the largest operation in bytes that reaches a disk, or a partition of one, unsplit.
 
-        None if that is not known: below a logical volume, dm-crypt or a RAID the layers have limits of their own.
+        None if unknown: the layers of a logical volume, dm-crypt or a RAID have their own limits.
         """
         with suppress(OSError, ValueError):
             place = (self.sys / "dev/block" / device).resolve(strict=True)
@@ -159,10 +159,10 @@ class Host:
             if [*(place / "slaves").glob("*")]:
                 return None
             limits = {name: int((place / "queue" / name).read_text()) for name in _CUTTING}
-            # A segment holds a page at least, and memory is rarely contiguous.
+            # A segment holds at least a page, and memory is rarely contiguous.
             piece = min(_KIBIBYTE * limits["max_sectors_kb"], _PAGE * limits["max_segments"])
             if piece and (boundary := _SECTOR_BYTES * limits["chunk_sectors"]):
-                # Each stretch between two boundaries is cut by itself, and its last piece may be small.
+                # The kernel splits each stretch between two boundaries separately; its last piece may be small.
                 piece = max(boundary // math.ceil(boundary / piece), _PAGE)
             return piece or None
         return None
@@ -174,20 +174,20 @@ class Host:
         device: str | None,
         disk: str | None = None,
         tool: ToolCounters | None = None,
-    ) -> Snapshot | None:
-        """Return all counters now; None if one that every Linux has cannot be read.
+    ) -> HostSnapshot | None:
+        """Return all counters; None if one that every Linux has cannot be read.
 
         Args:
             cgroup: the client's own groups.
-            device: `major:minor` of the block device below the data set.
-            disk: `major:minor` of what that is a part of.
-            tool: what it has done until now.
+            device: `major:minor` of the block device of the data set.
+            disk: `major:minor` of the disk that the device is a part of.
+            tool: the tool's I/O so far.
 
         """
         with suppress(OSError, ValueError, LookupError):
             busy, idle = self._processor_times()
             memory = self._memory()
-            return Snapshot(
+            return HostSnapshot(
                 at=time.time_ns(),
                 monotonic=time.monotonic_ns(),
                 busy=busy,
@@ -209,7 +209,7 @@ class Host:
         return sum(ticks) - idle, idle
 
     def _processors_allowed(self) -> int | None:
-        """Return how many processors this process is pinned to, as a static CPU manager does (`proc_pid_status(5)`)."""
+        """Return the number of processors in this process's affinity mask, which a static CPU manager sets."""
         lines = (self.proc / "self/status").read_text().splitlines()
         masks = (line.split()[1] for line in lines if line.startswith("Cpus_allowed:"))
         return next((int(mask.replace(",", ""), 16).bit_count() for mask in masks), None)
@@ -243,11 +243,11 @@ class Host:
         return None
 
     def _physical_interfaces(self) -> frozenset[str]:
-        """Return those with a device behind them: a veth, bridge or bond only passes on what they carry."""
+        """Return the interfaces with a device: a veth, bridge or bond only forwards their traffic."""
         return frozenset(path.parent.name for path in (self.sys / "class/net").glob("*/device"))
 
     def _speed(self, interface: str) -> int | None:
-        """Return megabits per second; None if it does not know or has no link."""
+        """Return megabits per second; None if unknown or without a link."""
         with suppress(OSError, ValueError):
             speed = int((self.sys / "class/net" / interface / "speed").read_text())
             return speed if speed > 0 else None
@@ -255,7 +255,7 @@ class Host:
 
 
 def _below(place: Path) -> Path | None:
-    """Return the one device that another is a part of, or lies on; None if it is a whole one or lies on several."""
+    """Return the only device that a device is part of or built on; None if there is none or more than one."""
     if (place / "partition").exists():
         return place.parent
     carriers = [*(place / "slaves").glob("*")]

@@ -1,27 +1,30 @@
-"""From counters to what the host did while a client measured. Pure: no clock, no files."""
+"""Computes the host's load during a measurement from snapshots of counters. Pure: no clock, no files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from typing import TypeVar
 
 from plimsoll.agent.host.processes import ToolCounters
-from plimsoll.agent.host.readings import Bounds, DeviceCounters, Snapshot
-from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse, ToolUse
+from plimsoll.agent.host.readings import Bounds, DeviceCounters, HostSnapshot, Traffic
+from plimsoll.measure.sample import CpuUse, DeviceUse, HostUse, MemoryUse, NetworkUse, ToolIo
 
 _SECOND = 10**9
 _MILLISECONDS = 1000
 _SECTOR_BYTES = 512
 
+C = TypeVar("C", DeviceCounters, ToolCounters, Traffic)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """What a client's data set lies on, as far as the host shows it.
+class DataSetStorage:
+    """The storage of a client's data set as far as the host shows it.
 
     Attributes:
-        device: `major:minor` of the block device below; None if there is none, or no data set on this host.
-        disk: `major:minor` of what that is a part of; None if it is a whole one.
-        file_system: its type, of a data set that is a file.
-        uncut_bytes: operations up to this size reach the disk in one piece; None if that is not known.
+        device: `major:minor` of the block device; None if there is none, or no data set on this host.
+        disk: `major:minor` of the disk that the device is a part of; None for a whole device.
+        file_system: type of the file system of a data set that is a file.
+        uncut_bytes: size of the largest operation that reaches the disk unsplit; None if unknown.
 
     """
 
@@ -32,24 +35,24 @@ class Storage:
 
 
 def host_use(
-    bounds: Bounds, snapshots: Sequence[Snapshot], *, start: int, runtime: int, storage: Storage
+    bounds: Bounds, snapshots: Sequence[HostSnapshot], *, start: int, runtime: int, storage: DataSetStorage
 ) -> HostUse | None:
-    """Return what happened from the last snapshot before a time to the first after the tool has run from then on.
+    """Return the load between the last snapshot before a measurement and the first one after it.
 
-    None if it was not seen from before its start to after its end, or if a counter that every Linux has went back.
+    None if the snapshots do not enclose the measurement, or if a counter that every Linux has decreased.
 
     Args:
-        bounds: of the host.
+        bounds: the client's limits.
         snapshots: in the order in which they were taken.
-        start: Unix nanoseconds.
-        runtime: nanoseconds.
-        storage: that the snapshots are of.
+        start: start of the measurement; Unix nanoseconds.
+        runtime: its duration; nanoseconds.
+        storage: the storage that the snapshots describe.
 
     """
-    seen = _window(snapshots, start, runtime)
-    if not seen:
+    window = _window(snapshots, start, runtime)
+    if not window:
         return None
-    before, after = seen[0], seen[-1]
+    before, after = window[0], window[-1]
     seconds = (after.monotonic - before.monotonic) / _SECOND
     cpu, network = _cpu(bounds, before, after, seconds), _network(bounds, before, after, seconds)
     if cpu is None or network is None:
@@ -58,7 +61,7 @@ def host_use(
     return HostUse(
         seconds=seconds,
         cpu=cpu,
-        memory=_memory(bounds, seen),
+        memory=_memory(bounds, window),
         network=network,
         device=device,
         disk=_device(storage.disk, before.disk, after.disk, seconds),
@@ -68,14 +71,14 @@ def host_use(
     )
 
 
-def _unseen(storage: Storage) -> str:
+def _unseen(storage: DataSetStorage) -> str:
     return f"block device {storage.device}" if storage.device else storage.file_system
 
 
-def _window(snapshots: Sequence[Snapshot], start: int, runtime: int) -> Sequence[Snapshot]:
-    """Return the snapshots around a measured part; none if it was not seen as a whole.
+def _window(snapshots: Sequence[HostSnapshot], start: int, runtime: int) -> Sequence[HostSnapshot]:
+    """Return the snapshots that enclose a measurement; empty if they do not.
 
-    The wall clock says only between which two it began: it may be set at any moment after that.
+    The wall clock only locates the start between two snapshots: it may be set at any time after that.
     """
     for index, (before, following) in enumerate(pairwise(snapshots)):
         if before.at <= start < following.at:
@@ -86,88 +89,88 @@ def _window(snapshots: Sequence[Snapshot], start: int, runtime: int) -> Sequence
     return ()
 
 
-def _cpu(bounds: Bounds, before: Snapshot, after: Snapshot, seconds: float) -> CpuUse | None:
-    busy = _grown(before.busy, after.busy)
+def _cpu(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: float) -> CpuUse | None:
+    busy = _increase(before.busy, after.busy)
     idle = max(0, after.idle - before.idle)
     if busy is None or not busy + idle:
         return None
-    used = _grown(before.cgroup.cpu, after.cgroup.cpu)
-    throttled = _grown(before.cgroup.throttled, after.cgroup.throttled)
+    used = _increase(before.cgroup.cpu, after.cgroup.cpu)
+    throttled = _increase(before.cgroup.throttled, after.cgroup.throttled)
     return CpuUse(
         limit=bounds.usable,
         used=None if used is None else used / _SECOND / seconds,
-        throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
+        throttled_periods=_increase(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
         throttled_seconds=None if throttled is None else throttled / _SECOND,
         node_busy=busy / (busy + idle),
         node_processors=bounds.processors,
     )
 
 
-def _memory(bounds: Bounds, seen: Sequence[Snapshot]) -> MemoryUse:
-    used = (snapshot.cgroup.memory for snapshot in seen if snapshot.cgroup.memory is not None)
+def _memory(bounds: Bounds, window: Sequence[HostSnapshot]) -> MemoryUse:
+    used = (snapshot.cgroup.memory for snapshot in window if snapshot.cgroup.memory is not None)
     return MemoryUse(
         limit=bounds.memory,
         used=max(used, default=None),
-        node_total=seen[-1].memory_total,
-        node_available=min(snapshot.memory_available for snapshot in seen),
+        node_total=window[-1].memory_total,
+        node_available=min(snapshot.memory_available for snapshot in window),
     )
 
 
-def _network(bounds: Bounds, before: Snapshot, after: Snapshot, seconds: float) -> NetworkUse | None:
-    """Look at the interfaces that were there all the time: on a node those of other pods come and go."""
+def _network(bounds: Bounds, before: HostSnapshot, after: HostSnapshot, seconds: float) -> NetworkUse | None:
+    """Return the traffic of interfaces that existed throughout: on a node, other pods' interfaces come and go."""
     names = before.interfaces.keys() & after.interfaces.keys()
     names = names & bounds.physical or names
     uses = []
     for name in sorted(names):
-        received = _grown(before.interfaces[name].received, after.interfaces[name].received)
-        sent = _grown(before.interfaces[name].sent, after.interfaces[name].sent)
-        if received is None or sent is None:
+        traffic = _increases(before.interfaces[name], after.interfaces[name])
+        if traffic is None:
             return None
-        uses.append(NetworkUse(received=received / seconds, sent=sent / seconds, link=bounds.speeds.get(name)))
-    return max((use for use in uses if use.link), key=_load, default=_together(uses))
+        link = bounds.speeds.get(name)
+        uses.append(NetworkUse(received=traffic.received / seconds, sent=traffic.sent / seconds, link=link))
+    return max((use for use in uses if use.link), key=_load, default=_total(uses))
 
 
 def _load(use: NetworkUse) -> float:
-    """Return the part of its link that an interface uses: one that is full is full, however idle others are."""
+    """Return the share of its link that an interface uses; the fullest link is the bottleneck."""
     return max(use.received, use.sent) / use.link if use.link else 0.0
 
 
-def _together(uses: Sequence[NetworkUse]) -> NetworkUse:
-    """Add up interfaces that do not tell their speed."""
+def _total(uses: Sequence[NetworkUse]) -> NetworkUse:
     return NetworkUse(received=sum(use.received for use in uses), sent=sum(use.sent for use in uses))
 
 
 def _device(
     number: str | None, before: DeviceCounters | None, after: DeviceCounters | None, seconds: float
 ) -> DeviceUse | None:
-    if number is None or before is None or after is None:
-        return None
-    read = _grown(before.read_sectors, after.read_sectors)
-    written = _grown(before.written_sectors, after.written_sectors)
-    busy, waiting = _grown(before.busy, after.busy), _grown(before.waiting, after.waiting)
-    reads, writes = _grown(before.reads, after.reads), _grown(before.writes, after.writes)
-    if read is None or written is None or reads is None or writes is None or busy is None or waiting is None:
+    done = _increases(before, after)
+    if number is None or done is None:
         return None
     return DeviceUse(
         number=number,
-        read=read * _SECTOR_BYTES / seconds,
-        written=written * _SECTOR_BYTES / seconds,
-        operations=(reads + writes) / seconds,
-        reads=reads / seconds,
-        writes=writes / seconds,
-        # The kernel counts in clock ticks: of a device that never rests there may be one too many.
-        busy=min(1.0, busy / _MILLISECONDS / seconds),
-        queue=waiting / _MILLISECONDS / seconds,
+        read=done.read_sectors * _SECTOR_BYTES / seconds,
+        written=done.written_sectors * _SECTOR_BYTES / seconds,
+        operations=(done.reads + done.writes) / seconds,
+        reads=done.reads / seconds,
+        writes=done.writes / seconds,
+        # The kernel counts in clock ticks: there may be one too many.
+        busy=min(1.0, done.busy / _MILLISECONDS / seconds),
+        queue=done.waiting / _MILLISECONDS / seconds,
     )
 
 
-def _tool(before: ToolCounters | None, after: ToolCounters | None, seconds: float) -> ToolUse | None:
+def _tool(before: ToolCounters | None, after: ToolCounters | None, seconds: float) -> ToolIo | None:
+    done = _increases(before, after)
+    return ToolIo(read=done.read / seconds, written=done.written / seconds) if done else None
+
+
+def _increases(before: C | None, after: C | None) -> C | None:
+    """Return the increases of all counters; None if they are unknown or one decreased; see `_increase`."""
     if before is None or after is None:
         return None
-    read, written = _grown(before.read, after.read), _grown(before.written, after.written)
-    return None if read is None or written is None else ToolUse(read=read / seconds, written=written / seconds)
+    increases = {field.name: getattr(after, field.name) - getattr(before, field.name) for field in fields(before)}
+    return replace(before, **increases) if min(increases.values()) >= 0 else None
 
 
-def _grown(before: int | None, after: int | None) -> int | None:
-    """Return by how much a counter has grown; None if unknown: one that fell was reset, or has wrapped."""
+def _increase(before: int | None, after: int | None) -> int | None:
+    """Return the increase of a counter; None if unknown: a counter that decreased was reset or has wrapped."""
     return None if before is None or after is None or after < before else after - before

@@ -1,1 +1,1 @@
-"""The conductor's hands on a Ceph cluster: it runs Ceph's own commands, each with a time limit, and decides nothing."""
+"""The conductor's access to a Ceph cluster: it runs Ceph's own commands with time limits, and makes no decisions."""

@@ -1,22 +1,22 @@
-"""A run's Ceph cluster, as its conductor attends to it: prepares it, watches it, and asks it what it is."""
+"""A run's Ceph cluster from its conductor's point of view: prepares it, watches it, and describes it."""
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pydantic import JsonValue
-
+from plimsoll.api.environment import Environment
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
-from plimsoll.ceph.pools import parse_pools
+from plimsoll.ceph.pools import parse_counters, parse_pools
+from plimsoll.ceph.status import parse_status
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import ask, has_images
 from plimsoll.conductor.ceph.flags import restore_scrubs
 from plimsoll.conductor.ceph.prepare import prepare
-from plimsoll.conductor.ceph.watch import Watcher
-from plimsoll.conductor.gating import View
+from plimsoll.conductor.gating import ClusterView
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import flags_object
 from plimsoll.plan.document import CephTarget, Plan
@@ -24,15 +24,18 @@ from plimsoll.plan.document import CephTarget, Plan
 _PAUSE_SECONDS = 3.0
 _PERIOD_SECONDS = 5.0
 _RELEASE_SECONDS = 15.0
-"""A conductor that is asked to end has 30 s to do so, and an attempt to record before this."""
+"""A conductor has 30 s to end after SIGTERM, and first records the attempt in flight."""
 
-See = Callable[[View], None]
+_SAMPLE_SECONDS = 12.0
+"""A cluster that takes longer for its status is not healthy, and a conductor has 30 s to end after SIGTERM."""
+
+See = Callable[[ClusterView], None]
 
 _log = logging.getLogger(__name__)
 
 
-class Cluster:
-    """What a conductor does with the Ceph cluster of its plan. `Session` is told through `see`, and decides."""
+class CephCluster:
+    """The Ceph cluster of a plan. It calls `see` with each view of the cluster; `Session` decides."""
 
     def __init__(
         self,
@@ -46,8 +49,8 @@ class Cluster:
     ) -> None:
         """Attend to the cluster `target` of a plan.
 
-        While it is not ready it is tried again after `pause_seconds`, later it is looked at every `period_seconds`.
-        `release` takes `release_seconds` at most.
+        `pause_seconds` separate attempts to prepare it, `period_seconds` the looks at it afterwards;
+        `release_seconds` limit `release`.
         """
         self._pause, self._period, self._release = pause_seconds, period_seconds, release_seconds
         self.required = plan.gates.ceph_health == "Required"
@@ -55,35 +58,44 @@ class Cluster:
         self._target = target
         self._commands = commands
         self._accepted = frozenset(plan.gates.accepted_health_checks)
-        template = ClusterWatch(samples=(), pools=target.pools, accepted_checks=self._accepted, required=self.required)
-        self._watcher = Watcher(commands, template)
+        self._samples: list[ClusterSample] = []
+        self._is_measuring = False
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
-        self._environments: dict[frozenset[str], dict[str, JsonValue]] = {}
+        self._environments: dict[frozenset[str], Environment] = {}
 
     async def attend(self, see: See) -> None:
-        """Prepare what the run needs, then look at the cluster for ever; ends by being cancelled only."""
-        await self._prepare(see)
-        while True:
-            sample = await self._watcher.look()
-            see(self._view(sample))
-            await asyncio.sleep(self._period)
+        """Prepare the cluster, then watch it until cancelled."""
+        try:
+            await self._prepare(see)
+            while True:
+                see(self._view(await self._look()))
+                await asyncio.sleep(self._period)
+        finally:
+            await self._commands.close()
 
     def begin(self) -> None:
-        """Note that a trial begins."""
-        self._watcher.begin()
+        """Begin a trial: keep all samples from the last one on."""
+        self._samples = self._samples[-1:]
+        self._is_measuring = True
 
     async def end(self, facts: TrialFacts, see: See) -> TrialFacts:
-        """Look once more at the end of a trial, and add what was seen since it began to its facts."""
-        watch = await self._watcher.end()
-        see(self._view(watch.samples[-1]))
+        """Take the last sample of a trial, and return its facts with all samples since it began."""
+        await self._look()
+        self._is_measuring = False
+        # A concurrent look of `attend` may have ended out of order.
+        samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
+        see(self._view(samples[-1]))
+        watch = ClusterWatch(
+            samples=samples, pools=self._target.pools, accepted_checks=self._accepted, required=self.required
+        )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
     async def release(self) -> None:
-        """Let Ceph scrub the pools again, because nobody measures them any more: their storage may be kept for long.
+        """Resume scrubs of the pools after the measurement, because the storage may be kept for long.
 
-        A conductor that goes on later pauses scrubs anew. What fails here is left to the teardown, for which the note
-        stays until all is done. Not to be called while `attend` goes on.
+        A later conductor pauses them again. On failure the note stays, and the teardown resumes them. Do not call
+        this while `attend` runs.
         """
         if not self._plan.gates.pause_scrub:
             return
@@ -97,44 +109,68 @@ class Cluster:
             _log.warning("scrubs stay paused until the run is removed: Ceph did not answer in %g s", self._release)
         except (CommandError, ValueError) as error:
             _log.warning("scrubs stay paused until the run is removed: %s", error)
+        finally:
+            await self._commands.close()
 
-    def environment(self, nodes: frozenset[str]) -> dict[str, JsonValue]:
-        """Return what stands in the results' environment, if the clients are on those nodes; empty if not known yet."""
+    def environment(self, nodes: frozenset[str]) -> Environment:
+        """Return the cluster's part of the results' environment, for clients on `nodes`; empty before preparation."""
         if self._outputs is None:
-            return {}
+            return Environment()
         if nodes not in self._environments:
             self._environments = {nodes: self._describe(self._outputs, nodes)}
         return self._environments[nodes]
 
     async def _prepare(self, see: See) -> None:
-        told: set[str] = set()
+        shown: set[str] = set()
 
-        def say(progress: str) -> None:
-            # Every pass repeats its first steps: what is shown meanwhile is why the last one was not enough.
-            if progress not in told:
-                told.add(progress)
-                see(View(prepared=False, problems=(progress,)))
+        def report(progress: str) -> None:
+            # Every pass repeats the first steps; meanwhile, the problems of the last pass stay visible.
+            if progress not in shown:
+                shown.add(progress)
+                see(ClusterView(prepared=False, problems=(progress,)))
 
-        said: tuple[str, ...] = ()
-        while True:
-            prepared = await prepare(self._commands, self._plan, self._target, say=say)
-            if not prepared.problems:
-                break
-            if prepared.problems != said:
-                said = prepared.problems
-                _log.warning("the cluster is not ready: %s", "; ".join(said))
-            see(View(prepared=False, problems=prepared.problems))
+        logged: tuple[str, ...] = ()
+        while (prepared := await prepare(self._commands, self._plan, self._target, report=report)).problems:
+            if prepared.problems != logged:
+                logged = prepared.problems
+                _log.warning("the cluster is not ready: %s", "; ".join(logged))
+            see(ClusterView(prepared=False, problems=prepared.problems))
             await asyncio.sleep(self._pause)
-        say("asking Ceph for its versions and settings")
+        report("querying Ceph's versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
         _log.info("the cluster is prepared")
 
-    def _view(self, sample: ClusterSample) -> View:
-        if sample.status is None:
-            return View(prepared=True, problems=(sample.problem,))
-        return View(prepared=True, problems=gate_problems(sample.status, accepted=self._accepted))
+    async def _look(self) -> ClusterSample:
+        sample = await self._sample()
+        # Between trials only the last sample matters: it may become the one before T0.
+        self._samples = [*(self._samples if self._is_measuring else ()), sample]
+        return sample
 
-    def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> dict[str, JsonValue]:
+    async def _sample(self) -> ClusterSample:
+        async def answer_of(*arguments: str) -> str | CommandError:
+            try:
+                return await self._commands.ceph(*arguments, limit_seconds=_SAMPLE_SECONDS)
+            except CommandError as error:
+                return error
+
+        # Both time limits begin now, although the commands take turns.
+        status, counters = await asyncio.gather(answer_of("status"), answer_of("df", "detail"))
+        at = time.time_ns()
+        if isinstance(status, CommandError):
+            return ClusterSample(at=at, status=None, problem=str(status))
+        try:
+            parsed = parse_status(status)
+            pools = {} if isinstance(counters, CommandError) else parse_counters(counters)
+        except ValueError as error:
+            return ClusterSample(at=at, status=None, problem=str(error))
+        return ClusterSample(at=at, status=parsed, pools=pools, problem="" if pools else str(counters))
+
+    def _view(self, sample: ClusterSample) -> ClusterView:
+        if sample.status is None:
+            return ClusterView(prepared=True, problems=(sample.problem,))
+        return ClusterView(prepared=True, problems=gate_problems(sample.status, accepted=self._accepted))
+
+    def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> Environment:
         access = "librbd" if has_images(self._plan) else "PVC" if self._plan.volume else "rados"
         return ceph_environment(outputs, pools=self._target.pools, access=access, client_nodes=nodes)

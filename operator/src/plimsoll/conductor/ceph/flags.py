@@ -1,4 +1,4 @@
-"""Pausing scrubs on the run's pools, so that it can be undone whatever dies: it is written down first."""
+"""Pauses scrubs on the run's pools, after storing a note with which any successor can resume them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,19 @@ from plimsoll.conductor.ceph.cli import CommandError, Commands
 FLAGS = ("noscrub", "nodeep-scrub")
 
 Noted = Mapping[str, Sequence[str]]
-"""Pool -> the flags that the run sets on it, because nobody had."""
+"""The flags that the run sets, by pool: those that were not set before."""
 
 
 async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
-    """Set the flags that keep Ceph from scrubbing the pools, after noting in the object `note` of the first of them.
+    """Set the flags that pause scrubs, after noting them in the object `note` of the first pool.
 
-    A note that is there already is kept: it was written when the flags were not set yet. See `Commands.ceph` for
-    errors.
+    An existing note is kept: it was written before the flags were set. See `Commands.ceph` for errors.
     """
-    at = pools[0].name
-    noted = await read_note(commands, at, note)
+    noted_in = pools[0].name
+    noted = await read_note(commands, noted_in, note)
     if noted is None:
         noted = {pool.name: [flag for flag in FLAGS if flag not in pool.flags] for pool in pools}
-        await commands.rados("--pool", at, "put", note, "-", standard_input=json.dumps(noted))
+        await commands.rados("--pool", noted_in, "put", note, "-", standard_input=json.dumps(noted))
     for pool in pools:
         for flag in FLAGS:
             if flag not in pool.flags:
@@ -30,28 +29,20 @@ async def pause_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDet
 
 
 async def restore_scrubs(commands: Commands, *, note: str, pools: Sequence[PoolDetail]) -> None:
-    """Take back the flags that the note names, on those pools that are still there, and then remove the note.
-
-    See `Commands.ceph` for errors.
-    """
-    at = pools[0].name
-    noted = await read_note(commands, at, note)
+    """Unset the noted flags on the pools that still exist, then remove the note; see `Commands.ceph` for errors."""
+    noted_in = pools[0].name
+    noted = await read_note(commands, noted_in, note)
     if noted is None:
         return
     for pool in pools:
         for flag in noted.get(pool.name, ()):
-            # Also one that is not there: a command that was just ended may set it yet.
+            # Even if it is not set: a command that was just killed may still set it.
             await commands.ceph("osd", "pool", "set", pool.name, flag, "0")
-    await commands.rados("--pool", at, "rm", note)
+    await commands.rados("--pool", noted_in, "rm", note)
 
 
 async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
-    """Return what is noted; None if nothing is.
-
-    Raises:
-        CommandError: it cannot be read, or is no such note.
-
-    """
+    """Return the noted flags; None without a note. CommandError if it cannot be read or is malformed."""
     try:
         text = await commands.rados("--pool", pool, "get", note, "-")
     except CommandError as error:
@@ -63,5 +54,5 @@ async def read_note(commands: Commands, pool: str, note: str) -> Noted | None:
         return {str(name): [flag for flag in FLAGS if flag in flags] for name, flags in document.items()}
     except (ValueError, AttributeError, TypeError) as error:
         command = f"rados --pool {pool} get {note}"
-        words = f"gave {text[:40]!r}, which is no note of flags; remove the object and look after the flags by hand"
-        raise CommandError(command, words) from error
+        reason = f"printed {text[:40]!r}, which is no note of flags; remove the object, and check the pools' flags"
+        raise CommandError(command, reason) from error

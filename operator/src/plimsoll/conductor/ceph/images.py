@@ -1,4 +1,4 @@
-"""The RBD images of a run, one for each client."""
+"""Creates the RBD images of a run, one per client."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,38 +11,38 @@ from plimsoll.plan.ceph import image_name
 from plimsoll.plan.document import CephTarget
 
 _FEATURES = "layering,exclusive-lock"
-"""What librbd needs to write. Others, such as object-map, cost operations of their own."""
+"""The features that librbd needs to write. Others, such as object-map, cost additional operations."""
 
 _AT_ONCE = 4
 
 
-async def make_images(
-    commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, say: Callable[[str], None]
+async def create_images(
+    commands: Commands, target: CephTarget, volume: Volume, *, uid: str, clients: int, report: Callable[[str], None]
 ) -> list[str]:
-    """Make the images that are missing, each as large as `volume`, and return what hinders; `say` is told the progress.
+    """Create the missing images and return the problems; call `report` with the progress.
 
-    An image that is there already, and is as it has to be, is kept.
+    An existing image with the right size and data pool is kept.
     """
     names = [image_name(uid, client) for client in range(clients)]
     turn = asyncio.Semaphore(_AT_ONCE)
-    made = 0
+    done = 0
 
-    async def make(name: str) -> str:
-        nonlocal made
+    async def create(name: str) -> str:
+        nonlocal done
         async with turn:
             try:
-                return await _make(commands, target, volume, name)
+                return await _create(commands, target, volume, name)
             except CommandError as error:
                 return str(error)
             finally:
-                made += 1
-                say(f"{made} of {clients} images are made")
+                done += 1
+                report(f"{done} of {clients} images are created")
 
-    return [problem for problem in await asyncio.gather(*map(make, names)) if problem]
+    return [problem for problem in await asyncio.gather(*map(create, names)) if problem]
 
 
-async def _make(commands: Commands, target: CephTarget, volume: Volume, name: str) -> str:
-    """Make one image; return why it is not as it has to be, empty if it is."""
+async def _create(commands: Commands, target: CephTarget, volume: Volume, name: str) -> str:
+    """Create one image; return a problem with an existing one, empty if there is none."""
     image, size = f"{target.pool}/{name}", volume.size
     data_pool = [] if target.data_pool is None else ["--data-pool", target.data_pool]
     try:
@@ -52,7 +52,7 @@ async def _make(commands: Commands, target: CephTarget, volume: Volume, name: st
             raise
         if problem := _difference(await commands.rbd("info", image, "--format", "json"), target, image, size):
             return problem
-    # What is set for a pool or an image goes before what a client asks for.
+    # A setting of the pool or image takes precedence over the client's.
     await commands.rbd("config", "image", "set", image, "rbd_cache", str(volume.rbd_cache).lower())
     return ""
 
@@ -66,8 +66,9 @@ def _difference(info: str, target: CephTarget, image: str, size: int) -> str:
     except ValueError as error:
         return f"image {image}: {error}"
     if found != size:
-        wanted = format_quantity(size)
-        return f"image {image} is there with {format_quantity(found)} in place of {wanted}; remove it"
+        return (
+            f"image {image} already exists with {format_quantity(found)} instead of {format_quantity(size)}; remove it"
+        )
     if pool != target.data_pool:
-        return f"image {image} is there with its data in pool {pool}; remove it"
+        return f"image {image} already exists with its data in pool {pool}; remove it"
     return ""

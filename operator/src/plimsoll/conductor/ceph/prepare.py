@@ -1,8 +1,10 @@
-"""Making what a run needs of a cluster. Every step finds out what an earlier conductor has done already."""
+"""Prepares a cluster for a run. Every step detects what an earlier conductor has already done."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from plimsoll.api.storage import Pool
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.pools import PoolDetail, parse_pools
@@ -10,8 +12,7 @@ from plimsoll.ceph.status import parse_status
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import has_images
 from plimsoll.conductor.ceph.flags import pause_scrubs
-from plimsoll.conductor.ceph.images import make_images
-from plimsoll.conductor.ceph.pools import pool_problems
+from plimsoll.conductor.ceph.images import create_images
 from plimsoll.plan.ceph import flags_object
 from plimsoll.plan.document import CephTarget, Plan
 
@@ -20,12 +21,12 @@ _CLEAN = {"active", "clean"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """How far a pass came.
+    """The result of one pass over the preparation.
 
     Attributes:
-        problems: in words, what is still missing; empty if nothing is.
-        pools: those of the run, as they were found.
-        osds: how many the cluster has.
+        problems: what is still missing; empty when the cluster is prepared.
+        pools: the run's pools.
+        osds: number of the cluster's OSDs.
 
     """
 
@@ -34,17 +35,17 @@ class Prepared:
     osds: int = 0
 
 
-async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, say: Callable[[str], None]) -> Prepared:
-    """Do what can be done now: look at the pools, pause scrubs, make images; `say` is told the progress."""
+async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
+    """Check the pools, pause scrubs and create images as far as possible; call `report` with the progress."""
     try:
-        return await _prepare(commands, plan, target, say)
+        return await _prepare(commands, plan, target, report)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))
 
 
-async def _prepare(commands: Commands, plan: Plan, target: CephTarget, say: Callable[[str], None]) -> Prepared:
+async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: Callable[[str], None]) -> Prepared:
     found = parse_pools(await commands.ceph("osd", "pool", "ls", "detail"))
-    problems = pool_problems(target, found)
+    problems = _pool_problems(target, found)
     if problems:
         return Prepared(problems=problems)
     pools = tuple(found[name] for name in target.pools)
@@ -53,31 +54,67 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, say: Call
     if problems:
         return Prepared(problems=problems)
     if plan.gates.pause_scrub:
-        say("pausing scrubs of the run's pools")
+        report("pausing scrubs of the run's pools")
         await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=pools)
     status = parse_status(await commands.ceph("status"))
     if plan.gates.ceph_health == "Required":
         problems = gate_problems(status, accepted=frozenset(plan.gates.accepted_health_checks))
     if not problems and has_images(plan) and plan.volume is not None:
-        made = await make_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, say=say)
-        problems = tuple(made)
+        problems = tuple(
+            await create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
+        )
     return Prepared(problems=problems, pools=pools, osds=status.osds)
 
 
+def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple[str, ...]:
+    """Return how the pools differ from the plan: Rook calls a pool ready even if a part of its setup failed."""
+    missing = [name for name in target.pools if name not in found]
+    if missing:
+        return tuple(f"pool {name} does not exist" for name in missing)
+    pools = [found[name] for name in target.pools]
+    problems = [
+        f"pool {pool.name} is changing from {pool.pg_num} to {pool.pg_num_target} placement groups; wait, or switch "
+        "off its autoscaler"
+        for pool in pools
+        if not pool.is_settled
+    ]
+    if target.made is not None:
+        # The last pool contains the data; one before an erasure-coded pool contains only the images' names.
+        problems += _differences(target.made, pools[-1])
+    return tuple(problems)
+
+
+def _differences(wanted: Pool, pool: PoolDetail) -> Iterator[str]:
+    coded = wanted.erasure_coded
+    kind = "erasure" if coded else "replicated"
+    size = coded.data_chunks + coded.coding_chunks if coded else wanted.replicated.size if wanted.replicated else 0
+    if (pool.type, pool.size) != (kind, size):
+        yield f"pool {pool.name} is {pool.type} with size {pool.size}, not {kind} with size {size}"
+    groups = wanted.placement_groups
+    if groups is not None and pool.pg_num_target != groups:
+        yield f"pool {pool.name} has {pool.pg_num_target} placement groups, not {groups}"
+    if groups is not None and pool.autoscale_mode != "off":
+        scaling = pool.autoscale_mode
+        yield f"the autoscaler of pool {pool.name} is {scaling}, and may split placement groups during the run"
+    mode, found = wanted.compression_mode, pool.options.get("compression_mode", "none")
+    if mode is not None and found != mode:
+        yield f"pool {pool.name} has compression {found}, not {mode}"
+
+
 async def _unclean_groups(commands: Commands, plan: Plan, pools: Sequence[PoolDetail]) -> tuple[str, ...]:
-    """Return what is wrong with placement groups: with all of the cluster, or with the run's if that is all it asks."""
+    """Return the problems of the cluster's placement groups, or only of the run's if the plan ignores the health."""
     if plan.gates.ceph_health == "Required":
         accepted = frozenset(plan.gates.accepted_health_checks)
         status = parse_status(await commands.ceph("status"))
         return () if not unclean_states(status) else gate_problems(status, accepted=accepted)
     groups = Node.parse(await commands.ceph("pg", "dump", "pgs_brief"))
     names = {str(pool.number): pool.name for pool in pools}
-    bad: dict[str, int] = {}
+    unclean: Counter[str] = Counter()
     for group in groups["pg_stats"].elements():
         pool = names.get(group["pgid"].text().partition(".")[0])
         if pool is not None and not set(group["state"].text().split("+")) >= _CLEAN:
-            bad[pool] = bad.get(pool, 0) + 1
+            unclean[pool] += 1
     return tuple(
         f"{count} placement groups of pool {pool} are not active+clean; see `ceph pg ls-by-pool {pool}`"
-        for pool, count in sorted(bad.items())
+        for pool, count in sorted(unclean.items())
     )

@@ -1,4 +1,4 @@
-"""Removing what a run made in a cluster, and nothing else. Needs no plan, and no conductor that ended well."""
+"""Removes what a run created in a cluster, and nothing else. Needs no plan, even after a conductor's death."""
 
 import asyncio
 import logging
@@ -10,33 +10,33 @@ from tempfile import NamedTemporaryFile
 
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.pools import PoolDetail, parse_pools
-from plimsoll.conductor.ceph.cli import CommandError, Commands, RefusedError, SilentError
+from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.flags import restore_scrubs
 from plimsoll.plan.ceph import flags_object, image_prefix, rados_namespace
 
 _LIMIT_SECONDS = 120.0
-"""What is wrong is read in a status only when the program ends; it is started again, for hours if need be."""
+"""Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
 
 _REMOVAL_SECONDS = 600.0
-"""An image has many objects, and one whose client died is free only when its watch has expired."""
+"""An image has many objects, and the image of a dead client is in use until its watch expires."""
 
 _PAUSE_SECONDS = 5.0
 _OBJECTS_AT_ONCE = 200
 _AT_ONCE = 4
 _USAGE = frozenset({"-h", "--help"})
-"""Wherever one of these stands `rados` prints its usage, does nothing, and succeeds. Source: Ceph, ceph_argparse.cc."""
+"""With one of these anywhere, `rados` prints its usage, does nothing, and succeeds (Ceph, ceph_argparse.cc)."""
 
 _OUT_OF_REACH = (
-    "object %r in namespace %s of pool %s is left: its locator %r has a NUL, which no command of Ceph's takes; it goes "
-    "with its pool, or a program that uses librados' C++ API removes it"
+    "object %r in namespace %s of pool %s is left: its locator %r contains a NUL, which no Ceph command accepts; "
+    "remove it with a program that uses librados' C++ API, or with its pool"
 )
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leftovers:
-    """What a run may have left: `pool` is where its images' names and its objects are."""
+class TeardownTarget:
+    """What to tear down; `pool` contains the images' names and the objects."""
 
     uid: str
     clients: int
@@ -45,51 +45,55 @@ class Leftovers:
 
 
 async def tear_down(
-    commands: Commands, left: Leftovers, *, limit_seconds: float = _LIMIT_SECONDS, pause_seconds: float = _PAUSE_SECONDS
+    commands: Commands,
+    target: TeardownTarget,
+    *,
+    limit_seconds: float = _LIMIT_SECONDS,
+    pause_seconds: float = _PAUSE_SECONDS,
 ) -> tuple[str, ...]:
-    """Clean up, trying again until the limit; return what could not be done, in words, empty if all is clean.
+    """Clean up, with retries until the limit; return the remaining problems.
 
-    A pool that is gone is clean. What is refused for lack of rights is not tried again.
+    A pool that no longer exists is clean. A missing capability ends the retries.
     """
     deadline = time.monotonic() + limit_seconds
     while True:
-        problems = await _Pass(commands, left).run()
-        if not problems or time.monotonic() > deadline or any(isinstance(one, RefusedError) for one in problems):
+        problems = await _Pass(commands, target).run()
+        if not problems or time.monotonic() > deadline or any(isinstance(one, NotPermittedError) for one in problems):
             return tuple(dict.fromkeys(map(str, problems)))
         for problem in problems:
-            _log.warning("%s; it is tried again", problem)
+            _log.warning("%s; retrying", problem)
         await asyncio.sleep(pause_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Object:
-    """An object in a pool. `locator` decides on its placement group in place of its name; empty as a rule."""
+class _StoredObject:
+    """An object in a pool. `locator`, usually empty, determines its placement group instead of its name."""
 
     name: str
     locator: str
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether its name alone, as an argument, leads to it."""
+        """Whether its name as an argument is enough to remove it."""
         return not self.locator and self.name not in _USAGE and "\0" not in self.name
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether no command leads to it: as an argument, and in librados' C API, a locator ends at its first NUL."""
+        """Whether no command can remove it: arguments and librados' C API end a locator at its first NUL."""
         return "\0" in self.locator
 
 
-def _object(entry: Node) -> _Object:
+def _object(entry: Node) -> _StoredObject:
     locator = entry.get("locator")
-    return _Object(name=entry["name"].text(), locator=locator.text() if locator else "")
+    return _StoredObject(name=entry["name"].text(), locator=locator.text() if locator else "")
 
 
 class _Pass:
-    """One attempt at everything: what fails does not keep it from the rest, unless Ceph does not answer at all."""
+    """One pass over everything; a failed step does not stop it, unless Ceph does not answer."""
 
-    def __init__(self, commands: Commands, left: Leftovers) -> None:
+    def __init__(self, commands: Commands, target: TeardownTarget) -> None:
         self._commands = commands
-        self._left = left
+        self._target = target
         self._problems: list[Exception] = []
 
     async def run(self) -> Sequence[Exception]:
@@ -97,14 +101,14 @@ class _Pass:
             pools = await self._pools()
         except (CommandError, ValueError) as error:
             return [error]
-        if not pools or pools[0].name != self._left.pool:
-            _log.info("there is no pool %s any more", self._left.pool)
+        if not pools or pools[0].name != self._target.pool:
+            _log.info("pool %s no longer exists", self._target.pool)
             return []
-        # Scrubs first: that is what others may suffer from.
-        await self._try(restore_scrubs(self._commands, note=flags_object(self._left.uid), pools=pools))
+        # Scrubs first: paused ones affect others.
+        await self._try(restore_scrubs(self._commands, note=flags_object(self._target.uid), pools=pools))
         await self._try(self._remove_images())
         await self._try(self._empty_trash())
-        namespaces = [rados_namespace(self._left.uid, client) for client in range(self._left.clients)]
+        namespaces = [rados_namespace(self._target.uid, client) for client in range(self._target.clients)]
         turn = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(
             *(self._try(self._remove_objects(pool.name, name, turn)) for pool in pools for name in namespaces)
@@ -113,19 +117,19 @@ class _Pass:
 
     async def _pools(self) -> list[PoolDetail]:
         found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-        return [found[name] for name in (self._left.pool, self._left.data_pool) if name in found]
+        return [found[name] for name in (self._target.pool, self._target.data_pool) if name in found]
 
     async def _remove_images(self) -> None:
-        document = Node.parse(await self._commands.rbd("ls", "--pool", self._left.pool, "--format", "json"))
+        document = Node.parse(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))
         for image in document.elements():
-            if image.text().startswith(image_prefix(self._left.uid)):
-                await self._try(self._remove("rm", f"{self._left.pool}/{image.text()}"))
+            if image.text().startswith(image_prefix(self._target.uid)):
+                await self._try(self._remove("rm", f"{self._target.pool}/{image.text()}"))
 
     async def _empty_trash(self) -> None:
-        listed = await self._commands.rbd("trash", "ls", "--all", "--pool", self._left.pool, "--format", "json")
+        listed = await self._commands.rbd("trash", "ls", "--all", "--pool", self._target.pool, "--format", "json")
         for image in Node.parse(listed).elements():
-            if image["name"].text().startswith(image_prefix(self._left.uid)):
-                await self._try(self._remove("trash", "rm", f"{self._left.pool}/{image['id'].text()}"))
+            if image["name"].text().startswith(image_prefix(self._target.uid)):
+                await self._try(self._remove("trash", "rm", f"{self._target.pool}/{image['id'].text()}"))
 
     async def _remove(self, *arguments: str) -> None:
         await self._commands.rbd(*arguments, "--no-progress", limit_seconds=_REMOVAL_SECONDS)
@@ -134,12 +138,11 @@ class _Pass:
     async def _remove_objects(self, pool: str, namespace: str, turn: asyncio.Semaphore) -> None:
         place = ("--pool", pool, "--namespace", namespace)
         async with turn:
-            if self._is_silent:
+            if self._is_unresponsive:
                 return
             listed = Node.parse(await self._commands.rados(*place, "ls", "--format", "json"))
             objects = [_object(entry) for entry in listed.elements()]
             plain = [one.name for one in objects if one.is_plain]
-            # What cannot be removed does not keep the others.
             for first in range(0, len(plain), _OBJECTS_AT_ONCE):
                 await self._try(self._remove_plain(place, plain[first : first + _OBJECTS_AT_ONCE]))
             for one in objects:
@@ -148,14 +151,14 @@ class _Pass:
                 elif not one.is_plain:
                     await self._try(self._remove_object(place, one))
         if objects:
-            _log.info("went through %d objects of namespace %s of pool %s", len(objects), namespace, pool)
+            _log.info("processed %d objects of namespace %s of pool %s", len(objects), namespace, pool)
 
     async def _remove_plain(self, place: tuple[str, ...], names: list[str]) -> None:
-        """Remove objects in one command. What a client calls an object must not be read as an option."""
+        """Remove objects in one command, without taking a name for an option."""
         await self._commands.rados(*place, "rm", "--", *names)
 
-    async def _remove_object(self, place: tuple[str, ...], one: "_Object") -> None:
-        """Remove an object by a file that holds its name."""
+    async def _remove_object(self, place: tuple[str, ...], one: "_StoredObject") -> None:
+        """Remove an object whose name is passed in a file."""
         locator = (f"--object-locator={one.locator}",) if one.locator else ()
         with NamedTemporaryFile() as file:
             file.write(os.fsencode(one.name))
@@ -163,16 +166,16 @@ class _Pass:
             await self._commands.rados(*place, *locator, "--obj-name-file", file.name, "rm")
 
     @property
-    def _is_silent(self) -> bool:
-        """Whether Ceph left a command without an answer: with many clients, trying all the others would take hours."""
-        return any(isinstance(problem, SilentError) for problem in self._problems)
+    def _is_unresponsive(self) -> bool:
+        """Whether a command timed out; with many clients, the timeouts of all others would take hours."""
+        return any(isinstance(problem, UnresponsiveError) for problem in self._problems)
 
     async def _try(self, step: Coroutine[object, object, None]) -> None:
-        if self._is_silent:
+        if self._is_unresponsive:
             step.close()
             return
         try:
             await step
         except (CommandError, ValueError) as error:
-            # Also what somebody else removed first: the next pass does not find it any more.
+            # Includes objects that somebody else has removed; the next pass does not find them.
             self._problems.append(error)

@@ -1,1 +1,1 @@
-"""Manifests of a run's objects, one module per concern. Each function returns one object as JSON."""
+"""Manifests of a run's objects, one module per concern. Each function returns one object."""

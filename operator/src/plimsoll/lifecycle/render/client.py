@@ -1,129 +1,144 @@
-"""A client: its volume claim and the Job of its agent."""
+"""A client: its PVC and the Job of its agent."""
+
+from collections.abc import Iterable
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
+from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
     RUN_AS_USER,
     SCRATCH_MOUNT,
     SECRET_MOUNT,
+    SESSION_MOUNT,
+    TMP_MOUNT,
     Json,
     container_security,
     environment,
+    manifest,
     metadata,
-    pod_security,
+    pod_spec,
     run_labels,
+    session_volume,
 )
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
+from plimsoll.protocol.assignment import Assignment, BlockDevice, DirectoryVolume
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, token_name
+from plimsoll.tools.cast import ACTOR_CLIENT
+from plimsoll.tools.registry import TOOLS
 
 DATA_MOUNT = "/data"
 DEVICE_PATH = "/dev/plimsoll-volume"
+ASSIGNMENT_MOUNT = "/etc/plimsoll/assignment"
+ASSIGNMENT_FILE = "assignment.json"
+TERMINATION_LOG = "/dev/termination-log"
 _CPU_REQUEST = "100m"
 _NODE_GONE_SECONDS = 30
 _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def claim(run: Run, volume: Volume, storage_class: str, client: int) -> Json:
-    """Return a client's volume claim."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata(
-            run,
-            naming.client_claim(run.name, client),
-            component=naming.CLIENT,
-            labels={naming.LABEL_CLIENT: str(client)},
-        ),
-        "spec": {
-            "storageClassName": storage_class,
-            "accessModes": ["ReadWriteOnce"],
-            "volumeMode": volume.mode,
-            "resources": {"requests": {"storage": format_quantity(volume.size)}},
-        },
+    """Return a client's PVC."""
+    labels = {naming.LABEL_CLIENT: str(client)}
+    spec = {
+        "storageClassName": storage_class,
+        "accessModes": ["ReadWriteOnce"],
+        "volumeMode": volume.mode,
+        "resources": {"requests": {"storage": format_quantity(volume.size)}},
     }
+    name = naming.client_claim(run.name, client)
+    return manifest("PersistentVolumeClaim", metadata(run, name, component=naming.CLIENT, labels=labels), spec=spec)
 
 
 def has_claim(plan: Plan) -> bool:
-    """Tell whether each client has a volume by claim; an image is reached through librbd instead."""
+    """Whether each client has a PVC rather than an image that it opens through librbd."""
     return plan.volume is not None and plan.volume.access == "PVC"
 
 
 def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
-    """Return the Job of one process of a client. It runs once: a lost process gets a successor, not a restart."""
+    """Return the Job of one process of a client. It runs once: a lost process gets a new Job, not a restart."""
     identity = {naming.LABEL_CLIENT: str(client), naming.LABEL_ATTEMPT: str(attempt)}
     labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": metadata(
-            run, naming.client_job(run.name, client, attempt), component=naming.CLIENT, labels=identity
-        ),
-        "spec": {
-            "backoffLimit": 0,
-            "template": {
-                "metadata": {"labels": labels, "annotations": dict(NOT_EVICTED)},
-                "spec": _pod(run, plan, settings, client=client, attempt=attempt),
-            },
-        },
+    assigned = assignment(run, plan, settings, client=client, attempt=attempt)
+    template = {
+        "metadata": {"labels": labels, "annotations": _annotations(plan, assigned)},
+        "spec": _pod(run, plan, settings, assigned),
     }
+    name = naming.client_job(run.name, client, attempt)
+    return manifest(
+        "Job",
+        metadata(run, name, component=naming.CLIENT, labels=identity),
+        spec={"backoffLimit": 0, "template": template},
+    )
 
 
-def _pod(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
+def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Assignment:
+    """Return the assignment of a client's agent."""
+    return Assignment(
+        conductor=f"https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
+        secret=SECRET_MOUNT,
+        client=client,
+        attempt=attempt,
+        work=SCRATCH_MOUNT,
+        # The conductor may not exist yet while pods are scheduled, images pulled and volumes bound.
+        silence_seconds=plan.timeouts.provision_seconds + plan.timeouts.ready_seconds,
+        tools=ceph.tools_of(plan),
+        volume=_claimed_volume(plan) or ceph.image(plan, client),
+        rados=ceph.rados(plan, client),
+        osd_keyring=ceph.osd_keyring(plan, client),
+        termination_log=TERMINATION_LOG,
+    )
+
+
+def _annotations(plan: Plan, assigned: Assignment) -> Json:
+    if not plan.agent_assignments:
+        return dict(NOT_EVICTED)
+    return {**NOT_EVICTED, naming.ANNOTATION_ASSIGNMENT: assigned.model_dump_json(exclude_none=True)}
+
+
+def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json:
+    client = assigned.client
     wanted = run.document.spec.clients if run.document else Clients()
-    # A raw device appears as root:root 0600; uid 0 without any capability may use it, others may not.
+    # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
     user = 0 if has_device(plan) else RUN_AS_USER
-    spec: Json = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": 5,
-        "securityContext": pod_security(user=user),
-        "nodeSelector": dict(wanted.node_selector),
-        "tolerations": [*_node_gone_tolerations(), *(dict(toleration) for toleration in wanted.tolerations)],
-        "topologySpreadConstraints": [_spread(run, wanted)],
-        "imagePullSecrets": [{"name": secret.name} for secret in wanted.image_pull_secrets],
-        "containers": [_container(run, plan, settings, user=user, client=client, attempt=attempt)],
-        "volumes": _volumes(run, plan, client),
-    }
+    spec = pod_spec(
+        grace_seconds=5,
+        user=user,
+        nodeSelector=dict(wanted.node_selector),
+        tolerations=[*_node_gone_tolerations(), *(dict(toleration) for toleration in wanted.tolerations)],
+        topologySpreadConstraints=[_spread(run, wanted)],
+        imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
+        containers=[_container(run, plan, settings, assigned, user=user)],
+        volumes=_volumes(run, plan, client),
+    )
+    account = _service_account(plan) if client == ACTOR_CLIENT else ""
+    if account:
+        spec |= {"serviceAccountName": account, "automountServiceAccountToken": True}
     if wanted.priority_class_name:
         spec["priorityClassName"] = wanted.priority_class_name
     return spec
 
 
-def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: int, attempt: int) -> Json:
-    # While pods are scheduled, images pulled and volumes bound there may be no conductor yet.
-    silence = plan.timeouts.provision_seconds + plan.timeouts.ready_seconds
+def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
     container: Json = {
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
-        "args": [
-            "agent",
-            f"--conductor=https://{naming.conductor(run.name)}.{run.namespace}.svc:{settings.port}",
-            f"--secret={SECRET_MOUNT}",
-            f"--client={client}",
-            f"--attempt={attempt}",
-            f"--work={SCRATCH_MOUNT}",
-            f"--silence={silence}",
-            "--termination-log=/dev/termination-log",
-            *(f"--tool={tool}" for tool in ceph.tools_of(plan)),
-            *_volume_arguments(plan),
-            *ceph.client_arguments(plan, client),
-        ],
+        "args": ["agent", *_arguments(plan, assigned)],
         "env": environment(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
-            {"name": "session", "mountPath": SECRET_MOUNT, "readOnly": True},
+            SESSION_MOUNT,
+            *_assignment_mounts(plan),
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
-            *ceph.client_mounts(plan, client),
+            TMP_MOUNT,
+            *ceph.client_mounts(plan, assigned.client),
         ],
     }
     if has_device(plan):
@@ -133,8 +148,14 @@ def _container(run: Run, plan: Plan, settings: Settings, *, user: int, client: i
     return container
 
 
+def _service_account(plan: Plan) -> str:
+    """Return the ServiceAccount of the tool that one actor runs, of which a plan has at most one; empty if none."""
+    accounts = (TOOLS[point.tool].executor.service_account for point in plan.points)
+    return next(filter(None, accounts), "")
+
+
 def _resources(run: Run) -> Json:
-    """Return what the run asks for. A pod without a CPU request comes last on a busy node, and would measure that."""
+    """Return the requested resources, with a CPU request: without one a busy node would starve the pod."""
     wanted: Json = dict(run.document.spec.clients.resources) if run.document else {}
     requests, limits = wanted.get("requests", {}), wanted.get("limits", {})
     if "cpu" not in {*requests, *limits}:
@@ -143,32 +164,25 @@ def _resources(run: Run) -> Json:
 
 
 def has_device(plan: Plan) -> bool:
-    """Whether clients open a block device, which only root may."""
+    """Whether clients open a block device, which requires root."""
     return has_claim(plan) and plan.volume is not None and plan.volume.mode == "Block"
 
 
-def _volume_arguments(plan: Plan) -> list[str]:
+def _claimed_volume(plan: Plan) -> DirectoryVolume | BlockDevice | None:
     if plan.volume is None or not has_claim(plan):
-        return []
+        return None
     if plan.volume.mode == "Block":
-        return [f"--device={DEVICE_PATH}"]
-    # Some file systems show the whole of what is behind them: a directory of a node, an export of a server.
-    return [f"--directory={DATA_MOUNT}", "--mounted", f"--capacity={plan.volume.size}"]
+        return BlockDevice(path=DEVICE_PATH)
+    # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
+    return DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=plan.volume.size)
 
 
 def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
-    """Return the pod's volumes. An agent gets the certificate and its client's token, and no other key or token."""
+    """Return the pod's volumes. An agent gets the certificate and only its own client's token."""
     token = token_name(client) if plan.client_tokens else TOKEN_FILE
-    items = {CERTIFICATE_FILE: CERTIFICATE_FILE, token: TOKEN_FILE}
     volumes: list[Json] = [
-        {
-            "name": "session",
-            "secret": {
-                "secretName": naming.session_secret(run.name, run.uid),
-                "defaultMode": 0o440,
-                "items": [{"key": key, "path": path} for key, path in items.items()],
-            },
-        },
+        session_volume(run, {CERTIFICATE_FILE: CERTIFICATE_FILE, token: TOKEN_FILE}),
+        *_assignment_volumes(plan),
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
@@ -179,8 +193,23 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     return volumes
 
 
+def _arguments(plan: Plan, assigned: Assignment) -> Iterable[str]:
+    return [f"--assignment={ASSIGNMENT_MOUNT}/{ASSIGNMENT_FILE}"] if plan.agent_assignments else agent_options(assigned)
+
+
+def _assignment_mounts(plan: Plan) -> list[Json]:
+    mount: Json = {"name": "assignment", "mountPath": ASSIGNMENT_MOUNT, "readOnly": True}
+    return [mount] if plan.agent_assignments else []
+
+
+def _assignment_volumes(plan: Plan) -> list[Json]:
+    field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
+    item = {"path": ASSIGNMENT_FILE, "fieldRef": field}
+    return [{"name": "assignment", "downwardAPI": {"items": [item]}}] if plan.agent_assignments else []
+
+
 def _spread(run: Run, wanted: Clients) -> Json:
-    """Return the rule that puts at most one more client on any node than on another."""
+    """Return the constraint that allows at most one more client on a node than on any other."""
     return {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
@@ -191,7 +220,7 @@ def _spread(run: Run, wanted: Clients) -> Json:
 
 
 def _node_gone_tolerations() -> list[Json]:
-    """Return tolerations that have a pod evicted soon after its node is gone, not after five minutes."""
+    """Return tolerations that evict a pod 30 s after its node is gone, not after five minutes."""
     return [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _NODE_GONE_SECONDS}
         for key in _NODE_TAINTS

@@ -1,11 +1,11 @@
-"""Who may talk to whom: agents to their conductor, and to Ceph if they need it; the conductor to DNS and the API."""
+"""NetworkPolicies: agents may reach their conductor, and Ceph if they need it; the conductor may reach anything."""
 
 from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import ceph
-from plimsoll.lifecycle.render.common import Json, metadata
+from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
@@ -17,7 +17,7 @@ _CEPH_PORTS: tuple[Json, ...] = (
     *({"port": port, "protocol": "TCP"} for port in _MONITOR_PORTS),
     {"port": 6800, "endPort": 7568, "protocol": "TCP"},
 )
-"""Of monitors, then of all other daemons. Source: Ceph, network configuration reference."""
+"""Ports of monitors, then of all other daemons. Source: Ceph, network configuration reference."""
 
 _MAX_PORT = 65535
 
@@ -34,16 +34,16 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
         ingress=[],
         egress=[
             DNS,
-            {"to": [_peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
+            {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
         ],
     )
 
 
 def _conductor_policy(run: Run, settings: Settings) -> Json:
-    """Return the conductor's policy. The API server has no label and no fixed port to name it by.
+    """Return the conductor's policy. Egress is open because the API server has no label and no fixed port.
 
-    Where Prometheus runs only an administrator knows; without their word nobody may ask for metrics.
+    Only an administrator knows where Prometheus runs; without that setting no pod may scrape the conductor.
     """
     metrics = {"ports": [{"port": settings.metrics_port, "protocol": "TCP"}]}
     scraped = [{"from": [dict(peer) for peer in settings.metrics_from], **metrics}] if settings.metrics_from else []
@@ -51,7 +51,7 @@ def _conductor_policy(run: Run, settings: Settings) -> Json:
         run,
         naming.CONDUCTOR,
         ingress=[
-            {"from": [_peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
+            {"from": [peer(run, naming.CLIENT)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *scraped,
         ],
         egress=[{}],
@@ -64,25 +64,23 @@ def _to_ceph(plan: Plan) -> Iterator[Json]:
 
 
 def to_ceph(monitors: Iterable[str]) -> Json:
-    """Return the way to Ceph's daemons. Where the OSDs are only the monitors say, so it goes by ports alone."""
+    """Return the egress rule for Ceph's daemons: by port only, because the OSDs' addresses are not known."""
     others = {int(port) for key in monitor_keys(monitors) if (port := key.rpartition("]:")[2]).isdecimal()}
     further = sorted(port for port in others if 0 < port <= _MAX_PORT)
     return {"ports": [*_CEPH_PORTS, *({"port": port, "protocol": "TCP"} for port in further)]}
 
 
+def policy(metadata: Json, selected: Json, *, ingress: list[Json], egress: list[Json]) -> Json:
+    """Return a policy for the pods of a peer."""
+    spec = {**selected, "policyTypes": ["Ingress", "Egress"], "ingress": ingress, "egress": egress}
+    return manifest("NetworkPolicy", metadata, spec=spec)
+
+
 def _policy(run: Run, component: str, *, ingress: list[Json], egress: list[Json]) -> Json:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": metadata(run, naming.child(run.name, f"{component}-network"), component=component),
-        "spec": {
-            "podSelector": _peer(run, component)["podSelector"],
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": ingress,
-            "egress": egress,
-        },
-    }
+    name = naming.child(run.name, f"{component}-network")
+    return policy(metadata(run, name, component=component), peer(run, component), ingress=ingress, egress=egress)
 
 
-def _peer(run: Run, component: str) -> Json:
+def peer(run: Run, component: str) -> Json:
+    """Return the selector of a component's pods."""
     return {"podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: component}}}

@@ -1,6 +1,6 @@
-"""What the operator's namespace has of a run on Ceph, so that nothing of the run is left even if its namespace goes.
+"""A run's objects in the operator's namespace, which clean up Ceph even if the run's namespace is deleted.
 
-The record is made before anything else. It holds all that the teardown Job needs.
+The record is created before anything else. It holds all that the teardown Job needs.
 """
 
 from typing import Literal
@@ -13,7 +13,17 @@ from plimsoll.ceph.conf import CONF_FILE, KEYRING_FILE, ceph_conf
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render import ceph, network
-from plimsoll.lifecycle.render.common import Json, container_security, environment, foreign_metadata, pod_security
+from plimsoll.lifecycle.render.common import (
+    READABLE,
+    TMP_MOUNT,
+    Json,
+    container_security,
+    empty_secret,
+    environment,
+    foreign_metadata,
+    manifest,
+    pod_spec,
+)
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import CephTarget, Plan, RunIdentity
@@ -21,11 +31,11 @@ from plimsoll.plan.document import CephTarget, Plan, RunIdentity
 RECORD_FILE = "record.json"
 
 _RESTARTS = 60
-"""After pauses that grow to six minutes: a cluster that is down for hours is waited for."""
+"""With pauses of up to six minutes, enough for a cluster that is down for hours."""
 
 
 class TeardownRecord(Model):
-    """What has to be undone of a run."""
+    """What has to be undone after a run."""
 
     schema_version: Literal[1] = 1
     run: RunIdentity
@@ -35,7 +45,7 @@ class TeardownRecord(Model):
 
 
 def record_of(plan: Plan) -> TeardownRecord | None:
-    """Return what will have to be undone of a run; None if it does not touch Ceph itself."""
+    """Return what will have to be undone after a run; None if it does not use Ceph directly."""
     if plan.ceph is None:
         return None
     return TeardownRecord(run=plan.run, runner_image=plan.runner_image, clients=plan.clients, ceph=plan.ceph)
@@ -55,56 +65,29 @@ def read_record(config_map: Object) -> TeardownRecord:
 
 
 def record_config_map(run: Run, record: TeardownRecord, monitors: tuple[str, ...], settings: Settings) -> Json:
-    """Return the record, with the `ceph.conf` of the Job."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": _metadata(run, settings),
-        "immutable": True,
-        "data": {RECORD_FILE: record.model_dump_json(indent=1), CONF_FILE: ceph_conf(monitors)},
-    }
+    """Return the ConfigMap with the record and the Job's `ceph.conf`."""
+    data = {RECORD_FILE: record.model_dump_json(indent=1), CONF_FILE: ceph_conf(monitors)}
+    return manifest("ConfigMap", _metadata(run, settings), immutable=True, data=data)
 
 
 def keyring_secret(run: Run, settings: Settings) -> Json:
-    """Return the Secret for the keyring of the Job, which is the conductor's, without its content."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(run, settings),
-        "immutable": True,
-        "type": "Opaque",
-    }
+    """Return the Secret for the Job's keyring, which is the conductor's, without data."""
+    return empty_secret(_metadata(run, settings))
 
 
 def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json:
-    """Return what the Job may talk to: Ceph's ports and DNS. Where the monitors are, the run's author may have said."""
-    metadata = _metadata(run, settings)
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": metadata,
-        "spec": {
-            "podSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.TEARDOWN}},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [],
-            "egress": [network.DNS, network.to_ceph(record.ceph.monitors)],
-        },
-    }
+    """Return the policy that limits the Job to DNS and Ceph's ports: the run's author may have named the monitors."""
+    egress = [network.DNS, network.to_ceph(record.ceph.monitors)]
+    return network.policy(_metadata(run, settings), network.peer(run, naming.TEARDOWN), ingress=[], egress=egress)
 
 
 def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
-    """Return the Job that restores flags and removes images and objects. It may run any number of times."""
+    """Return the Job that restores flags and removes images and objects. It is idempotent."""
     metadata = _metadata(run, settings)
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": metadata,
-        "spec": {
-            "backoffLimit": _RESTARTS,
-            "podReplacementPolicy": "Failed",
-            "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(record, settings)},
-        },
-    }
+    template = {"metadata": {"labels": metadata["labels"]}, "spec": _pod(record, settings)}
+    return manifest(
+        "Job", metadata, spec={"backoffLimit": _RESTARTS, "podReplacementPolicy": "Failed", "template": template}
+    )
 
 
 def _metadata(run: Run, settings: Settings) -> Json:
@@ -117,32 +100,21 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
         {"configMap": {"name": name, "items": [{"key": CONF_FILE, "path": CONF_FILE}]}},
         {"secret": {"name": name, "items": [{"key": KEYRING_FILE, "path": KEYRING_FILE}]}},
     ]
-    return {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": 30,
-        "securityContext": pod_security(),
-        "containers": [
-            {
-                "name": naming.TEARDOWN,
-                "image": record.runner_image,
-                "imagePullPolicy": settings.image_pull_policy,
-                "args": _arguments(record),
-                "env": environment(ceph.ENVIRONMENT, {}),
-                "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
-                "securityContext": container_security(),
-                "volumeMounts": [
-                    *ceph.mounts(),
-                    {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - of the container
-                ],
-            }
-        ],
-        "volumes": [
-            {"name": "ceph", "projected": {"defaultMode": 0o440, "sources": sources}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
-        ],
+    container = {
+        "name": naming.TEARDOWN,
+        "image": record.runner_image,
+        "imagePullPolicy": settings.image_pull_policy,
+        "args": _arguments(record),
+        "env": environment(ceph.ENVIRONMENT, {}),
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": container_security(),
+        "volumeMounts": [*ceph.mounts(), TMP_MOUNT],
     }
+    volumes = [
+        {"name": "ceph", "projected": {"defaultMode": READABLE, "sources": sources}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+    ]
+    return pod_spec(grace_seconds=30, containers=[container], volumes=volumes)
 
 
 def _arguments(record: TeardownRecord) -> list[str]:

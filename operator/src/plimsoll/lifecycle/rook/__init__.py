@@ -1,1 +1,1 @@
-"""Rook: what a run makes of its kinds, and what the objects that are there say."""
+"""Storage in a Rook cluster: the objects of a run there, their status, and the provider."""

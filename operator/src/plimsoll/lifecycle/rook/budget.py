@@ -1,6 +1,6 @@
-"""How many placement groups Ceph lets a pool have: a budget per OSD, which all pools share.
+"""How many placement groups a pool can have: Ceph's budget per OSD, which all pools share.
 
-Ceph checks it when the pool is there already, and Rook then tries again for ever; so it is checked before.
+Ceph checks it only after the pool is created, and Rook then retries forever; so it is checked beforehand.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,34 +12,34 @@ from plimsoll.lifecycle.rook.render import metadata_size
 
 SETTING = "mon_max_pg_per_osd"
 _DEFAULT_PER_OSD = 250
-"""Source: Ceph, global.yaml.in. Of an administrator's settings those that Rook was given are known."""
+"""Ceph's default (global.yaml.in). Only settings made through Rook are known."""
 
 _SECTIONS = ("mon", "global")
 _LEAST_OSDS = 3
-"""Ceph reckons with as many even if there are fewer."""
+"""Ceph counts at least this many OSDs."""
 
 
 def why_over_budget(pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> str:
-    """Return why Ceph would not give a pool its placement groups, and what to do about it; empty if it would.
+    """Return why Ceph would refuse a pool's placement groups, and what to do about it; empty if it would not.
 
-    `others` are all CephBlockPools there. Only what is written of them is known: of a pool that is scaled by itself,
-    and of those that Rook does not know, nothing is counted.
+    `others` are all existing CephBlockPools. Only their specifications count: autoscaled pools, and pools that Rook
+    does not know, are ignored.
     """
-    limit, taken = _limit(cluster), _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
+    limit, used = _limit(cluster), _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
     wanted = pool.placement_groups or 1
     needed = _per_osd(wanted * _copies(pool), usable_osds(pool, osds))
-    if needed + taken <= limit:
+    if needed + used <= limit:
         return ""
-    fits = _fitting(pool, osds, limit - taken)
-    remedy = f"ask for at most {fits} placementGroups, or add OSDs" if fits else "remove pools, or add OSDs"
+    fits = _fitting(pool, osds, limit - used)
+    remedy = f"set placementGroups to at most {fits}, or add OSDs" if fits else "delete pools, or add OSDs"
     return (
-        f"{wanted} placement groups would be {needed:.0f} for each OSD that the pool can use, besides {taken:.0f} of "
-        f"other pools; Ceph allows {limit} ({SETTING}); {remedy}"
+        f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use, in addition to "
+        f"{used:.0f} of other pools; the limit is {limit} ({SETTING}); {remedy}"
     )
 
 
 def fitting_placement_groups(pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> Pool:
-    """Return the pool with its placement groups fixed: as the user says, or as many as are usual and fit."""
+    """Return the pool with a fixed number of placement groups: the user's, or the usual number if that fits."""
     if pool.placement_groups is not None:
         return pool
     left = _limit(cluster) - _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
@@ -48,7 +48,7 @@ def fitting_placement_groups(pool: Pool, osds: Sequence[Osd], others: Iterable[O
 
 
 def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float) -> int:
-    """Return the most placement groups, a power of two, that need no more for each OSD; 0 if not even one does."""
+    """Return the most placement groups, a power of two, within the budget per OSD; 0 if not even one fits."""
     most = int(max(per_osd, 0) * max(usable_osds(pool, osds), _LEAST_OSDS)) // _copies(pool)
     return 1 << (most.bit_length() - 1) if most else 0
 
@@ -58,13 +58,13 @@ def _per_osd(replicas: int, osds: int) -> float:
 
 
 def _copies(pool: Pool) -> int:
-    """Return how many OSDs each placement group is on; with those of the pool that has the images' headers."""
+    """Return the number of OSDs per placement group, including the pool with the images' headers."""
     chunks = pool.erasure_coded
     return width(pool) + (metadata_size(chunks.coding_chunks) if chunks is not None else 0)
 
 
 def _replicas(found: Object) -> int:
-    """Return how many replicas of placement groups a CephBlockPool has, as far as it says."""
+    """Return how many replicas of placement groups a CephBlockPool has, according to its specification."""
     spec = found.get("spec") or {}
     chunks = spec.get("erasureCoded") or {}
     size = _count((spec.get("replicated") or {}).get("size"))
@@ -73,13 +73,12 @@ def _replicas(found: Object) -> int:
 
 
 def _limit(cluster: Object) -> int:
-    """Return the budget for each OSD, as Rook was told to set it."""
     config = (cluster.get("spec") or {}).get("cephConfig") or {}
-    told = (_count((config.get(section) or {}).get(SETTING)) for section in _SECTIONS)
-    return next(filter(None, told), _DEFAULT_PER_OSD)
+    limits = (_count((config.get(section) or {}).get(SETTING)) for section in _SECTIONS)
+    return next(filter(None, limits), _DEFAULT_PER_OSD)
 
 
 def _count(value: object) -> int:
-    """Return a count, which may be written as a text; 0 if it is none."""
+    """Return a count, which may be a string; 0 if it is invalid."""
     text = str(value)
     return int(text) if text.isdecimal() else 0

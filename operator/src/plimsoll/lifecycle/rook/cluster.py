@@ -1,6 +1,6 @@
-"""What a CephCluster says of itself: whether it can be measured now.
+"""The status of a CephCluster: whether it can be measured now.
 
-It is up to a minute old. What counts during a run is what the conductor asks Ceph itself.
+It is up to a minute old. During a run, the conductor queries Ceph itself.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from plimsoll.lifecycle.children import Object
 _OK = "HEALTH_OK"
 _WARN = "HEALTH_WARN"
 _INACTIVE = "PG_AVAILABILITY"
-"""Ceph's health check for placement groups that serve nothing."""
+"""Ceph's health check for inactive placement groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,13 @@ class ClusterFact:
     """A CephCluster.
 
     Attributes:
-        ready: it was made once; Rook's later work on it does not take that back.
-        health: as Ceph says it; empty before Rook has asked.
-        checks: health check -> what it says, of those that are not well.
-        versions: of Ceph, of all daemons; more than one during an upgrade.
-        version: of Ceph, in short; empty if it is not known.
-        message: what Rook says that it is doing.
-        checked: when Rook asked Ceph for its health; None if it does not say.
+        ready: whether it was ever ready; later reconciles do not reset that.
+        health: Ceph's health; empty before Rook has queried it.
+        checks: failing health check -> its message.
+        versions: Ceph versions of all daemons; more than one during an upgrade.
+        version: of Ceph, short form; empty if unknown.
+        message: of Rook, about what it is doing.
+        checked: when Rook last queried Ceph's health; None if unknown.
 
     """
 
@@ -63,7 +63,7 @@ def cluster_fact(obj: Object) -> ClusterFact:
 
 
 def inactive_groups(cluster: ClusterFact | None) -> str:
-    """Return what Rook last heard of inactive placement groups, as a clause; empty if it heard of none."""
+    """Return the inactive placement groups that Rook last reported, as a clause; empty if there were none."""
     if cluster is None or _INACTIVE not in cluster.checks:
         return ""
     where = f"CephCluster {cluster.namespace}/{cluster.name}"
@@ -74,17 +74,17 @@ def why_unusable(cluster: ClusterFact, gates: Gates) -> str:
     """Return why a cluster cannot be measured now, and what to do about it; empty if it can."""
     what = f"CephCluster {cluster.namespace}/{cluster.name}"
     if not cluster.ready:
-        return f"{what} is not ready: {cluster.message or 'Rook has not said anything of it yet'}"
+        return f"{what} is not ready: {cluster.message or 'Rook has not reported a status yet'}"
     if len(cluster.versions) > 1:
         versions = "; ".join(cluster.versions)
-        return f"{what} runs different versions of Ceph ({versions}); wait until its upgrade is over"
-    # Rook makes neither pools nor users for a cluster in such a state, so no gate is asked.
+        return f"{what} runs different versions of Ceph ({versions}); wait for its upgrade to finish"
+    # Rook creates neither pools nor users for a cluster in such a state, whatever the gates.
     if cluster.health not in {_OK, _WARN}:
-        return f"{what} is in {cluster.health or 'a state that Rook does not know yet'}{_because(cluster.checks)}"
+        return f"{what} is in {cluster.health or 'an unknown state'}{_because(cluster.checks)}"
     left = {name: text for name, text in cluster.checks.items() if name not in gates.accepted_health_checks}
     if cluster.health == _WARN and gates.ceph_health == "Required" and (left or not cluster.checks):
         return (
-            f"{what} is in {cluster.health}{_because(left)}; repair it, name what may stand in "
+            f"{what} is in {cluster.health}{_because(left)}; repair it, list accepted checks in "
             "gates.acceptedHealthChecks, or set gates.cephHealth to Ignored"
         )
     return ""

@@ -1,22 +1,25 @@
-"""What Rook says of the objects that a run made there, and of the pools that it found."""
+"""The status of a run's objects in Rook, and of existing pools."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.lifecycle.children import Child, Object, child_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
+from plimsoll.lifecycle.wording import listed
 from plimsoll.plan.document import CephTarget
 
 _READY = "Ready"
 _FAILED = "Failure"
-WORDS = {BLOCK_POOL: "Pool", CEPH_CLIENT: "User"}
-"""What reasons of conditions call Rook's kinds."""
+_NOT_READY = {BLOCK_POOL: Reason.POOL_NOT_READY, CEPH_CLIENT: Reason.USER_NOT_READY}
+_FAILURES = {BLOCK_POOL: Reason.POOL_FAILED, CEPH_CLIENT: Reason.USER_FAILED}
 
+_MAX_NAMES = 10
 MAX_CHARACTERS = 500
-"""Of a warning that a message repeats."""
+"""Maximum length of a warning in a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +27,12 @@ class RookFact:
     """A CephBlockPool or CephClient.
 
     Attributes:
-        ready: Rook has done what its present specification asks for.
-        phase: as Rook says it; empty before its first word.
+        ready: whether Rook has applied its current specification.
+        phase: from its status; empty before Rook has written one.
         warning: the newest warning about it; empty if there is none.
-        blocked: why Rook does not delete it, in Rook's words; empty if nothing is said to hinder that.
-        secret: the Secret that a user's key is in; empty until it is known, and of a pool.
-        deleted: when its deletion was asked for; None if it was not.
+        blocked: Rook's message why it does not delete it; empty if nothing blocks that.
+        secret: the Secret with a user's key; empty until it is known, and for a pool.
+        deleted: when its deletion was requested; None if it was not.
 
     """
 
@@ -43,12 +46,12 @@ class RookFact:
 
     @property
     def failed(self) -> bool:
-        """Tell whether Rook gave up on it for now. It tries again, so this may pass."""
+        """Whether Rook's last attempt failed. It retries, so this may change."""
         return self.phase == _FAILED
 
 
 def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
-    """Read a CephBlockPool or CephClient. `warnings` are by UID: what an earlier object of its name met is not its."""
+    """Read a CephBlockPool or CephClient. `warnings` are by UID, so those about an earlier object do not count."""
     status = obj.get("status") or {}
     current = status.get("observedGeneration") == obj["metadata"].get("generation")
     info = status.get("info") or {}
@@ -64,35 +67,40 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
     )
 
 
-def readiness_fact(target: CephTarget, facts: Iterable[RookFact]) -> Fact:
-    """Return whether the pools and users that are made for a run are ready, and if not what is wrong with the first."""
+def readiness_fact(
+    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (BLOCK_POOL, CEPH_CLIENT)
+) -> Fact:
+    """Return whether a run's own pools and users are ready, and what is wrong with the first that is not."""
     found = {(fact.child.kind, fact.child.name): fact for fact in facts}
     for kind, name in _wanted(target):
+        if kind not in kinds:
+            continue
         fact = found.get((kind, name))
         if fact is None:
-            return Fact(holds=False, reason=f"{WORDS[kind]}NotReady", message=f"{kind} {name} is not made yet")
+            return Fact.false(_NOT_READY[kind], f"{kind} {name} is not created yet")
         if not fact.ready:
-            reason = f"{WORDS[kind]}{'Failed' if fact.failed else 'NotReady'}"
-            return Fact(holds=False, reason=reason, message=_waiting(fact))
-    return Fact(holds=True, reason="Ready", message=f"Rook says that pool {' and '.join(target.pools)} can be used")
+            return Fact.false((_FAILURES if fact.failed else _NOT_READY)[kind], _waiting_message(fact))
+    return Fact.true(Reason.READY, f"Rook reports pool {' and '.join(target.pools)} as ready")
 
 
 def why_not_existing(target: CephTarget, found: Iterable[Object]) -> str:
-    """Return why a run may not use the existing pools it names, given all CephBlockPools there; empty if it may."""
+    """Return why a run may not use the existing pools it names, given all CephBlockPools; empty if it may."""
     pools = {obj["metadata"]["name"]: obj for obj in found}
     for name in target.pools:
         if name not in pools:
-            there = ", ".join(sorted(pools)[:10]) or "none"
-            return f"CephBlockPool {name} is not there; those that are: {there}"
+            existing = listed(sorted(pools), most=_MAX_NAMES) or "none"
+            return f"CephBlockPool {name} does not exist; name an existing one: {existing}"
         annotations = pools[name]["metadata"].get("annotations") or {}
         if annotations.get(ALLOW_BENCHMARKS) != "true":
             return (
-                f"CephBlockPool {name} is not given to benchmarks; whoever is responsible for it may say so with "
+                f"CephBlockPool {name} is not annotated as being for benchmarks; its owner can allow them with "
                 f'`kubectl annotate cephblockpool {name} {ALLOW_BENCHMARKS}="true"` in its namespace'
             )
         status = pools[name].get("status") or {}
         if status.get("phase") != _READY or "deletionTimestamp" in pools[name]["metadata"]:
-            return f"CephBlockPool {name} is {status.get('phase') or 'not known to Rook yet'}; wait until it is Ready"
+            return (
+                f"CephBlockPool {name} is {status.get('phase') or 'not reconciled by Rook yet'}; wait until it is Ready"
+            )
     return ""
 
 
@@ -104,26 +112,25 @@ def _wanted(target: CephTarget) -> Iterable[tuple[str, str]]:
     yield from ((CEPH_CLIENT, user) for user in (target.conductor_user, target.agent_user))
 
 
-def _waiting(fact: RookFact) -> str:
-    """Return what is said of an object that is not ready, and where to look further."""
+def _waiting_message(fact: RookFact) -> str:
     what = f"{fact.child.kind} {fact.child.namespace}/{fact.child.name}"
     if fact.child.deleting:
-        return f"{what} is being deleted by somebody; delete the run and create it anew"
+        return f"{what} is being deleted by another user; delete the run and create it again"
     because = f": {fact.warning[:MAX_CHARACTERS]}" if fact.warning else ""
     if not fact.phase:
         return (
-            f"Rook has not said anything of {what} yet{because}; look whether its operator runs, and whether another "
-            "pool that cannot be deleted holds it up"
+            f"Rook has not reported the status of {what} yet{because}; check that its operator is running, and that it "
+            "is not blocked by another pool that it cannot delete"
         )
     if fact.failed:
-        return f"{what} failed{because}; Rook tries again, and its operator's log says why it did not succeed"
+        return f"{what} failed{because}; Rook retries, and its operator's log has the details"
     if fact.phase == _READY:
-        return f"{what}: Rook has not done what its present specification asks for"
+        return f"{what}: Rook has not applied its current specification yet"
     return f"{what} is {fact.phase}{because}"
 
 
 def _blocked(status: Object) -> str:
-    """Return the message of the condition that is true: of the two that Rook writes the other one says nothing."""
+    """Return the messages of the conditions DeletionIsBlocked and PoolDeletionIsBlocked that are True."""
     conditions = status.get("conditions") or ()
     return "; ".join(
         str(condition.get("message", ""))

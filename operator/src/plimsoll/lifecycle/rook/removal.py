@@ -1,78 +1,81 @@
-"""How what a run made in Rook's namespace goes, and when it has to stay for now."""
+"""Removal of a run's objects in Rook's namespace, and when it has to wait."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.rook.cluster import ClusterFact, inactive_groups
-from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, WORDS, RookFact
+from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, RookFact
+from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
 
 _LONG_SECONDS = 180.0
-"""Rook removes a pool in 3 to 30 s, is back from a restart after 90 s, and asks Ceph once a minute."""
+"""Rook deletes a pool in 3 to 30 s, restarts within 90 s, and queries Ceph once a minute."""
 
 _COMPLAINT_SECONDS = 60.0
 """Ceph raises PG_AVAILABILITY when groups have been inactive for `mon_pg_stuck_threshold`. Source: Ceph 18.2."""
 
-_LOOK_AT_ROOK = "look whether Rook's operator runs, and at its log"
+_BLOCKED = {BLOCK_POOL: Reason.POOL_DELETION_BLOCKED, CEPH_CLIENT: Reason.USER_DELETION_BLOCKED}
+_CHECK_ROOK = "check that Rook's operator is running, and its log"
 _BRING_BACK = "bring the OSDs back (`ceph health detail` names the groups)"
 
 
-def why_held(
+def deletion_blocker(
     pool: RookFact, cluster: ClusterFact | None, *, groups_answered: bool, ended: datetime | None, now: datetime
 ) -> Fact | None:
-    """Return why a pool may not be deleted yet; None if it may.
+    """Return why a pool cannot be deleted yet; None if it can.
 
-    Rook runs `rbd pool stats` first, without a time limit, and one worker serves all pools: on inactive placement
-    groups that command hangs, and no other pool of the cluster is created, changed or deleted until they are active.
+    Rook first runs `rbd pool stats` without a timeout, and one worker serves all pools: with inactive placement groups
+    that command hangs, and no other pool of the cluster is created, changed or deleted until they are active.
 
-    `groups_answered`: the teardown Job has just listed the pool's objects, which takes all of its groups. Otherwise
-    Rook must have asked Ceph since the run `ended`, because what it says is up to a minute old; and unless all is well
-    then, once more when Ceph would have complained of groups that were inactive at that time.
+    `groups_answered`: the teardown Job has just listed the pool's objects, for which all groups must be active.
+    Otherwise Rook must have queried Ceph since the run `ended`, because its status is up to a minute old; and, unless
+    Ceph was healthy then, again after Ceph would have reported groups that were inactive at that time.
     """
     if cluster is None:
         return None
     name = f"CephBlockPool {pool.child.namespace}/{pool.child.name}"
     if inactive := inactive_groups(cluster):
         message = (
-            f"{name} is not deleted while {inactive}: that would stop Rook's pool controller for everybody. It goes on "
-            f"by itself when they are active; {_BRING_BACK}, or delete the CephBlockPool yourself if none of them is "
-            "its own"
+            f"{name} is not deleted while {inactive}: that would block Rook's pool controller for all pools. The "
+            f"removal continues when they are active; {_BRING_BACK}, or delete the CephBlockPool yourself if none of "
+            "them belongs to it"
         )
-        return Fact(holds=False, reason="PlacementGroupsInactive", message=message)
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     if groups_answered or cluster.checked is None:
         return None
     patience = timedelta(seconds=_COMPLAINT_SECONDS if cluster.checks else 0.0)
     if ended is not None and cluster.checked > ended + patience:
         return None
     message = (
-        f"{name} is deleted when Rook has asked Ceph again whether all placement groups are active; the last time was "
-        f"{format_time(cluster.checked)}"
+        f"{name} is deleted once Rook has checked again that all placement groups are active (last check: "
+        f"{format_time(cluster.checked)})"
     )
     late = ended is not None and (now - ended).total_seconds() > _LONG_SECONDS
-    return Fact(holds=False, reason="InProgress", message=f"{message}; {_LOOK_AT_ROOK}" if late else message)
+    return Fact.false(Reason.IN_PROGRESS, f"{message}; {_CHECK_ROOK}" if late else message)
 
 
 def removal_fact(left: Sequence[RookFact], now: datetime, inactive: str = "") -> Fact:
-    """Return what of a run is still to go in Rook's namespace, and what keeps it there.
+    """Return which objects in Rook's namespace are still being deleted, and what delays them.
 
-    `inactive`: the placement groups for which that has to wait, as a clause; empty if for none.
+    `inactive`: the placement groups that delay them, as a clause; empty if none do.
     """
-    held = next((fact for fact in left if fact.blocked), None)
-    if held is not None:
-        where = f"{held.child.namespace}/{held.child.name}"
+    blocked = next((fact for fact in left if fact.blocked), None)
+    if blocked is not None:
+        child = blocked.child
         message = (
-            f"Rook does not delete {held.child.kind} {where}: {held.blocked}; see what is in it, for instance with "
-            f"`rbd ls {held.child.name}`, and remove it if nobody needs it"
+            f"Rook does not delete {child.kind} {child.namespace}/{child.name}: {blocked.blocked}; list its content, "
+            f"for example with `rbd ls {child.name}`, and remove what is not needed"
         )
-        return Fact(holds=False, reason=f"{WORDS[held.child.kind]}DeletionBlocked", message=message)
+        return Fact.false(_BLOCKED[child.kind], message)
     names = ", ".join(f"{fact.child.kind} {fact.child.name}" for fact in left)
     warning = next((f" ({fact.warning[:MAX_CHARACTERS]})" for fact in left if fact.warning), "")
-    message = f"Rook is removing {names}{warning}"
+    message = f"Rook is deleting {names}{warning}"
     if inactive:
-        message = f"{message}, and waits for Ceph: {inactive}; {_BRING_BACK}"
-        return Fact(holds=False, reason="PlacementGroupsInactive", message=message)
+        message = f"{message}, and waits because {inactive}; {_BRING_BACK}"
+        return Fact.false(Reason.PLACEMENT_GROUPS_INACTIVE, message)
     since = min((fact.deleted for fact in left if fact.deleted is not None), default=now)
     if (now - since).total_seconds() > _LONG_SECONDS:
-        message = f"{message} since {format_time(since)}; {_LOOK_AT_ROOK}: a pool that it cannot delete holds up others"
-    return Fact(holds=False, reason="InProgress", message=message)
+        message = f"{message} since {format_time(since)}; {_CHECK_ROOK}: a pool that it cannot delete blocks others"
+    return Fact.false(Reason.IN_PROGRESS, message)

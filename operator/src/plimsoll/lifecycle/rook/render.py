@@ -1,6 +1,6 @@
-"""What a run makes in Rook's namespace: pools and CephX users. Each is written once and never applied again.
+"""What a run creates in a Rook cluster: pools, CephX users, a StorageClass. Each is created once and never updated.
 
-Rook rewrites a pool's specification with its first look at it; writing it again would only cost another reconcile.
+Rook rewrites a pool's specification when it first reconciles it; an update would only cost another reconcile.
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from plimsoll.api.storage import NamespacedName, Pool
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.render.common import Json, foreign_metadata
+from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
 from plimsoll.lifecycle.run import Run
-from plimsoll.plan.document import CephTarget
+from plimsoll.plan.document import CephTarget, Plan
 
 API_VERSION = "ceph.rook.io/v1"
 BLOCK_POOL = "CephBlockPool"
@@ -18,15 +18,16 @@ CEPH_CLIENT = "CephClient"
 CEPH_CLUSTER = "CephCluster"
 
 KEY_SECRETS = tuple(f"plimsoll-{number}" for number in range(16))
-"""Secrets in Rook's namespace that the operator may read, all by name: that namespace holds the administrator's key."""
+"""The only Secrets in Rook's namespace that the operator may read: that namespace holds the administrator's key."""
 
 _MAX_METADATA_SIZE = 3
+_CSI_SECRETS = {"provisioner": "rook-csi-rbd-provisioner", "node-stage": "rook-csi-rbd-node"}
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
-    """Yield the pools that are made for a run, in the order of their making; none if it uses one that is there.
+    """Yield the pools of a run in order of creation; none if it uses an existing pool.
 
-    They are taken away in the same order: the one that has the images' headers before the one that has their data.
+    They are deleted in the same order: the one with the images' headers before the one with their data.
     """
     made, cluster = target.made, target.rook
     if made is None or cluster is None:
@@ -39,7 +40,7 @@ def pools(run: Run, target: CephTarget) -> Iterator[Json]:
 
 
 def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Json]:
-    """Yield the CephX users of the conductor and of the agents, whose keys Rook is to put into these Secrets."""
+    """Yield the CephX users of the conductor and the agents, whose keys Rook stores in these Secrets."""
     if target.rook is None:
         return
     wanted = ((target.conductor_user, _conductor_caps(target)), (target.agent_user, _agent_caps(target)))
@@ -53,9 +54,9 @@ def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Js
 
 
 def key_secrets(target: CephTarget, found: Iterable[Object]) -> tuple[str, str] | None:
-    """Return the Secrets for the keys of conductor and agents, given all CephClients of Rook's namespace.
+    """Return the Secrets for the keys of conductor and agents, given all CephClients in Rook's namespace.
 
-    Those that a user of this run has are kept; otherwise the first free ones. None if there are not enough.
+    These are the run's Secrets, or else the first free ones; None if too few are free.
     """
     taken = {obj["metadata"]["name"]: str(obj.get("spec", {}).get("secretName", "")) for obj in found}
     free = (name for name in KEY_SECRETS if name not in taken.values())
@@ -65,11 +66,11 @@ def key_secrets(target: CephTarget, found: Iterable[Object]) -> tuple[str, str] 
 
 
 def metadata_size(coding_chunks: int) -> int:
-    """Return the copies that the metadata pool of an erasure-coded one has.
+    """Return the number of copies in the metadata pool of an erasure-coded pool.
 
-    One more than coding chunks: so it survives the loss of as many failure domains as the data does. At most three,
-    Ceph's own default: what is measured is the data. With at least two data chunks there are always fewer copies than
-    chunks, so where the data finds its failure domains the metadata does as well.
+    One more than coding chunks, so that it survives the loss of as many failure domains as the data; at most three,
+    Ceph's default, because the data is what is measured. With at least two data chunks there are always fewer copies
+    than chunks, so failure domains that suffice for the data suffice for the metadata.
     """
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
@@ -100,12 +101,12 @@ def _metadata_layout(pool: Pool) -> Json:
 
 
 def _replicated(size: int) -> Json:
-    # Rook takes a single copy for a mistake unless it is told otherwise.
+    # Rook rejects a single copy unless requireSafeReplicaSize is false.
     return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
 
 
 def _parameters(pool: Pool) -> dict[str, str]:
-    """Return what is set on the pool itself, as texts: Rook hands them on to Ceph as they are."""
+    """Return the pool's parameters, which Rook passes to Ceph unchanged."""
     found: dict[str, str] = {}
     if pool.placement_groups is not None:
         count = str(pool.placement_groups)
@@ -116,16 +117,16 @@ def _parameters(pool: Pool) -> dict[str, str]:
 
 
 def _agent_caps(target: CephTarget) -> dict[str, str]:
-    """Return what images and objects in the run's pools take.
+    """Return the capabilities for images and objects in the run's pools.
 
-    Of the monitors it reads where things are. Their profile `rbd` could also have other clients shut out of the
-    cluster, which librbd wants only before it breaks a dead client's lock: `ceph.conf` says not to.
+    The monitors' profile `rbd` would also allow blocklisting other clients, which librbd needs only to break a dead
+    client's lock; `ceph.conf` disables that.
     """
     return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
 
 
 def _conductor_caps(target: CephTarget) -> dict[str, str]:
-    """Return the same, and looking at the whole cluster, and two flags of the run's pools."""
+    """Return those of an agent, and reading the cluster's state and setting two flags of the run's pools."""
     agent = _agent_caps(target)
     flags = [
         f'allow command "osd pool set" with pool={pool} var={flag}'
@@ -133,3 +134,46 @@ def _conductor_caps(target: CephTarget) -> dict[str, str]:
         for flag in ("noscrub", "nodeep-scrub")
     ]
     return {"mon": ", ".join(("allow r", *flags)), "mgr": "allow r", "osd": agent["osd"]}
+
+
+def needs_storage_class(plan: Plan) -> bool:
+    """Whether a run has a StorageClass of its own: with Rook and PVCs."""
+    rook = plan.ceph is not None and plan.ceph.rook is not None
+    return rook and plan.volume is not None and plan.volume.access == "PVC"
+
+
+def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
+    """Return the run's StorageClass. The CSI driver is named after the namespace of Rook's operator.
+
+    Raises:
+        ValueError: the run has no PVCs from one of Rook's pools.
+
+    """
+    target, volume = plan.ceph, plan.volume
+    if target is None or target.rook is None or volume is None or volume.access != "PVC":
+        raise ValueError(f"run {run.name} needs no StorageClass of its own")
+    parameters = _class_parameters(target, target.rook.namespace)
+    if volume.mode == "Filesystem":
+        parameters["csi.storage.k8s.io/fstype"] = "ext4"
+    name = naming.storage_class(run.name, run.uid)
+    return manifest(
+        "StorageClass",
+        foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
+        provisioner=f"{operator_namespace}.rbd.csi.ceph.com",
+        parameters=parameters,
+        reclaimPolicy="Delete",
+        volumeBindingMode="Immediate",
+    )
+
+
+def _class_parameters(target: CephTarget, namespace: str) -> dict[str, str]:
+    """Return where the driver creates images, and with which users' keys."""
+    found = {"clusterID": namespace, "pool": target.pool}
+    if target.data_pool is not None:
+        found["dataPool"] = target.data_pool
+    # Only layering: every kernel supports it, and object maps and journals would add to what is measured.
+    found |= {"imageFormat": "2", "imageFeatures": "layering"}
+    for purpose, secret in _CSI_SECRETS.items():
+        found[f"csi.storage.k8s.io/{purpose}-secret-name"] = secret
+        found[f"csi.storage.k8s.io/{purpose}-secret-namespace"] = namespace
+    return found

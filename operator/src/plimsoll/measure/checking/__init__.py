@@ -1,1 +1,1 @@
-"""May a trial's numbers be believed? The checks, and the values that they look at. Pure."""
+"""The checks that decide whether a trial's numbers are trustworthy, and their values. Pure."""

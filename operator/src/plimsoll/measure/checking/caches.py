@@ -1,27 +1,27 @@
-"""Whether the data went through a page cache that may have answered in the storage's place.
+"""Whether a page cache may have answered in the storage's place.
 
-The cache of a node is no larger than its memory, and what a pod's I/O puts into it counts against the pod's own limit.
-So the memory that may hold the data of a node's clients is the lesser of the node's and of their limits' sum.
+A node's page cache is no larger than its memory, and a pod's cache counts against the pod's memory limit. So the memory
+that may hold the data of a node's clients is the smaller of the node's memory and the sum of their limits.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from plimsoll.api.names import Operation
-from plimsoll.measure.checking.check import Observation
-from plimsoll.measure.intake import Measured
+from plimsoll.measure.checking.check import CheckedValue
+from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import HostUse
-from plimsoll.measure.wording import quote
+from plimsoll.measure.wording import number_text, quote, size_text
 
 _NODE_CHARACTERS = 80
 
-Observed = tuple[Measured, HostUse]
+ObservedClient = tuple[ClientMeasurement, HostUse]
 
 
-def cached(known: Iterable[Observed]) -> Iterator[Observation]:
-    """Look at what the clients of a node read through the cache, and what they wrote without making it durable.
+def cached(known: Iterable[ObservedClient]) -> Iterator[CheckedValue]:
+    """Yield how much the clients of a node read through the cache, and wrote through it without making it durable.
 
-    Without a data set on the client there is nothing that its page cache could hold.
+    Clients without a data set have nothing that their page cache could hold.
     """
     buffered = [
         (item, host)
@@ -29,60 +29,51 @@ def cached(known: Iterable[Observed]) -> Iterator[Observation]:
         if not item.measurement.bypasses_cache and item.answer.document.data_set_bytes
     ]
     for node, clients in by_node(buffered).items():
-        reading = [(item, host) for item, host in clients if _does(item, Operation.READ)]
-        writing = [(item, host) for item, host in clients if _leaves_writes(item)]
-        if reading:
-            yield _against_memory(f"data sets read on {quote(node, _NODE_CHARACTERS)}", reading, _data_sets(reading))
-        if writing:
-            yield _against_memory(
-                f"writes without fsync on {quote(node, _NODE_CHARACTERS)}", writing, _written(writing)
-            )
+        name = quote(node, _NODE_CHARACTERS)
+        if reading := [(item, host) for item, host in clients if _does(item, Operation.READ)]:
+            size = sum(item.answer.document.data_set_bytes for item, _ in reading)
+            yield _compared_with_memory(f"data sets read on {name}", reading, size)
+        if writing := [(item, host) for item, host in clients if _leaves_writes(item)]:
+            # Overwriting the same data takes no more memory.
+            size = sum(min(item.answer.document.data_set_bytes, _bytes_written(item)) for item, _ in writing)
+            yield _compared_with_memory(f"writes without fsync on {name}", writing, size)
 
 
-def by_node(known: Iterable[Observed]) -> dict[str, list[Observed]]:
-    """Group clients by where they ran."""
-    nodes = defaultdict[str, list[Observed]](list)
+def by_node(known: Iterable[ObservedClient]) -> dict[str, list[ObservedClient]]:
+    """Group clients by node."""
+    nodes = defaultdict[str, list[ObservedClient]](list)
     for item, host in known:
         nodes[item.node].append((item, host))
     return nodes
 
 
-def numbers_of(clients: Iterable[Observed]) -> tuple[int, ...]:
+def numbers_of(clients: Iterable[ObservedClient]) -> tuple[int, ...]:
     """Return the clients' numbers."""
     return tuple(item.client for item, _ in clients)
 
 
-def _does(item: Measured, operation: Operation) -> bool:
-    return any(sample.operation is operation and sample.ios for sample in item.measurement.operations)
+def _does(item: ClientMeasurement, operation: Operation) -> bool:
+    return any(one.operation is operation and (one.ios or one.bytes) for one in item.measurement.operations)
 
 
-def _leaves_writes(item: Measured) -> bool:
+def _leaves_writes(item: ClientMeasurement) -> bool:
     return _does(item, Operation.WRITE) and not _does(item, Operation.SYNC)
 
 
-def _data_sets(clients: Iterable[Observed]) -> int:
-    return sum(item.answer.document.data_set_bytes for item, _ in clients)
-
-
-def _written(clients: Iterable[Observed]) -> int:
-    """Return how much of the data sets the writes can have changed: what is written twice takes no more memory."""
-    return sum(min(item.answer.document.data_set_bytes, _bytes_written(item)) for item, _ in clients)
-
-
-def _bytes_written(item: Measured) -> int:
+def _bytes_written(item: ClientMeasurement) -> int:
     return sum(sample.bytes for sample in item.measurement.operations if sample.operation is Operation.WRITE)
 
 
-def _against_memory(what: str, clients: Collection[Observed], size: int) -> Observation:
-    memory = _usable(clients)
+def _compared_with_memory(what: str, clients: Collection[ObservedClient], size: int) -> CheckedValue:
+    memory = _usable_memory(clients)
     detail = (
-        f"{what} through the page cache: {size} bytes, {size / memory:.3g} times the {memory} bytes of memory "
-        "that may hold them"
+        f"{what} through the page cache: {size_text(size)}, {number_text(size / memory)} times the {size_text(memory)} "
+        "of memory that may hold them"
     )
-    return Observation(clients=numbers_of(clients), value=size / memory, detail=detail)
+    return CheckedValue(clients=numbers_of(clients), value=size / memory, detail=detail)
 
 
-def _usable(clients: Collection[Observed]) -> int:
+def _usable_memory(clients: Collection[ObservedClient]) -> int:
     node = max(host.memory.node_total for _, host in clients)
     limits = [host.memory.limit for _, host in clients if host.memory.limit]
     return min(node, sum(limits)) if len(limits) == len(clients) else node

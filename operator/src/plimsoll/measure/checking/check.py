@@ -1,6 +1,6 @@
 """What a check is, and how values beyond its limits become a finding.
 
-A check compares one value of each client, or of the trial or the point as a whole, with its limits.
+A check compares one value of each client, of the trial or of the point with its limits.
 """
 
 from collections.abc import Iterable
@@ -9,9 +9,10 @@ from enum import StrEnum
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.wording import clients_text, number_text, sentence
+from plimsoll.measure.wording import clients_text, number_text
 
 MAX_NAMED_CLIENTS = 32
+_MOST_DIGITS = 6
 _SEVERITY = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 
 
@@ -28,12 +29,12 @@ class Check:
 
     Attributes:
         reason: CamelCase; the `reason` of its findings.
-        what: the value, as words that fit before a number.
+        what: describes the value, in words that fit before a number.
         unit: of the value and the limits; empty for counts and ratios.
-        suspect: a value beyond it makes the numbers Suspect; None if nothing does.
-        invalid: a value beyond it makes them Invalid; None if nothing does.
-        direction: which side of a limit is beyond it. A value equal to its limit holds.
-        remedy: what to do about it, as a clause.
+        suspect: a value beyond it makes the numbers Suspect; None if no value does.
+        invalid: a value beyond it makes them Invalid; None if no value does.
+        direction: which side of a limit is beyond it; a value equal to its limit passes.
+        remedy: what the user can do, as a clause.
 
     """
 
@@ -46,16 +47,16 @@ class Check:
     remedy: str
 
     def verdict(self, value: float) -> Verdict:
-        """Return what a value makes of the numbers."""
-        if self._beyond(value, self.invalid):
+        """Return the verdict on a value."""
+        if self._is_beyond(value, self.invalid):
             return Verdict.INVALID
-        return Verdict.SUSPECT if self._beyond(value, self.suspect) else Verdict.VALID
+        return Verdict.SUSPECT if self._is_beyond(value, self.suspect) else Verdict.VALID
 
     def limit(self, verdict: Verdict) -> float:
-        """Return the limit that a value with this verdict is beyond.
+        """Return the limit that a value with this verdict exceeds.
 
         Raises:
-            ValueError: this check never comes to that verdict.
+            ValueError: this check never returns that verdict.
 
         """
         limit = {Verdict.SUSPECT: self.suspect, Verdict.INVALID: self.invalid}.get(verdict)
@@ -64,28 +65,31 @@ class Check:
         return limit
 
     def limit_text(self, limit: float | None) -> str:
-        """Return a limit as words for a table; `-` for none."""
+        """Return a limit for a table; `-` for none."""
         return f"{self.direction} {self.with_unit(limit)}" if limit is not None else "-"
 
     def with_unit(self, value: float) -> str:
-        """Return a value as words."""
-        return f"{number_text(value)} {self.unit}".strip()
+        """Return a value for people, with as many digits as it takes to differ from a limit."""
+        texts = [number_text(value, digits) for digits in range(3, _MOST_DIGITS + 1)]
+        bounds = (self.suspect, self.invalid)
+        limits = [number_text(limit) for limit in bounds if limit is not None and limit != value]
+        return f"{next((text for text in texts if text not in limits), texts[-1])} {self.unit}".strip()
 
     def badness(self, value: float) -> float:
         """Return a number that is greater for a worse value."""
         return value if self.direction is Direction.ABOVE else -value
 
-    def _beyond(self, value: float, limit: float | None) -> bool:
+    def _is_beyond(self, value: float, limit: float | None) -> bool:
         return limit is not None and self.badness(value) > self.badness(limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """A value that a check looks at.
+class CheckedValue:
+    """A value that a check compares with its limits.
 
     Attributes:
-        clients: whose value it is; empty if it is that of the trial or the point.
-        detail: in words, to stand in the message in place of the bare value: the tool's own message, an operation.
+        clients: those with this value; empty for a value of the trial or the point.
+        detail: replaces the bare value in the message, such as the tool's own message.
 
     """
 
@@ -99,22 +103,36 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
     return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)
 
 
-def evaluate(check: Check, observations: Iterable[Observation]) -> tuple[Finding, ...]:
-    """Return one finding for all observations that do not hold, with the worst one's value; none if all hold."""
-    bad = [item for item in observations if check.verdict(item.value) is not Verdict.VALID]
+def by_reason(findings: Iterable[tuple[int, Finding]]) -> list[list[tuple[int, Finding]]]:
+    """Group numbered findings by reason, in the order of their first ones."""
+    found: dict[str, list[tuple[int, Finding]]] = {}
+    for number, finding in findings:
+        found.setdefault(finding.reason, []).append((number, finding))
+    return [*found.values()]
+
+
+def worst_of(findings: Iterable[tuple[int, Finding]]) -> tuple[int, Finding]:
+    """Return the first of the numbered findings with the worst verdict."""
+    return max(findings, key=lambda case: _SEVERITY.index(case[1].verdict))
+
+
+def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...]:
+    """Return one finding for all values that fail the check, worded by the worst of them; none if all pass."""
+    bad = [item for item in values if check.verdict(item.value) is not Verdict.VALID]
     if not bad:
         return ()
     worst = max(bad, key=lambda item: check.badness(item.value))
     verdict = check.verdict(worst.value)
-    # Words about something of which there must be none need no "limit 0" behind them.
-    limit = check.limit(verdict)
     clients = sorted({client for item in bad for client in item.clients})
-    others = [client for client in clients if client not in worst.clients]
-    message = sentence(
-        subject=clients_text(worst.clients),
-        value=worst.detail or f"{check.what}: {check.with_unit(worst.value)}",
-        limit=check.with_unit(limit) if limit or not worst.detail else "",
-        others=clients_text(others),
-        remedy=check.remedy,
-    )
+    message = _message(check, worst, verdict, [client for client in clients if client not in worst.clients])
     return (Finding(reason=check.reason, verdict=verdict, message=message, clients=tuple(clients[:MAX_NAMED_CLIENTS])),)
+
+
+def _message(check: Check, worst: CheckedValue, verdict: Verdict, others: list[int]) -> str:
+    subject = f"{clients_text(worst.clients)}: " if worst.clients else ""
+    value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
+    limit = check.limit(verdict)
+    # A detail about something that must not occur needs no "limit 0".
+    limit_text = f" (limit {check.with_unit(limit)})" if limit or not worst.detail else ""
+    also = f"; also {clients_text(others)}" if others else ""
+    return f"{subject}{value}{limit_text}{also}; {check.remedy}"

@@ -1,8 +1,8 @@
-"""Every check that a number has to pass, with its limits and what to do when it does not hold.
+"""Every check that a number has to pass, with its limits and what to do when it fails.
 
-This table, with its parts in `cluster_checks`, `host_checks` and `terms_checks`, is the only place with limits, but for
-those of SNIA's criterion, which are part of a formula (`steady`); the documentation of the checks is generated from it.
-What the values are is the business of `judge`, `terms`, `evenness`, `load`, `hosts`, `cluster`, `osds` and `summary`.
+This table, with `cluster_checks` and `host_checks`, contains all limits except those of SNIA's criterion, which belong
+to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`, `load`, `hosts`, `cluster`, `terms`
+and `summary` compute the values.
 """
 
 from collections.abc import Sequence
@@ -10,25 +10,24 @@ from collections.abc import Sequence
 from plimsoll.measure.checking.check import Check, Direction
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
-from plimsoll.measure.checking.terms_checks import TERMS_CHECKS
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
-    what="errors of the tool",
+    what="errors that the tool reported",
     invalid=0,
-    remedy="read the tool's message; it did not do what it was asked to",
+    remedy="read the tool's message; the tool did not do the requested work",
 )
 OUTPUT_UNREADABLE = Check(
     reason="OutputUnreadable",
-    what="documents of the tool that cannot be read",
+    what="outputs of the tool that cannot be parsed",
     invalid=0,
-    remedy="check the tool's version and its raw output; report it as a bug if the version is a supported one",
+    remedy="check the tool's version and its raw output; if that version is supported, report a bug",
 )
 CLIENT_MISSING = Check(
     reason="ClientMissing",
-    what="planned clients without an answer",
+    what="planned clients that sent no result",
     invalid=0,
-    remedy="look at the client's pod and node; what the others did is not what was asked for",
+    remedy="check the client's pod and node; the load of the others is not the requested one",
 )
 LATE_CLIENT = Check(
     reason="LateClient",
@@ -36,7 +35,7 @@ LATE_CLIENT = Check(
     unit="s",
     suspect=1,
     invalid=5,
-    remedy="lengthen the ramp and look for load on the client's node",
+    remedy="lengthen the ramp, and look for other load on the client's node",
 )
 EARLY_CLIENT = Check(
     reason="EarlyClient",
@@ -44,7 +43,9 @@ EARLY_CLIENT = Check(
     unit="s",
     suspect=1,
     invalid=5,
-    remedy="find out why the tool cut its ramp, or what set the client's clock; it measured what was to warm up",
+    remedy=(
+        "find out why the tool cut its ramp short, or what set the client's clock; it measured part of the warm-up"
+    ),
 )
 SHORT_RUN = Check(
     reason="ShortRun",
@@ -52,20 +53,31 @@ SHORT_RUN = Check(
     unit="%",
     suspect=1,
     invalid=10,
-    remedy="find out why the tool ended early or overran: an error, a signal, a stall at the end",
+    remedy="find out why the tool ended early or overran: an error, a signal, or a stall at the end",
+)
+DATA_SET_UNFINISHED = Check(
+    reason="DataSetUnfinished",
+    what="part of the data set that a client did, where the measurement ends when all is done",
+    unit="%",
+    invalid=100,
+    direction=Direction.BELOW,
+    remedy="raise runtimeSeconds, which limits the time, or use a smaller volume",
 )
 MISSING_SECONDS = 0.25
-"""Of a short runtime a few hundredths are what starting a process takes: no more than this is no reason for Suspect."""
+"""Starting processes takes this long on a loaded node, however short the runtime is."""
 
 LOW_OVERLAP = Check(
     reason="LowOverlap",
-    what=f"part of the mean runtime in which all clients measured; Suspect if over {MISSING_SECONDS} s are missing",
+    what=(
+        "time in which all clients measured, as a part of their mean runtime; "
+        f"Suspect only if more than {MISSING_SECONDS} s are missing"
+    ),
     suspect=0.98,
     invalid=0.90,
     direction=Direction.BELOW,
     remedy=(
-        "lengthen the ramp and the runtime, or find what delays the clients; rates are those of the common window, "
-        "but latencies those of each client's whole run"
+        "lengthen the ramp and the runtime, or find what delays the clients, some of which may have to do more with "
+        "until DataSetDone; rates cover the common window, but latencies cover each client's whole run"
     ),
 )
 WIDE_SPREAD = Check(
@@ -73,34 +85,34 @@ WIDE_SPREAD = Check(
     what="time between the first and the last client's start",
     unit="s",
     suspect=1,
-    remedy="lengthen the ramp and look for load on the late clients' nodes",
+    remedy="lengthen the ramp, and look for other load on the late clients' nodes",
 )
 TOOL_TOO_OLD = Check(
     reason="ToolTooOld",
-    what="starts that were estimated because the tool does not tell its own",
+    what="starts that were estimated because the tool does not report them",
     suspect=0,
     remedy="use a newer version of the tool (fio 3.36 or later)",
 )
 NOT_PREFILLED = Check(
     reason="NotPrefilled",
-    what="clients that read or overwrote a data set which was not written before, or was trimmed since",
+    what="clients that read or overwrote a data set that was never written, or was trimmed since",
     suspect=0,
     remedy=(
-        "set prepare.prefill: true, and trim in a run of its own; extents that hold nothing are read without touching "
-        "the storage, and have to be allocated when they are written"
+        "set prepare.prefill: true, and trim in a separate run; reads of unwritten extents do not access the "
+        "storage, and first writes have to allocate them"
     ),
 )
 SHORT_IO = Check(
     reason="ShortIo",
-    what="operations that transferred less than asked",
+    what="operations that transferred less than requested",
     suspect=0,
-    remedy="check that the data set is fully written and not smaller than the tool was told",
+    remedy="check that the data set is fully written and not smaller than the size that the tool was given",
 )
 DROPPED_IO = Check(
     reason="DroppedIo",
-    what="operations that the tool gave up",
+    what="operations that the tool dropped",
     invalid=0,
-    remedy="look for errors of the storage in the client's kernel log",
+    remedy="look for storage errors in the client's kernel log",
 )
 LOST_IO = Check(
     reason="LostIo",
@@ -108,26 +120,26 @@ LOST_IO = Check(
     unit="%",
     suspect=0,
     invalid=0.01,
-    remedy="look for errors of the storage in the client's kernel log; no latency holds what these would have taken",
+    remedy="look for storage errors in the client's kernel log; no latency includes lost operations",
 )
 NO_IO = Check(
     reason="NoIo",
-    what="completed operations inside the window",
+    what="operations completed in the window",
     invalid=1,
     direction=Direction.BELOW,
-    remedy="look for a stalled cluster or a tool that did something else; a longer runtime helps very slow storage",
+    remedy=("look for a stalled cluster, or a tool that did something else; very slow storage needs a longer runtime"),
 )
 SERIES_INCOMPLETE = Check(
     reason="SeriesIncomplete",
     what="operations without a complete series over time",
     suspect=0,
-    remedy="the client's mean rate was used inside the window, which hides stalls; check the tool's logs",
+    remedy="check the tool's logs; rates in the window use the client's mean rate, which hides stalls",
 )
 CLOCK_UNKNOWN = Check(
     reason="ClockUnknown",
-    what="clients whose clock was not compared, or not to within the 10 ms that are judged",
+    what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
     suspect=0,
-    remedy="check the connection between conductor and client; without it the window rests on trust",
+    remedy="check the connection between conductor and client; without the comparison the window is unverified",
 )
 CLOCK_OFFSET = Check(
     reason="ClockOffset",
@@ -139,9 +151,9 @@ CLOCK_OFFSET = Check(
 )
 HISTOGRAM_MISMATCH = Check(
     reason="HistogramMismatch",
-    what="operations whose latency histogram does not hold exactly the operations done",
+    what="operations whose latency histogram does not contain exactly the completed operations",
     invalid=0,
-    remedy="check the tool's version and its raw output; its percentiles would be of something else",
+    remedy="check the tool's version and its raw output; the percentiles would describe other operations",
 )
 STALLED = Check(
     reason="Stalled",
@@ -149,7 +161,7 @@ STALLED = Check(
     unit="%",
     suspect=0,
     invalid=10,
-    remedy="look for what stopped the storage just then: peering, slow operations, a full device, a lost path",
+    remedy=("look for what stopped the storage at that time: peering, slow operations, a full device, a lost path"),
 )
 CLIENT_STALLED = Check(
     reason="ClientStalled",
@@ -157,77 +169,113 @@ CLIENT_STALLED = Check(
     unit="%",
     suspect=0,
     invalid=10,
-    remedy="look at the client's node and at what its volume alone depends on",
+    remedy="check the client's node and everything that only its volume depends on",
 )
 NOT_STEADY = Check(
     reason="NotSteady",
     what=(
-        "rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the mean; "
-        "in a window under 50 s rates beyond five times as much"
+        "rates and 99th percentiles beyond SNIA's criterion: over five rounds range 20 %, drift 10 % of the "
+        "mean; in a window under 50 s rates beyond five times these limits; not with until DataSetDone"
     ),
     suspect=0,
-    remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was taken",
+    remedy="lengthen ramp and runtime, or set prepare.precondition; the mean depends on when it was measured",
 )
 TOO_FEW_SAMPLES = Check(
     reason="TooFewSamples",
-    what="timed operations of one kind",
+    what="timed operations of one type",
     suspect=1000,
     direction=Direction.BELOW,
-    remedy="lengthen the runtime; with fewer than 10 operations beyond it the 99th percentile is absent",
+    remedy="lengthen the runtime; a 99th percentile with fewer than 10 operations beyond it is omitted",
 )
 SUBMISSION_BOUND = Check(
     reason="SubmissionBound",
-    what="part of the time that the tool's threads spent in submitting",
+    what="part of the time that the tool's threads spent submitting",
     unit="%",
     suspect=90,
-    remedy="use direct I/O or more jobs; a submission that blocks keeps the queue from being as deep as asked",
+    remedy="use direct I/O or more jobs; submissions that block keep the queue shallower than requested",
 )
 THINKING_SECONDS = 10e-6
-"""What a tool needs from a completion to the next submission, at most; fio was seen to take 2 to 8 microseconds."""
+"""The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
 THINKING_SHARE = 0.25
-"""Of the operations asked for: a tool that leaves out more than this is itself what limits the rate."""
+"""Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 
 LITTLES_LAW = Check(
     reason="LittlesLaw",
     what=(
-        "difference between the operations in flight, as rate and latency give them, and those asked for, without what "
-        "the tool's 10 µs between two operations explain, which is a quarter at most"
+        "difference between the operations in flight, computed from rate and latency, and the requested "
+        "number, without the tool's 10 µs between two operations (at most a quarter)"
     ),
     unit="%",
     suspect=5,
-    remedy="give the client more processor time or the tool more jobs; the load was not the one that was asked for",
+    remedy="give the client more CPU or the tool more jobs; the load was not the requested one",
+)
+RUNTIME_TOO_SHORT = Check(
+    reason="RuntimeTooShort",
+    what=(
+        "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: 3 s for fio, "
+        "rados bench and rbd bench, ten times as long without a ramp"
+    ),
+    unit="%",
+    suspect=100,
+    direction=Direction.BELOW,
+    remedy=(
+        "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; with "
+        "until DataSetDone use a larger volume"
+    ),
+)
+MIXED_VERSIONS = Check(
+    reason="MixedVersions",
+    what="versions of the tool that the clients ran",
+    suspect=1,
+    remedy=("give all clients one image or one version of the tool; the sum is that of two different load generators"),
+)
+CLIENTS_UNEVEN = Check(
+    reason="ClientsUneven",
+    what=(
+        "operations of one client, as a part of the mean of the others; or the median of the others, as a "
+        "part of a faster client's operations, also if clients on one node share its rate; without what "
+        "chance explains"
+    ),
+    unit="%",
+    suspect=50,
+    invalid=10,
+    direction=Direction.BELOW,
+    remedy=(
+        "check the client's node, network and volume, and behind a fast client look for a cache, another "
+        "device or sparse data; measure clients that differ by design in separate runs"
+    ),
 )
 NO_TRIAL_COUNTS = Check(
     reason="NoTrialCounts",
     what="repetitions that count",
     invalid=1,
     direction=Direction.BELOW,
-    remedy="remove the causes that the trials name, then run again",
+    remedy="fix the causes that the trials name, then run again",
 )
 PASSES_MISSING = Check(
     reason="PassesMissing",
     what="planned repetitions that do not count",
     suspect=0,
-    remedy="the numbers rest on the others; remove the causes, then run again",
+    remedy="fix the causes, then run again; the numbers come from the other repetitions",
 )
 ATTEMPTS_REPLACED = Check(
     reason="AttemptsReplaced",
     what="attempts that were replaced by another",
     suspect=0,
-    remedy="remove the causes, then run again; what is repeated until it looks good shows the storage at its best",
+    remedy="fix the causes, then run again; repeating until the result is good shows the storage at its best",
 )
 UNREPLICATED = Check(
     reason="Unreplicated",
     what="repetitions that count",
     suspect=2,
     direction=Direction.BELOW,
-    remedy="set repetitions to 3 or more, or run again; one trial says nothing about how far the next would differ",
+    remedy="set repetitions to 3 or more, or run again; one trial does not show how much trials differ",
 )
 VERSIONS_CHANGED = Check(
     reason="VersionsChanged",
-    what="versions of the tool over the repetitions that count",
+    what="versions of the tool in the repetitions that count",
     suspect=1,
-    remedy="run again with one version; a mean over two of them is that of neither",
+    remedy="run again with one version; a mean over two versions describes neither",
 )
 
 CHECKS = (
@@ -237,6 +285,7 @@ CHECKS = (
     LATE_CLIENT,
     EARLY_CLIENT,
     SHORT_RUN,
+    DATA_SET_UNFINISHED,
     LOW_OVERLAP,
     WIDE_SPREAD,
     TOOL_TOO_OLD,
@@ -257,7 +306,9 @@ CHECKS = (
     SUBMISSION_BOUND,
     LITTLES_LAW,
     *CLUSTER_CHECKS,
-    *TERMS_CHECKS,
+    RUNTIME_TOO_SHORT,
+    MIXED_VERSIONS,
+    CLIENTS_UNEVEN,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
     ATTEMPTS_REPLACED,
@@ -267,7 +318,7 @@ CHECKS = (
 
 
 def markdown_table(checks: Sequence[Check] = CHECKS) -> str:
-    """Return the table of checks as Markdown, for the documentation."""
+    """Return the table of checks as Markdown."""
     rows = [
         "| Reason | What is measured | Suspect | Invalid | What to do |",
         "|---|---|---|---|---|",

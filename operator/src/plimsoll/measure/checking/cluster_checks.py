@@ -1,17 +1,17 @@
-"""The part of the table of checks that is about a Ceph cluster: see `checks`."""
+"""The checks of a Ceph cluster: see `checks`."""
 
 from plimsoll.measure.checking.check import Check, Direction
 
 CLUSTER_NOT_WATCHED = Check(
     reason="ClusterNotWatched",
-    what="part of the measured time in which Ceph did not say how it was",
+    what="part of the measured time without answers from Ceph",
     unit="%",
     suspect=10,
-    remedy="see the conductor's log for what kept it from asking; nobody knows what else the cluster did then",
+    remedy="see the conductor's log for the reason; the state of the cluster during that time is unknown",
 )
 OSDS_CHANGED = Check(
     reason="OsdsChanged",
-    what="OSDs that were down or out, and changes of which are up and in",
+    what="OSDs that were down or out, and changes to the set of OSDs that are up and in",
     invalid=0,
     remedy="bring all OSDs up and in, wait until the cluster is clean, and run again",
 )
@@ -19,53 +19,55 @@ GROUPS_NOT_CLEAN = Check(
     reason="GroupsNotClean",
     what="placement groups that were not active+clean",
     invalid=0,
-    remedy="wait until `ceph status` shows active+clean only; laggy ones come from OSDs that cannot keep up",
+    remedy=("wait until `ceph status` shows only active+clean; laggy placement groups have OSDs that cannot keep up"),
 )
 RECOVERY_TRAFFIC = Check(
     reason="RecoveryTraffic",
     what="bytes per second that the cluster recovered or moved",
     unit="bytes/s",
     invalid=0,
-    remedy="wait until nothing recovers, and switch off the balancer while measuring",
+    remedy="wait until recovery ends, and switch off the balancer while measuring",
 )
 SCRUBBING = Check(
     reason="Scrubbing",
     what=(
-        "placement groups that were scrubbed, or trimmed of snapshots; unless rate and tail of the latency were no "
-        "worse then than in the rest of the window"
+        "placement groups that were scrubbed or trimmed of snapshots, unless rate and tail latency were no "
+        "worse than in the rest of the window"
     ),
     suspect=0,
-    remedy="set gates.pauseScrub: true; other pools' scrubs share the disks: `ceph osd set noscrub` keeps them away",
+    remedy=(
+        "set gates.pauseScrub: true; scrubs of other pools share the disks, and `ceph osd set noscrub` prevents them"
+    ),
 )
 SLOW_OPS = Check(
     reason="SlowOps",
-    what="looks at the cluster that showed slow operations",
+    what="polls that reported slow operations",
     suspect=0,
-    remedy="see `ceph health detail` for the OSDs and look at their devices; less load may be all that they can bear",
+    remedy=("see `ceph health detail` for the OSDs and check their devices; the load may be more than they can handle"),
 )
 CLUSTER_UNHEALTHY = Check(
     reason="ClusterUnhealthy",
-    what="health checks of Ceph that may not stand",
+    what="health checks of Ceph that are not accepted",
     suspect=0,
-    remedy="see `ceph health detail`, and remove the causes or name checks in gates.acceptedHealthChecks",
+    remedy="see `ceph health detail`, and fix the causes or list the checks in gates.acceptedHealthChecks",
 )
 FOREIGN_LOAD = Check(
     reason="ForeignLoad",
     what=(
-        "operations on pools that are not the run's, as a part of those on its own; Suspect unless rate and tail of "
-        "the latency were no worse when there were many than in the rest of the window"
+        "operations on other pools, as a part of those on the run's pools; Suspect unless rate and tail "
+        "latency were no worse under this load than in the rest of the window"
     ),
     unit="%",
     suspect=5,
     invalid=20,
-    remedy="keep other users of the cluster away while measuring",
+    remedy="keep other users off the cluster while measuring",
 )
 POOL_COUNTERS_DISAGREE = Check(
     reason="PoolCountersDisagree",
-    what="bytes that the pools counted, beyond what the clients' own can explain",
+    what="bytes that the pools counted, beyond what the clients' own bytes can explain",
     unit="%",
     suspect=10,
-    remedy="look for a cache between the tools and the pool, another user of the pool, or reads of what holds nothing",
+    remedy=("look for a cache between the tools and the pool, another user of the pool, or reads of unwritten extents"),
 )
 OSD_OUTLIER = Check(
     reason="OsdOutlier",
@@ -73,18 +75,7 @@ OSD_OUTLIER = Check(
     unit="%",
     suspect=70,
     direction=Direction.BELOW,
-    remedy="look at that OSD's device, its firmware and its node; the slowest OSD sets the pace of the whole pool",
+    remedy="check that OSD's device, firmware and node; the slowest OSD sets the pace of the whole pool",
 )
 
-CLUSTER_CHECKS = (
-    CLUSTER_NOT_WATCHED,
-    OSDS_CHANGED,
-    GROUPS_NOT_CLEAN,
-    RECOVERY_TRAFFIC,
-    SCRUBBING,
-    SLOW_OPS,
-    CLUSTER_UNHEALTHY,
-    FOREIGN_LOAD,
-    POOL_COUNTERS_DISAGREE,
-    OSD_OUTLIER,
-)
+CLUSTER_CHECKS = tuple(value for value in tuple(globals().values()) if isinstance(value, Check))

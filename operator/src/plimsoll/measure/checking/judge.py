@@ -1,7 +1,7 @@
-"""Looking at everything that can make a trial's numbers untrue. What is too much stands in `checks`.
+"""The findings on a trial: what makes its numbers untrustworthy. The limits are in `checks`.
 
-Here is what the documents and their times say; `load` looks at what the clients did, `hosts` at where they did
-it, `cluster` and `osds` at what Ceph was like, `terms` at whether all of it is one measurement.
+This module checks what the documents and their times show; `hosts` checks the clients' machines, `load` the clients'
+I/O, `cluster` the state of Ceph, and `terms` whether all of it is one measurement.
 """
 
 import signal
@@ -10,27 +10,25 @@ from collections.abc import Collection, Iterable, Iterator
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import Finding, Window
 from plimsoll.measure.checking import checks
-from plimsoll.measure.checking.check import Observation, evaluate
-from plimsoll.measure.checking.cluster import judge_cluster
+from plimsoll.measure.checking.check import CheckedValue, evaluate
+from plimsoll.measure.checking.cluster import judge_cluster, judge_osds
 from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.checking.hosts import judge_hosts
 from plimsoll.measure.checking.load import judge_load
-from plimsoll.measure.checking.osds import judge_osds
 from plimsoll.measure.checking.terms import judge_terms
-from plimsoll.measure.intake import Answer, Intake, Measured, TrialFacts
+from plimsoll.measure.intake import ClientAnswer, ClientMeasurement, Intake, TrialFacts
 from plimsoll.measure.latency import histogram_problem
 from plimsoll.measure.sample import OperationSample
 from plimsoll.measure.window import NANOSECONDS
-from plimsoll.measure.wording import MAX_QUOTE_CHARACTERS, number_text, quote
+from plimsoll.measure.wording import MAX_QUOTE_CHARACTERS, number_text, percent_text, quote
 
 _MILLISECONDS = 1000
-_PERCENT = 100
 _QUOTED_ERRORS = 3
-_UNWRITTEN = {Operation.READ: "read", Operation.WRITE: "wrote to"}
+_USES_EXTENTS = {Operation.READ: "read", Operation.WRITE: "wrote to"}
 
 
 def judge(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return what does not hold, in the order of the table of checks."""
+    """Return the findings, in the order of the table of checks."""
     intake, facts = evidence.intake, evidence.facts
     measured = intake.measured
     return (
@@ -40,6 +38,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.LATE_CLIENT, _lateness(facts, measured)),
         *evaluate(checks.EARLY_CLIENT, _earliness(facts, measured)),
         *evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
+        *evaluate(checks.DATA_SET_UNFINISHED, _work_done(measured) if facts.ends_when_done else ()),
         *_judge_window(evidence.window, measured),
         *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
         *evaluate(checks.NOT_PREFILLED, _unwritten(measured)),
@@ -51,23 +50,22 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
-        # A client that was throttled stalls: the cause is named first.
+        # Causes before effects: a throttled client stalls, and both make clients uneven.
         *judge_hosts(evidence),
         *judge_load(evidence),
         *judge_cluster(evidence),
         *judge_osds(evidence),
-        # Last: what makes clients uneven is named before that they are.
         *judge_terms(evidence),
     )
 
 
-def _tool_failures(answers: Iterable[Answer]) -> Iterator[Observation]:
+def _tool_failures(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:
     for answer in answers:
         if answer.failed:
             errors = answer.measurement.errors if answer.measurement else ()
             words = "; ".join(errors[:_QUOTED_ERRORS]) or answer.document.stderr_tail[-MAX_QUOTE_CHARACTERS:]
-            detail = f"{_ending(answer.document.exit_code)}: {quote(words) or 'it said nothing'}"
-            yield Observation(clients=(answer.client,), value=max(1, len(errors)), detail=detail)
+            detail = f"{_ending(answer.document.exit_code)}: {quote(words) or 'no error message'}"
+            yield CheckedValue(clients=(answer.client,), value=max(1, len(errors)), detail=detail)
 
 
 def _ending(exit_code: int) -> str:
@@ -79,38 +77,36 @@ def _ending(exit_code: int) -> str:
         return f"ended by signal {quote(str(-exit_code), 20)}"
 
 
-def _unreadable(answers: Iterable[Answer]) -> Iterator[Observation]:
+def _unreadable(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:
     for answer in answers:
         if answer.problem:
-            detail = f"the tool's output cannot be read: {quote(answer.problem)}"
-            yield Observation(clients=(answer.client,), value=1, detail=detail)
+            detail = f"the tool's output cannot be parsed: {quote(answer.problem)}"
+            yield CheckedValue(clients=(answer.client,), value=1, detail=detail)
 
 
-def _missing(intake: Intake) -> Iterator[Observation]:
+def _missing(intake: Intake) -> Iterator[CheckedValue]:
     for client in intake.missing:
-        yield Observation(clients=(client,), value=1, detail="sent no document")
+        yield CheckedValue(clients=(client,), value=1, detail="sent no result")
 
 
-def _lateness(facts: TrialFacts, measured: Collection[Measured]) -> Iterator[Observation]:
-    """Leave out what long operations explain, since a ramp ends with a completion.
+def _lateness(facts: TrialFacts, measured: Collection[ClientMeasurement]) -> Iterator[CheckedValue]:
+    """Yield each client's lateness, without what long operations explain, since a ramp ends with a completion.
 
     They must be as long on every client: on a client that was stopped, operations in flight are long too.
     """
     longest = min(map(_longest, measured), default=0)
     for item in measured:
-        started = item.interval.start - facts.planned_start
         launched = item.answer.document.launched_at - facts.t0_nanoseconds
-        if not facts.windowed:
-            # What such a tool does before it measures takes as long as it takes, and holds nobody up.
-            started = launched
+        # What a tool without a window does before it measures takes as long as it takes, and delays no other client.
+        started = item.interval.start - facts.planned_start if facts.windowed else launched
         late, beyond = max(started, launched), max(started - longest, launched)
         detail = (
             f"started {_seconds(late)} after the planned time; operations of all clients explain {_seconds(longest)}"
         )
-        yield Observation(clients=(item.client,), value=beyond / NANOSECONDS, detail=detail)
+        yield CheckedValue(clients=(item.client,), value=beyond / NANOSECONDS, detail=detail)
 
 
-def _longest(item: Measured) -> int:
+def _longest(item: ClientMeasurement) -> int:
     """Return the latency of the client's longest operation, in nanoseconds."""
     return max((sample.latency.max_nanoseconds for sample in item.measurement.operations), default=0)
 
@@ -119,138 +115,148 @@ def _seconds(nanoseconds: int) -> str:
     return f"{number_text(nanoseconds / NANOSECONDS)} s"
 
 
-def _earliness(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
-    """Look at both times on the client's own clock; how far that is off is another check's matter."""
-    # A tool that does not run for a time has no ramp that it could cut.
+def _earliness(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    """Compare both times on the client's own clock; its offset is another check."""
+    # A tool without a window has no ramp to cut short.
     if facts.windowed:
         for item in measured:
             early = facts.planned_start - item.interval.start
-            yield Observation(clients=(item.client,), value=early / NANOSECONDS)
+            yield CheckedValue(clients=(item.client,), value=early / NANOSECONDS)
 
 
-def _runtime_differences(facts: TrialFacts, measured: Iterable[Measured]) -> Iterator[Observation]:
+def _runtime_differences(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     requested = facts.runtime_seconds * NANOSECONDS
-    if facts.windowed and requested:
+    if facts.windowed and requested and not facts.ends_when_done:
         for item in measured:
             longest = _longest(item)
             excess = item.interval.length - requested
-            # A tool waits at its end for what is in flight.
-            beyond = _PERCENT * max(0, -excess, excess - longest) / requested
+            # At its end a tool waits for the operations in flight.
+            beyond = 100 * max(0, -excess, excess - longest) / requested
             detail = (
-                f"ran for {_seconds(item.interval.length)} and not {facts.runtime_seconds} s; "
-                f"the longest operation took {_seconds(longest)}: {beyond:.3g} % not explained by it"
+                f"ran for {_seconds(item.interval.length)} instead of {facts.runtime_seconds} s; the longest "
+                f"operation took {_seconds(longest)}, which leaves {percent_text(beyond)} unexplained"
             )
-            yield Observation(clients=(item.client,), value=beyond, detail=detail)
+            yield CheckedValue(clients=(item.client,), value=beyond, detail=detail)
 
 
-def _judge_window(window: Window | None, measured: tuple[Measured, ...]) -> tuple[Finding, ...]:
+def _work_done(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        work = item.measurement.work_bytes or 0
+        done = sum(sample.bytes for sample in item.measurement.operations)
+        part = 100 * done / work if work else 0.0
+        detail = f"{done} of {work} bytes were done in {_seconds(item.interval.length)}"
+        yield CheckedValue(clients=(item.client,), value=part, detail=detail)
+
+
+def _judge_window(window: Window | None, measured: tuple[ClientMeasurement, ...]) -> tuple[Finding, ...]:
     if window is None:
         return ()
     first = min(measured, key=lambda item: item.interval.start).client
     last = max(measured, key=lambda item: item.interval.start).client
     done = min(measured, key=lambda item: item.interval.end).client
     overlap = _overlap(window, tuple(sorted({last, done})))
-    spread = Observation(clients=tuple(sorted({first, last})), value=window.spread_seconds)
+    spread = CheckedValue(clients=tuple(sorted({first, last})), value=window.spread_seconds)
     return (*evaluate(checks.LOW_OVERLAP, [overlap]), *evaluate(checks.WIDE_SPREAD, [spread]))
 
 
-def _overlap(window: Window, clients: tuple[int, ...]) -> Observation:
-    """Leave out what is little in seconds, unless it is so large a part that the numbers would be Invalid."""
+def _overlap(window: Window, clients: tuple[int, ...]) -> CheckedValue:
+    """Return the overlap; a gap of little time passes unless the numbers would be Invalid."""
     mean = window.seconds / window.overlap if window.overlap else 0.0
-    missing = mean - window.seconds
     detail = (
-        f"all measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} s: "
-        f"{number_text(window.overlap)}"
+        f"all clients measured together for {number_text(window.seconds)} s of a mean runtime of {number_text(mean)} "
+        f"s: {number_text(window.overlap)}"
     )
-    little = missing <= checks.MISSING_SECONDS and window.overlap >= checks.LOW_OVERLAP.limit(Verdict.INVALID)
-    return Observation(clients=clients, value=1.0 if little else window.overlap, detail=detail if mean else "")
+    is_short = mean - window.seconds <= checks.MISSING_SECONDS
+    passes = is_short and window.overlap >= checks.LOW_OVERLAP.limit(Verdict.INVALID)
+    return CheckedValue(clients=clients, value=1.0 if passes else window.overlap, detail=detail if mean else "")
 
 
-def _estimated_starts(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _estimated_starts(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item in measured:
         if item.measurement.start_is_estimated:
             tool = quote(f"{item.measurement.tool} {item.measurement.tool_version}", 80)
-            detail = f"{tool} does not tell when it began to measure; its start was estimated"
-            yield Observation(clients=(item.client,), value=1, detail=detail)
+            detail = f"{tool} does not report when it began to measure; its start was estimated"
+            yield CheckedValue(clients=(item.client,), value=1, detail=detail)
 
 
-def _unwritten(measured: Iterable[Measured]) -> Iterator[Observation]:
-    """Look at reads, which such extents answer at once, and at writes, the first of which has to allocate them."""
+def _unwritten(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
-        if sample.operation in _UNWRITTEN and not item.answer.document.prefilled:
-            detail = f"{_UNWRITTEN[sample.operation]} a data set that was not written before, or was trimmed since"
-            yield Observation(clients=(item.client,), value=1, detail=detail)
+        if sample.operation in _USES_EXTENTS and not item.answer.document.prefilled:
+            detail = f"{_USES_EXTENTS[sample.operation]} a data set that was never written, or was trimmed since"
+            yield CheckedValue(clients=(item.client,), value=1, detail=detail)
 
 
-def _samples(measured: Iterable[Measured]) -> Iterator[tuple[Measured, OperationSample]]:
+def _samples(measured: Iterable[ClientMeasurement]) -> Iterator[tuple[ClientMeasurement, OperationSample]]:
     for item in measured:
         for sample in item.measurement.operations:
             yield item, sample
 
 
-def _short_ios(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _short_ios(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
-        detail = f"{sample.short_ios} {sample.operation} operations transferred less than asked"
-        yield Observation(clients=(item.client,), value=sample.short_ios, detail=detail)
+        detail = f"{sample.short_ios} {sample.operation} operations transferred less than requested"
+        yield CheckedValue(clients=(item.client,), value=sample.short_ios, detail=detail)
 
 
-def _dropped_ios(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _dropped_ios(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
-        detail = f"the tool gave up {sample.dropped_ios} {sample.operation} operations"
-        yield Observation(clients=(item.client,), value=sample.dropped_ios, detail=detail)
+        detail = f"the tool dropped {sample.dropped_ios} {sample.operation} operations"
+        yield CheckedValue(clients=(item.client,), value=sample.dropped_ios, detail=detail)
 
 
-def _lost_ios(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _lost_ios(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
         if sample.lost_ios:
-            part = _PERCENT * sample.lost_ios / (sample.ios + sample.lost_ios)
-            detail = f"{sample.lost_ios} {sample.operation} operations were begun and never completed: {part:.3g} %"
-            yield Observation(clients=(item.client,), value=part, detail=detail)
+            part = 100 * sample.lost_ios / (sample.ios + sample.lost_ios)
+            detail = f"{sample.lost_ios} {sample.operation} operations never completed: {percent_text(part)}"
+            yield CheckedValue(clients=(item.client,), value=part, detail=detail)
 
 
-def _completed(evidence: Evidence) -> Iterator[Observation]:
-    """Look at what was measured at all; where nothing could be, other checks say why."""
+def _completed(evidence: Evidence) -> Iterator[CheckedValue]:
+    """Yield what was completed; without a measurement or a window, other checks give the reason."""
     if not evidence.intake.measured or (evidence.window and not evidence.window.seconds):
         return
     if not evidence.rates:
-        yield Observation(value=0, detail="no operation was measured")
+        yield CheckedValue(value=0, detail="no operation was measured")
+    quantities = evidence.facts.quantities
     for operation, rates in evidence.rates.items():
-        detail = f"{number_text(rates.measured.ios)} completed {operation} operations inside the window"
-        yield Observation(value=rates.measured.ios, detail=detail)
+        done = quantities.amount(rates.measured.ios, rates.measured.bytes)
+        detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
+        yield CheckedValue(value=done, detail=detail)
 
 
-def _missing_series(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _missing_series(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item in measured:
         for share in item.shares:
             # No tool keeps a series of its syncs. They follow the writes, whose series is checked.
             if share.sample.operation is not Operation.SYNC and share.lacks_series:
-                detail = f"there is no complete series of {share.sample.operation} operations over time"
-                yield Observation(clients=(item.client,), value=1, detail=detail)
+                detail = f"the series of {share.sample.operation} operations over time is missing or incomplete"
+                yield CheckedValue(clients=(item.client,), value=1, detail=detail)
 
 
-def _unknown_clocks(answers: Iterable[Answer]) -> Iterator[Observation]:
+def _unknown_clocks(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:
     for answer in answers:
         if answer.clock is None:
-            yield Observation(clients=(answer.client,), value=1, detail="its clock was not compared")
+            yield CheckedValue(clients=(answer.client,), value=1, detail="its clock was not compared")
         elif abs(error := answer.clock.error * _MILLISECONDS) > checks.CLOCK_OFFSET.limit(Verdict.SUSPECT):
-            detail = f"its clock was compared to within {number_text(abs(error))} ms only"
-            yield Observation(clients=(answer.client,), value=1, detail=detail)
+            detail = f"its clock was compared only to within {number_text(abs(error))} ms"
+            yield CheckedValue(clients=(answer.client,), value=1, detail=detail)
 
 
-def _clock_offsets(answers: Iterable[Answer]) -> Iterator[Observation]:
+def _clock_offsets(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:
     for answer in answers:
         if answer.clock is not None:
             certain = abs(answer.clock.offset) - abs(answer.clock.error)
-            yield Observation(clients=(answer.client,), value=max(0.0, certain) * _MILLISECONDS)
+            yield CheckedValue(clients=(answer.client,), value=max(0.0, certain) * _MILLISECONDS)
 
 
-def _histogram_mismatches(measured: Iterable[Measured]) -> Iterator[Observation]:
+def _histogram_mismatches(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
         if sample.latency.kind is LatencyKind.FULL and (problem := _latency_problem(sample)):
-            yield Observation(clients=(item.client,), value=1, detail=f"{sample.operation} latency: {quote(problem)}")
+            yield CheckedValue(clients=(item.client,), value=1, detail=f"{sample.operation} latency: {quote(problem)}")
 
 
 def _latency_problem(sample: OperationSample) -> str:
     if sample.latency.count != sample.ios:
-        return f"{sample.latency.count} operations were timed, {sample.ios} were done"
+        return f"{sample.latency.count} operations were timed, but {sample.ios} completed"
     return histogram_problem(sample.latency)

@@ -1,8 +1,8 @@
-"""What differs between runs of the same, beyond the scatter of their trials.
+"""The noise between repeated runs, beyond the scatter of their trials.
 
-Nodes, volumes and the age of a cluster change from run to run, and every trial of a run shares what it got. So this
-part of the noise is not divided by the number of trials, and it is known only as well as there are runs to know it
-from: two runs of the same give a single difference, which is one degree of freedom.
+Nodes, volumes and the age of a cluster change from run to run, and all trials of a run share them. More trials do not
+reduce this part of the noise, and its estimate is only as precise as the number of runs permits: two repeated runs give
+a single difference, which is one degree of freedom.
 """
 
 import math
@@ -14,27 +14,26 @@ from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, moments_
 from plimsoll.measure.compare.matching import Pair, match_points
 
 MINIMUM_RUNS = 2
-"""Of the same. One run differs from nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The noise of a quantity, by where it comes from; `within` is the standard deviation of a run's trials."""
+    """The noise of a quantity, by source; `within` is the standard deviation of a run's trials."""
 
     within: float
     between: Between
 
     @property
     def whole(self) -> float:
-        """Return the standard deviation of trials of different runs."""
+        """The standard deviation of trials of different runs."""
         return math.hypot(self.within, math.sqrt(self.between.variance))
 
 
 def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
-    """Return the components of the logarithms' variance, from the trials of each run; None if they do not tell.
+    """Return the components of the logarithms' variance, from the trials of each run; None if they are unknown.
 
-    The part between runs is the variance of the runs' means, less what the scatter of their trials explains, and never
-    below 0. A run with fewer than `MINIMUM_TRIALS` trials, or one without a positive value, is left out.
+    The part between runs is the variance of the runs' means, minus what the scatter of their trials explains, and never
+    below 0. A run with fewer than `MINIMUM_TRIALS` trials, or without a positive value in one, is excluded.
     """
     known = [[value for value in run if value is not None and value > 0] for run in runs]
     whole = [values for values, run in zip(known, runs, strict=True) if len(values) == len(run) >= MINIMUM_TRIALS]
@@ -52,11 +51,11 @@ def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """Runs of the same, nothing changed, from which a comparison learns the noise between runs."""
+    """Repeated runs without a change, from which a comparison derives the noise between runs."""
 
     runs: Sequence[Sequence[BenchmarkResult]] = ()
 
     def results_of(self, pair: Pair) -> list[BenchmarkResult]:
-        """Return the results of the baseline's point, one of each run that has it."""
+        """Return the results of the baseline's point, one from each run that has it."""
         found = (match_points([pair.baseline], run).pairs for run in self.runs)
         return [pairs[0].candidate for pairs in found if pairs]

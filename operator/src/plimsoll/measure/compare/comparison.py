@@ -1,12 +1,12 @@
-"""Comparing two runs: every point, operation and metric, and one conclusion of all.
+"""Compares two runs: every point, operation and metric, with one conclusion from all of them.
 
-The trial is the unit: a percentile is compared as the percentile of each trial, and histograms are never pooled, which
-would hide how far trials differ. All metrics that gate, at all points, are one family for Holm's adjustment, so that
-where nothing changed a comparison says `Regression` in at most 5 % of cases, however many points it has. That nothing
-is worse needs no such adjustment: every single metric must be shown not to be.
+The trial is the unit: percentiles are compared as those of each trial, and histograms are never pooled, since pooling
+hides how much trials differ. All gating metrics, at all points, are one family for Holm's adjustment, so that without a
+change a comparison concludes `Regression` in at most 5 % of cases, however many points it has. `NoRegression` needs no
+such adjustment: it needs evidence for every single metric.
 
-All this is about the scatter of trials. What differs between runs of the same is known only from such runs, the floor;
-without it those 5 % hold for two runs that share everything but the change.
+This covers the scatter of trials. Only repeated runs, the floor, show the noise between runs; without them the 5 % hold
+for two runs that share everything except the change.
 """
 
 import math
@@ -20,15 +20,13 @@ from plimsoll.measure.compare.between import Floor
 from plimsoll.measure.compare.conclusion import Change, Conclusion, Judgement, conclude
 from plimsoll.measure.compare.inference import holm, log_change
 from plimsoll.measure.compare.matching import Matching, Pair
-from plimsoll.measure.compare.metrics import Metric, Rule
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.sides import Case, Side, cases_of
 from plimsoll.measure.summary import counted
+from plimsoll.measure.wording import first_few
 
 MAX_REPLACED = 0.2
-"""Part of a run's trials that may have been repeated before its numbers are those of good moments."""
-
-_NAMED = 6
-
+"""Above this share of repeated trials, a run's numbers describe selected moments only."""
 
 NO_FLOOR = Floor()
 
@@ -37,15 +35,15 @@ class MetricComparison(Model):
     """One metric of one operation at one point.
 
     Attributes:
-        gates: it decides the conclusion of the whole comparison with others; if not, its p-value is not adjusted.
+        gates: whether it contributes to the conclusion of the whole comparison; if not, its p-value is not adjusted.
         ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
-        low: lower end of the 95 % confidence interval of the ratio, on its own and not adjusted.
+        low: lower end of the unadjusted 95 % confidence interval of the ratio.
         high: upper end of it.
-        between: standard deviation between runs of the same, by which the interval is wider; absent if not known.
-        p_value: of no change, two-sided; adjusted by Holm if it gates.
+        between: standard deviation between repeated runs, which widens the interval; absent if unknown.
+        p_value: of no change, two-sided; adjusted by Holm if the metric gates.
         confirmed: a regression whose whole interval is beyond the threshold.
-        improved: no regression but the opposite, significantly and by more than the threshold.
-        trials_needed: on each side, to decide what is inconclusive.
+        improved: significantly better, and by more than the threshold.
+        trials_needed: on each side, to decide an inconclusive comparison.
 
     """
 
@@ -67,7 +65,7 @@ class MetricComparison(Model):
 
 
 class PointComparison(Model):
-    """One point. `notes`: what speaks against either result as a whole."""
+    """One point; `notes` are doubts about either result as a whole."""
 
     baseline: str
     candidate: str
@@ -82,8 +80,8 @@ class Comparison(Model):
     """Two runs, compared.
 
     Attributes:
-        reasons: what the conclusion rests on, doubts about the comparison as a whole first.
-        noise_runs: how many runs of the same tell the noise between runs; without any it is taken to be none.
+        reasons: the basis of the conclusion, doubts about the comparison as a whole first.
+        noise_runs: number of repeated runs behind the noise between runs; without any it is assumed to be zero.
 
     """
 
@@ -98,10 +96,10 @@ class Comparison(Model):
     noise_runs: int
 
 
-def compare(matching: Matching, rule: Rule, floor: Floor = NO_FLOOR) -> Comparison:
-    """Compare two runs, point by point as they were matched."""
+def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -> Comparison:
+    """Compare two runs, point by point as matched."""
     cases = [[*cases_of(pair, rule, floor)] for pair in matching.pairs]
-    changes = _changes([case for of_point in cases for case in of_point], rule)
+    changes = _changes([case for of_point in cases for case in of_point])
     judged = [tuple(_metric(case, next(changes), rule) for case in of_point) for of_point in cases]
     points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
     repeated = tuple(_repeated(matching))
@@ -120,14 +118,13 @@ def compare(matching: Matching, rule: Rule, floor: Floor = NO_FLOOR) -> Comparis
     )
 
 
-def _changes(cases: Sequence[Case], rule: Rule) -> Iterator[Change | None]:
-    """Yield the change of each case, None where it cannot be compared, with the gates adjusted for each other."""
-    changes = [_change(case) for case in cases]
-    gating = [change for change in changes if change and change.metric in rule.gates]
+def _changes(cases: Sequence[Case]) -> Iterator[Change | None]:
+    """Yield the change of each case, adjusted if it gates; None if it cannot be compared."""
+    changes = [(case, _change(case)) for case in cases]
+    gating = [change for case, change in changes if change and case.gates]
     adjusted = iter(holm([change.p_value for change in gating]))
-    for change in changes:
-        gates = change is not None and change.metric in rule.gates
-        yield replace(change, p_value=next(adjusted), family=len(gating)) if change and gates else change
+    for case, change in changes:
+        yield replace(change, p_value=next(adjusted), family=len(gating)) if change and case.gates else change
 
 
 def _change(case: Case) -> Change | None:
@@ -138,7 +135,7 @@ def _change(case: Case) -> Change | None:
     return Change(metric=case.metric, baseline=baseline, candidate=candidate, log=log, p_value=log.p_value())
 
 
-def _metric(case: Case, change: Change | None, rule: Rule) -> MetricComparison:
+def _metric(case: Case, change: Change | None, rule: RegressionRule) -> MetricComparison:
     if change is None:
         judgement = Judgement(conclusion=Conclusion.INCONCLUSIVE, note=case.problem)
     else:
@@ -147,7 +144,7 @@ def _metric(case: Case, change: Change | None, rule: Rule) -> MetricComparison:
     return MetricComparison(
         operation=case.operation,
         metric=case.metric,
-        gates=case.metric in rule.gates,
+        gates=case.gates,
         baseline=case.sides[0],
         candidate=case.sides[1],
         ratio=_exp(change.log.estimate if change else None),
@@ -164,7 +161,7 @@ def _metric(case: Case, change: Change | None, rule: Rule) -> MetricComparison:
 
 
 def _exp(logarithm: float | None) -> float | None:
-    """Return e to that power; None for what has no finite value."""
+    """Return e to that power; None if it is not finite."""
     if logarithm is None:
         return None
     try:
@@ -187,7 +184,7 @@ def _point(pair: Pair, metrics: tuple[MetricComparison, ...]) -> PointComparison
 
 
 def _mark(name: str, result: BenchmarkResult) -> str:
-    """Say what speaks against a result."""
+    """Return the doubt about a result; empty if it is Valid."""
     status = result.status
     if not status.final:
         return f"the {name} is not finished"
@@ -198,7 +195,7 @@ def _mark(name: str, result: BenchmarkResult) -> str:
 
 
 def _repeated(matching: Matching) -> Iterator[str]:
-    """Say which run had to repeat too many trials: what is left of it was selected."""
+    """Yield the runs that repeated too many trials: the remaining ones are a selection."""
     for name, results in (
         ("baseline", [pair.baseline for pair in matching.pairs]),
         ("candidate", [pair.candidate for pair in matching.pairs]),
@@ -207,13 +204,13 @@ def _repeated(matching: Matching) -> Iterator[str]:
         failed = sum(len(_failed_passes(result.status.trials)) for result in results)
         if failed > MAX_REPLACED * planned:
             yield (
-                f"{failed} of {planned} trials of the {name} had to be repeated or do not count (limit "
-                f"{100 * MAX_REPLACED:g} %); find out what disturbs it, then measure again"
+                f"{failed} of {planned} trials of the {name} were repeated or do not count (limit "
+                f"{100 * MAX_REPLACED:g} %); find the cause, then measure again"
             )
 
 
 def _failed_passes(trials: Sequence[Trial]) -> set[int]:
-    """Return the passes with an attempt that gave no numbers, for another reason than that the user interrupted it."""
+    """Return the passes with an attempt that does not count, unless the user interrupted it."""
     return {
         trial.pass_number
         for trial in trials
@@ -222,25 +219,25 @@ def _failed_passes(trials: Sequence[Trial]) -> set[int]:
 
 
 def _gaps(matching: Matching, points: Sequence[PointComparison]) -> Iterator[str]:
-    """Say what was not compared although it should have been."""
+    """Yield what should have been compared and was not."""
     if not matching.pairs:
         yield "the runs have no point in common"
     if matching.baseline_only:
-        yield f"the candidate has no counterpart of {_names([result.spec.point for result in matching.baseline_only])}"
+        yield f"the candidate lacks these points: {first_few([one.spec.point for one in matching.baseline_only])}"
     unfinished = [
         pair.baseline.spec.point
         for pair in matching.pairs
         if not (pair.baseline.status.final and pair.candidate.status.final)
     ]
     if unfinished:
-        yield f"trials are missing, a run is not finished: {_names(unfinished)}"
+        yield f"trials are missing because a run is not finished: {first_few(unfinished)}"
     ungated = [point.baseline for point in points if not any(metric.gates for metric in point.metrics)]
     if ungated:
-        yield f"no metric gates, because no trial counts or the tool does not measure any: {_names(ungated)}"
+        yield f"no metric gates because no trial counts or the tool measures none: {first_few(ungated)}"
 
 
 def _overall(gating: Sequence[MetricComparison], doubts: Sequence[str]) -> Conclusion:
-    """Return the conclusion: a regression is one whatever else is not known."""
+    """Return the conclusion: one regression decides, whatever else is unknown."""
     found = {metric.conclusion for metric in gating}
     if Conclusion.REGRESSION in found:
         return Conclusion.REGRESSION
@@ -254,9 +251,3 @@ def _tally(gating: Sequence[MetricComparison]) -> Iterator[str]:
         number = sum(metric.conclusion is conclusion for metric in gating)
         if number:
             yield f"{conclusion} in {number} of {len(gating)} gating metrics"
-
-
-def _names(names: Sequence[str]) -> str:
-    """Return the first few of many names."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

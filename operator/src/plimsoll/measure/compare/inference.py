@@ -1,8 +1,8 @@
-"""How much a quantity changed from one handful of trials to another, and how certain that is.
+"""How much a quantity changed between two small samples of trials, and how certain that is.
 
-Rates and latencies scatter in proportion to their size, and a change is a ratio, so their logarithms are compared: by
-Welch's test, which does not take both sides to scatter alike. It holds its error rate from three trials on, where a
-test by ranks cannot reach 5 % at all.
+Rates and latencies scatter in proportion to their size, and a change is a ratio, so Welch's test compares their
+logarithms. It does not assume equal scatter on both sides, and keeps its error rate from three trials on, where a rank
+test cannot reach 5 % at all.
 """
 
 import math
@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 MINIMUM_TRIALS = 3
-"""On each side. Of two trials a deviation says next to nothing."""
+"""On each side; the deviation of two trials is nearly meaningless."""
 
 RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
-"""Beyond this no number of trials is recommended: the measurement has to scatter less."""
+"""No more trials than this are recommended: the measurement has to scatter less."""
 
 _POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """What differs from run to run: variance of the logarithms, and of how many runs it was found."""
+    """The noise between runs: variance of the logarithms, and the number of runs behind it."""
 
     variance: float
     runs: int
@@ -33,14 +33,14 @@ class Between:
 class LogChange:
     """The change of the mean logarithm of a quantity.
 
-    With `between`, a side is one run that may lie as far from the truth as runs of the same do, however many trials it
-    has. There are then no more degrees of freedom than that part has, whatever Welch's are: it is what is known worst.
+    With `between`, a side is one run that may be as far from the truth as repeated runs are, however many trials it
+    has. The degrees of freedom are then limited by that part, which is known least precisely.
 
     Attributes:
         estimate: mean of the candidate's logarithms minus that of the baseline's.
         variances: sample variance (n-1) of the logarithms of baseline and candidate.
         trials: of baseline and candidate.
-        between: None if nothing is known of the noise between runs, which is then taken to be none.
+        between: None if the noise between runs is unknown; it is then assumed to be zero.
 
     """
 
@@ -50,9 +50,9 @@ class LogChange:
     between: Between | None = None
 
     def p_value(self, change: float = 0.0) -> float:
-        """Return how probable an estimate at least this far from `change`, on either side, is if that is the truth.
+        """Return the two-sided probability of an estimate at least this far from `change` if that is the truth.
 
-        It is below 5 % exactly if `change` lies outside the 95 % confidence interval.
+        It is below 5 % exactly if `change` is outside the 95 % confidence interval.
         """
         return self._tail(self.estimate - change, self.trials)
 
@@ -63,9 +63,9 @@ class LogChange:
         return self.estimate - half, self.estimate + half
 
     def trials_needed(self, margin: float, significance: float = 1 - CONFIDENCE) -> int | None:
-        """Return how many trials on each side make the interval reach less than `margin` to either side.
+        """Return how many trials on each side make half of the interval narrower than `margin`.
 
-        None if that takes more than `MOST_TRIALS`. The two sides are taken to go on scattering as they do.
+        None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
         """
         low, high = RECOMMENDED_TRIALS, MOST_TRIALS
         if self._tail(margin, (high, high)) >= significance:
@@ -89,7 +89,7 @@ class LogChange:
         return math.sqrt(between + self.variances[0] / trials[0] + self.variances[1] / trials[1])
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        """Return those of Welch and Satterthwaite, and no more than the part between runs has."""
+        """Return those of Welch and Satterthwaite, limited by those of the noise between runs."""
         welch = self._welch(trials)
         return min(welch, self.between.runs - 1) if self.between else welch
 
@@ -102,7 +102,7 @@ class LogChange:
 
 
 def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
-    """Compare two samples, each of one run.
+    """Compare two samples, each from one run.
 
     Raises:
         ValueError: a side has fewer than two values, or a value is not positive.
@@ -113,7 +113,7 @@ def log_change(baseline: Sequence[float], candidate: Sequence[float], between: B
 
 
 def log_deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation (n-1) of the logarithms; for small ones it is the coefficient of variation.
+    """Return the standard deviation (n-1) of the logarithms; if small, it is the coefficient of variation.
 
     Raises:
         ValueError: there are fewer than two values, or one is not positive.
@@ -125,8 +125,8 @@ def log_deviation(values: Sequence[float]) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's step-down method, in the order given.
 
-    Rejecting those below 5 % falsely rejects any at all in at most 5 % of cases, however the tests depend on each
-    other. Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
+    Rejecting those below 5 % makes any false rejection in at most 5 % of cases, however the tests depend on each other.
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
     """
     adjusted = [0.0] * len(p_values)
     worst = 0.0
@@ -141,9 +141,8 @@ def detectable_change(
 ) -> float:
     """Return the change of a logarithm that is found significant in about 80 % of comparisons.
 
-    Both sides have that many trials, which scatter with that deviation within a run. The usual approximation, the sum
-    of the two quantiles of t instead of a non-central t: with three trials the true power is about 70 %, from five on
-    80 %.
+    Both sides have that many trials, with that deviation within a run. This uses the usual approximation, the sum of
+    two quantiles of t instead of a non-central t: with three trials the true power is about 70 %, from five on 80 %.
     """
     degrees, apart = 2 * (trials - 1), 0.0
     if between is not None:
@@ -161,13 +160,13 @@ def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
     """
     sample = [_logarithm(value) for value in values]
     n = len(sample)
-    if n < 2:  # noqa: PLR2004 - of one value there is no deviation
-        raise ValueError(f"at least two values are needed for a deviation, not {n}")
+    if n < 2:  # noqa: PLR2004 - one value has no deviation
+        raise ValueError(f"a deviation needs at least two values, not {n}")
     mean = math.fsum(sample) / n
     return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
 
 
 def _logarithm(value: float) -> float:
     if value <= 0:
-        raise ValueError(f"{value} has no logarithm: only positive quantities can be compared as a ratio")
+        raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
     return math.log(value)

@@ -1,4 +1,4 @@
-"""Which points of two runs belong together: those that ask the same workload, by name, for the same."""
+"""Matches the points of two runs: those with the same workload name and the same parameters."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from plimsoll.api.result import BenchmarkResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two results of what is taken to be the same point."""
+    """Two results of the same point."""
 
     baseline: BenchmarkResult
     candidate: BenchmarkResult
@@ -19,7 +19,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """Two runs, point by point in the order of the baseline, those matched by name last; and what is left over."""
+    """The points of two runs in the order of the baseline, those matched by name last, and the unmatched ones."""
 
     pairs: tuple[Pair, ...]
     baseline_only: tuple[BenchmarkResult, ...]
@@ -31,8 +31,8 @@ def match_points(
 ) -> Matching:
     """Match points by workload, tool, parameters and number of clients.
 
-    The number in a point's name is its place in the sweep: with another axis value it stands for something else. With
-    `also_by_name` it is used all the same for what is left over, to compare what differs on purpose.
+    The number in a point's name is its position in the sweep, so with another axis value it means another point. With
+    `also_by_name` the remaining points are matched by name all the same, to compare what differs on purpose.
     """
     pairs, ours, theirs = _matched(baseline, candidate, _key)
     if also_by_name:
@@ -55,7 +55,7 @@ def _matched(
 
 def _key(result: BenchmarkResult) -> str:
     spec = result.spec
-    # An absent parameter and a null are the same: a cluster keeps no nulls.
+    # An absent parameter and a null are the same: the API server drops nulls.
     parameters: dict[str, JsonValue] = {key: value for key, value in spec.parameters.items() if value is not None}
     return json.dumps([spec.workload, spec.tool, parameters, spec.clients], sort_keys=True)
 

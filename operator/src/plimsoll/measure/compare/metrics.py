@@ -1,6 +1,6 @@
-"""The quantities by which results are compared, and their values in each trial.
+"""The quantities that comparisons use, and their values in each trial.
 
-Which way is better, and how much worse is too much, is data: everything else treats rates and latencies alike.
+Which direction is better and which change matters is data, so all other code treats rates and latencies alike.
 """
 
 import math
@@ -10,10 +10,11 @@ from enum import StrEnum
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationResult, Trial
+from plimsoll.measure.quantities import counts_operations
 
 
 class Metric(StrEnum):
-    """A quantity that every trial has one value of: a rate per second, or a latency in nanoseconds."""
+    """A quantity with one value per trial: a rate per second, or a latency in nanoseconds."""
 
     IOPS = "iops"
     BYTES = "bytesPerSecond"
@@ -24,28 +25,28 @@ class Metric(StrEnum):
 
     @property
     def is_rate(self) -> bool:
-        """Whether more of it is better; of latency less is."""
+        """Whether more is better; for latencies less is."""
         return self in (Metric.IOPS, Metric.BYTES)
 
     @property
     def percentile(self) -> str | None:
-        """Return the key of `Latency.percentiles`; None for what is no percentile."""
+        """The key in `Latency.percentiles`; None for other metrics."""
         return self.removeprefix("p") if self in (Metric.P50, Metric.P99, Metric.P999) else None
 
 
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
 """Bytes follow from operations of one size, and the mean latency from their rate and depth (Little's law): as gates
-they would only make every test stricter."""
+they would only make all tests stricter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """When a change matters.
+class RegressionRule:
+    """Which changes matter.
 
     Attributes:
-        rate: how much lower a rate may be, as a part of the baseline's: 0.05.
-        latency: how much higher a latency may be, likewise.
-        gates: the metrics that decide; the others are reported.
+        rate: the tolerated decrease of a rate, as a part of the baseline's: 0.05.
+        latency: the tolerated increase of a latency, likewise.
+        gates: the metrics that decide; the others are only reported.
 
     """
 
@@ -58,17 +59,25 @@ class Rule:
         return self.rate if metric.is_rate else self.latency
 
     def log_threshold(self, metric: Metric) -> float:
-        """Return the same as a distance between logarithms."""
+        """Return the tolerated change as a difference of logarithms."""
         return -math.log1p(-self.rate) if metric.is_rate else math.log1p(self.latency)
 
 
 def worsening(metric: Metric, log_change: float) -> float:
-    """Return a change of the logarithm as a change for the worse, and the other way round."""
+    """Convert a change of the logarithm to a change for the worse, and vice versa."""
     return -log_change if metric.is_rate else log_change
 
 
+def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation) -> frozenset[Metric]:
+    """Return the metrics that decide: bytes replace operations if the tool does not count these."""
+    results = [result for trial in trials for result in trial.operations if result.operation is operation]
+    if Metric.IOPS not in rule.gates or not results or any(map(_counts_operations, results)):
+        return rule.gates
+    return rule.gates - {Metric.IOPS} | {Metric.BYTES}
+
+
 def values_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> list[float | None]:
-    """Return the value of each trial; None where it is not known."""
+    """Return the value of each trial; None where it is unknown."""
     return [
         next((_value(result, metric) for result in trial.operations if result.operation is operation), None)
         for trial in trials
@@ -80,4 +89,10 @@ def _value(result: OperationResult, metric: Metric) -> float | None:
         return result.latency.percentiles.get(metric.percentile)
     if metric is Metric.MEAN:
         return result.latency.mean_nanoseconds
-    return result.rates.iops if metric is Metric.IOPS else result.rates.bytes_per_second
+    if metric is Metric.BYTES:
+        return result.rates.bytes_per_second
+    return result.rates.iops if _counts_operations(result) else None
+
+
+def _counts_operations(result: OperationResult) -> bool:
+    return counts_operations(result.rates.iops, result.rates.bytes_per_second)

@@ -1,18 +1,19 @@
-"""The noise floor of a measurement: how small a change could be found at all.
+"""The noise floor of a measurement: the smallest change that could be detected.
 
-From the trials of one run, or of several runs of the same (A/A): what differs between the runs is noise as well, and
-often the larger part of it. It is kept apart from the scatter within a run, because more trials do not lessen it.
+It comes from the trials of one run, or of several repeated runs (A/A). Differences between the runs are noise as well,
+and often the larger part. They are separate from the scatter within a run because more trials do not reduce them.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.between import components_of
 from plimsoll.measure.compare.inference import Between, detectable_change
-from plimsoll.measure.compare.metrics import Metric, Rule, values_of
+from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.sides import Side, noise_note, side_of
 from plimsoll.measure.summary import counted
 
@@ -21,14 +22,14 @@ class MetricNoise(Model):
     """The noise of one metric of one operation.
 
     Attributes:
-        side: over all trials that count; of several runs, its deviation is that of trials of different runs.
-        within: standard deviation of the logarithms within a run; absent if it is not known.
+        side: over all trials that count; for several runs, its deviation is that of trials of different runs.
+        within: standard deviation of the logarithms within a run; absent if unknown.
         between: the same between the means of runs, without what the scatter within them explains; absent for one run.
-        runs: how many runs tell what differs between them; 0 for one run.
-        detectable: the smallest change for the worse that would be found significant in about 80 % of comparisons, as
-            a part of the baseline; absent if the trials do not tell.
+        runs: the number of runs behind `between`; 0 for one run.
+        detectable: the smallest change for the worse that would be significant in about 80 % of comparisons, as a part
+            of the baseline; absent if unknown.
         threshold: the change that matters, likewise.
-        note: that it is ungateable, and what to do; empty if it is not.
+        note: that the metric is ungateable, and what to do; empty if it is not.
 
     """
 
@@ -44,33 +45,34 @@ class MetricNoise(Model):
     note: str = ""
 
 
-def noise_of(results: Sequence[BenchmarkResult], rule: Rule, trials: int) -> tuple[MetricNoise, ...]:
-    """Return the noise of every metric of one point, from all its results, for comparisons of that many trials a side.
+def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:
+    """Return the noise of every metric of a point, from all its results, for comparisons with that many trials a side.
 
     Raises:
-        ValueError: for less than two trials a side.
+        ValueError: for fewer than two trials a side.
 
     """
-    if trials < 2:  # noqa: PLR2004 - of one trial there is no deviation
+    if trials < 2:  # noqa: PLR2004 - one trial has no deviation
         raise ValueError(f"a comparison needs at least 2 trials on each side, not {trials}")
     runs = [counted(result.status.trials) for result in results]
     good = [trial for run in runs for trial in run]
     done = {result.operation for trial in good for result in trial.operations}
     found = []
     for operation in (one for one in Operation if one in done):
+        gates = gates_of(rule, good, operation)
         for metric in Metric:
             values = [values_of(run, operation, metric) for run in runs]
             if any(value is not None for run in values for value in run):
-                found.append(_noise(operation, metric, values, rule, trials))
+                found.append(_noise(operation, metric, values, replace(rule, gates=gates), trials))
     return tuple(found)
 
 
 def _noise(
-    operation: Operation, metric: Metric, values: Sequence[Sequence[float | None]], rule: Rule, trials: int
+    operation: Operation, metric: Metric, values: Sequence[Sequence[float | None]], rule: RegressionRule, trials: int
 ) -> MetricNoise:
     side, components = side_of([value for run in values for value in run]), components_of(values)
     between = components.between if components else None
-    # Of runs that were not told apart, the scatter is not that of one run.
+    # Without components, the scatter of several runs is not that within one run.
     alone = side.deviation if len(values) == 1 else None
     within = components.within if components else alone
     if components:
@@ -96,4 +98,4 @@ def _for_the_worse(metric: Metric, deviation: float, trials: int, between: Betwe
 
 
 _MOST = 100.0
-"""Of a logarithm; its power of e is a number still."""
+"""The largest logarithm; its exponential is still finite."""

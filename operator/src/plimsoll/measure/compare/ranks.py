@@ -1,31 +1,31 @@
-"""What can be said of trials without taking them to be normally distributed."""
+"""Statistics of trials that do not assume a normal distribution."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 
 EXACT_UP_TO = 20
-"""Values of a sample for which every arrangement is counted."""
+"""The largest sample for which every arrangement is counted."""
 
 _CLUSTER = 2
 _GAP = 1.5
 
 
 def mann_whitney(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the exact two-sided p-value of the Mann-Whitney test, by midranks and given the ties that there are.
+    """Return the exact two-sided p-value of the Mann-Whitney test, by midranks, with the given ties.
 
-    It is the part of all ways to choose as many of the ranks as `one` has whose sum lies at least as far from its
-    expectation. From 6 and 6 values on it can be as small as 0.002; of 3 and 3 never less than 0.1.
+    It is the share of all choices of as many ranks as `one` has whose sum is at least as far from its expectation.
+    From 6 and 6 values on it can be as small as 0.002; with 3 and 3 it is never below 0.1.
 
     Raises:
         ValueError: a sample is empty, or has more than `EXACT_UP_TO` values.
 
     """
     if not (0 < len(one) <= EXACT_UP_TO and 0 < len(other) <= EXACT_UP_TO):
-        raise ValueError(f"1 to {EXACT_UP_TO} values on each side can be counted, not {len(one)} and {len(other)}")
+        raise ValueError(f"each side needs 1 to {EXACT_UP_TO} values, not {len(one)} and {len(other)}")
     ranks = _doubled_midranks([*one, *other])
     sums = _sums_of_subsets(ranks, len(one))
-    # Twice the expectation times two, so that everything stays a whole number.
+    # Ranks and expectation are doubled, so that all numbers are whole.
     centre = len(one) * (len(ranks) + 1)
     distance = abs(sum(ranks[: len(one)]) - centre)
     extreme = sum(count for total, count in sums.items() if abs(total - centre) >= distance)
@@ -33,10 +33,10 @@ def mann_whitney(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def falls_into_two(values: Sequence[float]) -> bool:
-    """Tell whether values look like those of two different states of a system.
+    """Whether values look like those of two different states of a system.
 
     They do if a gap, with at least two values on either side, is more than 1.5 times as wide as either group. Of 8
-    normally distributed values 3 % look so, of 10 less than 1 %; of two states ten deviations apart 9 in 10.
+    normally distributed values 3 % do, of 10 less than 1 %; of two states ten deviations apart 9 in 10 do.
     """
     ordered = sorted(values)
     return any(
@@ -46,7 +46,7 @@ def falls_into_two(values: Sequence[float]) -> bool:
 
 
 def _doubled_midranks(values: Sequence[float]) -> list[int]:
-    """Return twice the rank of each value; equal values share the mean of their ranks."""
+    """Return twice the rank of each value; equal values have the mean of their ranks."""
     ordered = sorted(values)
     first = {value: index for index, value in reversed(list(enumerate(ordered)))}
     ties = Counter(ordered)
@@ -54,7 +54,7 @@ def _doubled_midranks(values: Sequence[float]) -> list[int]:
 
 
 def _sums_of_subsets(numbers: Sequence[int], size: int) -> Counter[int]:
-    """Return sum -> how many subsets of that size have it."""
+    """Return sum -> number of subsets of that size with this sum."""
     by_size: list[Counter[int]] = [Counter({0: 1}), *(Counter() for _ in range(size))]
     for number in numbers:
         for chosen in range(size, 0, -1):

@@ -1,6 +1,6 @@
-"""What there is to compare of two results: every metric of every operation, trial by trial, or why it cannot be.
+"""The values to compare of two results: every metric of every operation, trial by trial, or why there are none.
 
-Only trials that count are looked at: none that is Invalid, and none that a later attempt has replaced.
+Only trials that count are used: neither Invalid ones, nor attempts that a later one replaced.
 """
 
 import math
@@ -13,13 +13,13 @@ from plimsoll.api.result import Trial
 from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor, components_of
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, log_deviation
 from plimsoll.measure.compare.matching import Pair
-from plimsoll.measure.compare.metrics import Metric, Rule, values_of
+from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.ranks import falls_into_two
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5
-"""A metric that scatters by more than its threshold divided by this says yes and no by chance."""
+"""A metric whose scatter exceeds its threshold divided by this gives random conclusions."""
 
 _BIMODAL_FROM = 8
 _KINDS_WITH_PERCENTILES = {LatencyKind.FULL}
@@ -30,10 +30,10 @@ class Side(Model):
     """One quantity on one side: rates per second, latencies in nanoseconds.
 
     Attributes:
-        trials: how many count.
+        trials: the number of trials that count.
         mean: arithmetic mean over them; absent if one has no value.
-        deviation: standard deviation of the logarithms, which for small ones is the coefficient of variation; absent
-            for less than two trials, and if a value is absent or 0.
+        deviation: standard deviation of the logarithms, which if small is the coefficient of variation; absent for
+            fewer than two trials, and if a value is absent or 0.
 
     """
 
@@ -47,10 +47,11 @@ class Case:
     """One metric of one operation on both sides.
 
     Attributes:
-        values: of every trial that counts, baseline and candidate; not to be compared if there is a problem.
-        between: what differs between runs of the same; None if no such runs were given.
-        problem: why they cannot be compared; empty if they can.
-        notes: what to know of them otherwise.
+        values: of every trial that counts, baseline and candidate; not comparable if there is a problem.
+        between: the noise between repeated runs; None if no such runs were given.
+        problem: why the values cannot be compared; empty if they can.
+        notes: other remarks on the values.
+        gates: whether the metric decides.
 
     """
 
@@ -61,27 +62,29 @@ class Case:
     between: Between | None
     problem: str
     notes: tuple[str, ...]
+    gates: bool
 
 
-def cases_of(pair: Pair, rule: Rule, floor: Floor) -> Iterator[Case]:
-    """Yield what can be compared, and what should be and cannot.
+def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
+    """Yield the cases that can be compared, and those that should be and cannot.
 
-    Left out is what the tool does not measure, and what no trial has unless it gates.
+    Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
     """
     trials = counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
     both = [*trials[0], *trials[1]]
     same = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
     done = {result.operation for trial in both for result in trial.operations}
     for operation in (one for one in Operation if one in done):
+        gates = gates_of(rule, both, operation)
         for metric in Metric:
             known = any(value is not None for value in values_of(both, operation, metric))
-            if known or (metric in rule.gates and _is_measured(both, operation, metric)):
-                case = _case(trials, operation, metric, rule)
+            if known or (metric in gates and _is_measured(both, operation, metric)):
+                case = _case(trials, operation, metric, rule, gates=metric in gates)
                 yield case if same is None else _with_noise(case, same)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
-    """Describe the values of one side's trials."""
+    """Describe the values of one side."""
     known = [value for value in values if value is not None]
     whole = bool(known) and len(known) == len(values)
     return Side(
@@ -91,18 +94,20 @@ def side_of(values: Sequence[float | None]) -> Side:
     )
 
 
-def noise_note(side: Side, metric: Metric, rule: Rule) -> str:
-    """Say that a metric scatters too much to gate; empty if it does not."""
+def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
+    """Return the note that a metric scatters too much to gate; empty if it does not."""
     limit = rule.threshold(metric) / UNGATEABLE_MARGIN
     if side.deviation is None or side.deviation <= limit:
         return ""
     return (
-        f"ungateable: it scatters by {_percent(side.deviation)} from trial to trial (limit {_percent(limit)}, which is "
-        f"the threshold / {UNGATEABLE_MARGIN:g}); measure for longer, or find what disturbs it"
+        f"ungateable: it varies by {_percent(side.deviation)} between trials (limit {_percent(limit)}: the threshold / "
+        f"{UNGATEABLE_MARGIN:g}); measure for longer, or find the source of the noise"
     )
 
 
-def _case(trials: tuple[list[Trial], list[Trial]], operation: Operation, metric: Metric, rule: Rule) -> Case:
+def _case(
+    trials: tuple[list[Trial], list[Trial]], operation: Operation, metric: Metric, rule: RegressionRule, *, gates: bool
+) -> Case:
     values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
     baseline, candidate = side_of(values[0]), side_of(values[1])
     notes = (noise_note(baseline, metric, rule), *(_two_states(name, side) for name, side in _named(values)))
@@ -114,17 +119,18 @@ def _case(trials: tuple[list[Trial], list[Trial]], operation: Operation, metric:
         between=None,
         problem=_too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), ""),
         notes=tuple(filter(None, notes)),
+        gates=gates,
     )
 
 
 def _with_noise(case: Case, same: Sequence[Sequence[Trial]]) -> Case:
-    """Add what differs between runs of the same; a case of which they do not tell it cannot be compared."""
+    """Add the noise between repeated runs; if it is unknown, the case cannot be compared."""
     components = components_of([values_of(trials, case.operation, case.metric) for trials in same])
     if components is not None:
         return replace(case, between=components.between)
     unknown = (
-        f"its noise between runs is not known: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
-        f"{MINIMUM_TRIALS} trials that count and a value in each; name others, or none"
+        f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
+        f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
     )
     return replace(case, problem=case.problem or unknown)
 
@@ -144,24 +150,22 @@ def _too_few(trials: tuple[list[Trial], list[Trial]]) -> str:
     if min(baseline, candidate) >= MINIMUM_TRIALS:
         return ""
     return (
-        f"not enough trials: {MINIMUM_TRIALS} must count on each side, of the baseline {baseline} do and of the "
-        f"candidate {candidate}; measure with more repetitions"
+        f"not enough trials: at least {MINIMUM_TRIALS} must count on each side, but {baseline} of the baseline and "
+        f"{candidate} of the candidate do; measure with more repetitions"
     )
 
 
 def _gap(name: str, values: Sequence[float | None]) -> str:
-    """Say which values of a side keep it from being compared; leaving them out would make it look better."""
+    """Return which values of a side cannot be compared; omitting them would make it look better."""
     absent = sum(value is None for value in values)
     if absent:
         return (
-            f"{absent} of {len(values)} trials of the {name} have no such value: they did no such operation, or fewer "
-            f"than {MINIMUM_BEYOND} beyond the percentile; measure for longer"
+            f"{absent} of {len(values)} trials of the {name} have no value: they have no such operations or fewer than "
+            f"{MINIMUM_BEYOND} beyond the percentile; measure for longer"
         )
     zeros = sum(value == 0 for value in values)
     if zeros:
-        return (
-            f"0 in {zeros} of {len(values)} trials of the {name}, and no ratio to 0 can be given; look at these trials"
-        )
+        return f"0 in {zeros} of {len(values)} trials of the {name}, so there is no ratio; check these trials"
     return ""
 
 
@@ -169,11 +173,11 @@ def _two_states(name: str, values: Sequence[float | None]) -> str:
     known = _known(values)
     if len(known) < _BIMODAL_FROM or not falls_into_two(known):
         return ""
-    return f"the trials of the {name} fall into two groups: look for two states of the system, a mean describes neither"
+    return f"the trials of the {name} form two groups, and their mean describes neither; look for two system states"
 
 
 def _is_measured(trials: Sequence[Trial], operation: Operation, metric: Metric) -> bool:
-    """Tell whether the tool can know this metric, as far as any trial shows."""
+    """Whether the tool can measure this metric, as far as any trial shows."""
     if metric.is_rate:
         return True
     kinds = _KINDS_WITH_PERCENTILES if metric.percentile else _KINDS_WITH_MEANS

@@ -1,4 +1,4 @@
-"""How a comparison is worded, wherever it is shown."""
+"""The wording of a comparison in all views."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,13 +23,13 @@ def interval_text(metric: MetricComparison) -> str:
 
 
 def conclusion_text(metric: MetricComparison) -> str:
-    """Return what follows; in brackets if the metric does not gate: its p-value is not adjusted then."""
+    """Return the conclusion, in brackets if the metric does not gate: its p-value is not adjusted."""
     words = metric.conclusion + (", confirmed" if metric.confirmed else ", improved" if metric.improved else "")
     return words if metric.gates else f"({words})"
 
 
 def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
-    """Return what is to be known: each text once -> the places that it is about."""
+    """Return all notes: each text once -> the places that it applies to."""
     found: dict[str, list[str]] = {}
     for point in comparison.points:
         for note in point.notes:
@@ -45,4 +45,4 @@ def _notes(metric: MetricComparison) -> Iterator[str]:
     if metric.gates:
         yield from metric.notes
         if metric.trials_needed is not None:
-            yield f"about {metric.trials_needed} trials on each side would decide it, if they go on like this"
+            yield f"about {metric.trials_needed} trials on each side would decide it at this scatter"

@@ -1,4 +1,4 @@
-// Draws the figures in the reader's colours, and sorts tables. Runs after plotly, at the end of the page.
+// Draws the figures in the colours of the theme, and sorts tables. Runs after plotly, at the end of the page.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -6,7 +6,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const drawn = new Set();
 
-  // Colours stand in the style sheet, once for light and once for dark.
+  // The style sheet defines the colours for light and dark.
   const theme = () => {
     const style = getComputedStyle(root);
     return (value) =>
@@ -32,9 +32,12 @@
     ...own,
   });
 
-  const layoutOf = (own, colour, width) => ({
+  // Two figures fit side by side, and four on an A4 page.
+  const onPaper = (place) => ({ width: 490, height: Math.min(620, 0.7 * parseFloat(place.style.height)) });
+
+  const layoutOf = (own, colour, size) => ({
     ...own,
-    ...(width ? { width } : {}),
+    ...size,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: colour("$text"), family: "system-ui, sans-serif", size: 12 },
@@ -46,16 +49,16 @@
     yaxis: axis(own.yaxis, colour),
   });
 
-  const draw = (key, width) => {
+  const draw = (key, printed) => {
     const place = document.getElementById(key);
     const colour = theme();
     const { data, layout } = resolved(figures[key], colour);
     const config = { responsive: true, displaylogo: false, displayModeBar: false, showTips: false };
-    Plotly.react(place, data, layoutOf(layout, colour, width), config);
+    Plotly.react(place, data, layoutOf(layout, colour, printed ? onPaper(place) : {}), config);
     drawn.add(key);
   };
 
-  // One figure at a time, so that a page of many stays usable while it is drawn.
+  // One figure at a time, so that a large page stays usable meanwhile.
   const waiting = Object.keys(figures);
   const soon = window.requestIdleCallback || ((callback) => setTimeout(callback, 1));
   const next = () => {
@@ -69,18 +72,17 @@
   };
   soon(next);
 
-  const redraw = (width) => drawn.forEach((key) => draw(key, width));
-  dark.addEventListener("change", () => redraw());
+  const redraw = (printed) => drawn.forEach((key) => draw(key, printed));
+  dark.addEventListener("change", () => redraw(false));
 
-  // Paper is light, and narrower than most screens.
   window.addEventListener("beforeprint", () => {
     root.dataset.theme = "light";
     waiting.splice(0).forEach((key) => draw(key));
-    redraw(680);
+    redraw(true);
   });
   window.addEventListener("afterprint", () => {
     delete root.dataset.theme;
-    redraw();
+    redraw(false);
   });
 
   const valueOf = (row, column) => {
@@ -88,7 +90,7 @@
     return "sort" in cell.dataset ? Number(cell.dataset.sort) : cell.textContent;
   };
 
-  // Numbers before texts; what is absent stands at the end whichever way it is sorted.
+  // Numbers come before texts, so absent values are last in both orders.
   const order = (one, other, sign) => {
     const numbers = [typeof one === "number", typeof other === "number"];
     if (numbers[0] !== numbers[1]) return numbers[0] ? -1 : 1;

@@ -1,14 +1,19 @@
-"""fio on a volume or an image: the tool that most of what Plimsoll publishes rests on.
+"""fio on a volume or an image.
 
-`parameters` says what can be asked for, `command` and `target` turn it into arguments, `document` reads fio's JSON,
-`series` its logs of rates and `slices` its log of latency, `output` makes a measurement of them. Before anything is
-measured, `prefill` writes a volume once and `precondition` overwrites it in random order; `discard` empties an image.
+`parameters` defines a point, `command` and `target` turn it into arguments, `document` reads fio's JSON, `series` its
+logs of rates, `slices` and `gaps` its logs of latency, and `output` combines them into a measurement. Before anything
+is measured, `preparation` prefills, preconditions or discards a data set.
 """
 
-from plimsoll.tools.fio.discard import discard_command, parse_discard
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.precondition import parse_precondition, precondition_command
-from plimsoll.tools.fio.prefill import parse_prefill, prefill_command
+from plimsoll.tools.fio.preparation import (
+    discard_command,
+    parse_discard,
+    parse_precondition,
+    parse_prefill,
+    precondition_command,
+    prefill_command,
+)
 from plimsoll.tools.fio.tool import FIO
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Arguments of a measuring fio.
 
-Sources: fio's HOWTO; what 3.33 and 3.39 were seen to do is said where it decides something.
+Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
 """
 
 from collections.abc import Iterator
@@ -10,37 +10,37 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.latency import PERCENTILES
 from plimsoll.tools.base import Command, DataSet, StepContext, Timing
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.target import data_set, environment, offset_of, refuse_unfit, target_arguments
+from plimsoll.tools.fio.rules import NO_RAMP
+from plimsoll.tools.fio.target import cache_environment, check_supported, data_set, offset_of, target_arguments
 
 JOB = "measure"
-"""Name of every measuring job; the document is read by it."""
+"""Name of every measuring job in the document."""
 DOCUMENT = "fio.json"
 LOG_MILLISECONDS = 1000
-"""Width of an interval of the logs of rates."""
+"""Interval of the rate logs."""
 GAP_MILLISECONDS = (10, 20, 25, 50, 100, 200, 250, 500, LOG_MILLISECONDS)
-"""Possible widths of an interval of the log of latency, from which gaps between completions are read."""
+"""Possible intervals of the latency log, from which gaps between completions are read."""
 
 STATUS_SECONDS = 2
-"""How often fio tells its rates, which are then those of that time."""
+"""Interval of fio's status lines, and of the rates in them."""
 
 _LOG_PREFIX = "fio"
 _MAX_SEED = 2**63 - 1
 _MAX_GAP_LINES = 100_000
 _SLICES = 20
 _LARGE_BLOCK = 64 * 2**10
-"""As large as what storage compresses at once: Ceph's blobs have at most so many bytes."""
+"""The most that storage compresses at once: the maximum size of Ceph's blobs."""
 
 
 def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """Return the command of a measurement.
 
     Raises:
-        ValueError: the target is too small for the block size and the jobs, is a file that is to be trimmed, or is
-            reached in another way than the parameters say.
+        ValueError: the target is too small for the block size and the jobs, or does not support the parameters.
 
     """
     target = data_set(context)
-    refuse_unfit(parameters, target)
+    check_supported(parameters, target)
     return Command(
         argv=(
             "fio",
@@ -50,34 +50,34 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *target_arguments(target, parameters.engine, direct=parameters.direct_io),
             *_slice(parameters, target),
             *_load(parameters),
-            *_timing(context),
+            *_timing(parameters, context.timing),
             *seed_arguments(context.seed),
             *_report(parameters, context.timing, context.work_directory),
         ),
-        environment=environment(target),
+        environment=cache_environment(target),
     )
 
 
 def output_arguments(work_directory: str) -> Iterator[str]:
-    """Yield where the document goes, and in which form."""
+    """Yield the path and the format of the document."""
     yield f"--output={work_directory}/{DOCUMENT}"
     yield "--output-format=json+"
 
 
 def _status() -> Iterator[str]:
-    """Yield how fio tells its rates while it runs.
+    """Yield what makes fio print its rates while it runs, about 100 bytes each time.
 
-    About 100 bytes each time. `--status-interval` is nothing for this: with it fio before 3.42 can come to a stop.
+    `--status-interval` is no alternative: with it, fio before 3.42 can hang.
     """
     yield "--eta=always"
     yield f"--eta-interval={STATUS_SECONDS}s"
 
 
 def seed_arguments(seed: int) -> Iterator[str]:
-    """Yield the seed; fio multiplies it by the number of the job, so no two jobs go the same way.
+    """Yield the seed, which fio multiplies by the job's number so that jobs differ.
 
-    fio 3.33 ignores the seed unless `randrepeat` is off; a seed of 0 would make all jobs alike, and one beyond 63 bits
-    is refused.
+    fio 3.33 ignores the seed unless `randrepeat` is off. A seed of 0 makes all jobs alike; fio refuses one beyond 63
+    bits.
     """
     yield "--randrepeat=0"
     yield f"--randseed={1 + seed % _MAX_SEED}"
@@ -87,17 +87,17 @@ def seed_arguments(seed: int) -> Iterator[str]:
 def slice_seconds(timing: Timing) -> int:
     """Return the width of a slice of latency over time: a twentieth of the runtime, in whole seconds.
 
-    For each slice, direction and job fio writes 1856 numbers, 6 to 20 KB, and holds 15 KB until it ends. So there are
-    never more than 39 slices, and a job's log stays below 2 MiB however long it runs.
+    For each slice, direction and job, fio writes 1856 numbers (6 to 20 KB) and keeps 15 KB in memory until it ends.
+    With at most 39 slices, a job's log stays below 2 MiB.
     """
     return max(1, timing.runtime_seconds // _SLICES)
 
 
 def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
-    """Return the width of an interval of the log of latency.
+    """Return the interval of the latency log.
 
-    For each of them, direction and job fio writes a line of some 25 bytes, to three logs alike, and holds 48 bytes. So
-    each kind of log stays below 3 MB, but for runs of many hours and jobs, whose intervals are a second long.
+    For each interval, direction and job, fio writes a line of about 25 bytes to each of three logs, and keeps 48 bytes
+    in memory. Each kind of log stays below 3 MB, except with many jobs for hours, where the interval is one second.
     """
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
     return next((width for width in GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), GAP_MILLISECONDS[-1])
@@ -108,21 +108,35 @@ def log_name(kind: str, job: int) -> str:
     return f"{_LOG_PREFIX}_{kind}.{job}.log"
 
 
-def _slice(parameters: FioParameters, target: DataSet) -> Iterator[str]:
-    """Yield which part of the target each job uses, in whole blocks.
+def work_bytes(parameters: FioParameters, target: DataSet) -> int | None:
+    """Return the bytes after which the only job ends; None if it ends when the runtime is over."""
+    return None if parameters.until is None else _slice_bytes(parameters, target)
 
-    Sequential jobs over the same range would run in step and find each other's blocks in a cache, so each gets its own;
-    less than one block for each job is left over at the end of the target.
+
+def _slice(parameters: FioParameters, target: DataSet) -> Iterator[str]:
+    """Yield the part of the target that each job uses.
+
+    Sequential jobs over the same range would find each other's blocks in a cache, so each gets its own range.
     """
-    parts = 1 if parameters.pattern.is_random else parameters.jobs
+    size = _slice_bytes(parameters, target)
+    yield f"--offset={offset_of(target)}"
+    yield f"--size={size}"
+    if _parts(parameters) > 1:
+        yield f"--offset_increment={size}"
+
+
+def _parts(parameters: FioParameters) -> int:
+    return 1 if parameters.pattern.is_random else parameters.jobs
+
+
+def _slice_bytes(parameters: FioParameters, target: DataSet) -> int:
+    """Return the whole blocks of each part; less than one block per part stays unused at the end of the target."""
+    parts = _parts(parameters)
     size = target.size // parts // parameters.block_size * parameters.block_size
     if not size:
         least = format_quantity(parts * parameters.block_size)
         raise ValueError(f"the target has {format_quantity(target.size)}, but {parameters.label()} needs {least}")
-    yield f"--offset={offset_of(target)}"
-    yield f"--size={size}"
-    if parts > 1:
-        yield f"--offset_increment={size}"
+    return size
 
 
 def _load(parameters: FioParameters) -> Iterator[str]:
@@ -133,36 +147,40 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     yield f"--iodepth={parameters.io_depth}"
     yield f"--numjobs={parameters.jobs}"
     yield "--thread=1"
-    yield "--norandommap=1"
+    # A map of visited blocks, which costs memory and time, only where each block is to be visited once.
+    yield f"--norandommap={int(parameters.until is None)}"
     yield "--allow_file_create=0"
     yield "--continue_on_error=none"
     if parameters.pattern.writes:
-        # New random data for every write is made by the submitting thread: at depth 1 that took 40 % of the time of a
-        # 1 MiB write. Scrambling changes some bytes in every 512 instead, so that no two writes are alike and none
-        # compresses by more than a tenth; but small writes that storage joins would compress together, to a twentieth.
+        # The submitting thread generates new random data for every write, which took 40 % of a 1 MiB write at depth 1.
+        # Scrambling changes some bytes in every 512 instead: no two writes are equal, and none compresses by more than
+        # a tenth. But small writes that storage merges would compress together, to a twentieth.
         yield "--scramble_buffers=1" if parameters.block_size >= _LARGE_BLOCK else "--refill_buffers=1"
     if parameters.fsync_every:
         yield f"--fsync={parameters.fsync_every}"
     if parameters.rate_per_job:
-        # In the order read, write; a single value holds for whatever the pattern does.
+        # In the order read, write; a single value applies to the only operation.
         yield f"--rate_iops={','.join(map(str, parameters.rate_per_job.values()))}"
 
 
-def _timing(context: StepContext) -> Iterator[str]:
-    yield "--time_based=1"
-    yield f"--ramp_time={context.timing.ramp_seconds}s"
-    yield f"--runtime={context.timing.runtime_seconds}s"
+def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:
+    if parameters.until is None:
+        yield "--time_based=1"
+    elif timing.ramp_seconds:
+        raise ValueError(f"rampSeconds {NO_RAMP}")
+    yield f"--ramp_time={timing.ramp_seconds}s"
+    yield f"--runtime={timing.runtime_seconds}s"
 
 
 def _report(parameters: FioParameters, timing: Timing, work_directory: str) -> Iterator[str]:
-    """Yield what the parser needs: latency histograms, and the logs of each job."""
+    """Yield what the parser needs: latency histograms, and logs of each job."""
     yield "--group_reporting=0"
     for kind in ("lat", "clat", "slat"):
         yield f"--{kind}_percentiles=1"
     yield f"--percentile_list={':'.join(map(str, PERCENTILES))}"
     for kind in ("iops", "bw", "hist", "lat"):
         yield f"--write_{kind}_log={work_directory}/{_LOG_PREFIX}"
-    # The interval of all logs but that of histograms; those of rates get no more lines than they have samples.
+    # The interval of all logs except the histogram log; rate logs get at most one line per sample.
     yield f"--log_avg_msec={gap_milliseconds(parameters, timing)}"
     for kind in ("bw", "iops"):
         yield f"--{kind}avgtime={LOG_MILLISECONDS}"

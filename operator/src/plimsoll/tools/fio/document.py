@@ -1,4 +1,4 @@
-"""fio's JSON: finding it between other text, and reading it without guessing."""
+"""Finding fio's JSON document between other text."""
 
 import json
 import re
@@ -8,34 +8,34 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import OutputError
-from plimsoll.tools.reading import NOISE_CHARACTERS, Node, lines, shown
+from plimsoll.tools.reading import NOISE_CHARACTERS, JsonObject, excerpt, printable
 
 MAX_MILLISECONDS = 10**13
-"""The year 2286, as a time; 300 years, as a duration."""
+"""The year 2286 as a time; 300 years as a duration."""
 
-# A measurement prints one. Only so many, the last ones, are looked at.
+# A measurement prints one document. Only the last ones are read.
 _MAX_DOCUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a text holds.
+    """The content of a text.
 
     Attributes:
         root: the last complete document.
-        noise: lines outside of documents, shortened; at most 20 from any one place.
-        warnings: what is odd about the documents.
+        noise: lines outside of documents, shortened; at most 20 in a row.
+        warnings: problems of the documents.
 
     """
 
-    root: Node
+    root: JsonObject
     noise: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """The text from one brace at the start of a line to the next, decoded as far as it goes."""
+    """The text from one brace at the start of a line to the next, decoded as far as possible."""
 
     fields: Mapping[str, object] | None
     problem: str
@@ -44,27 +44,27 @@ class _Part:
 
 
 def read_document(text: str) -> Found:
-    """Read the last complete document of a text that may hold other lines and other documents.
+    """Return the last complete document of a text with other lines and documents.
 
     fio indents everything inside a document, so a brace at the start of a line begins one. Reading each only up to the
-    next such brace keeps the effort proportional to the text whatever it holds.
+    next such brace keeps the effort proportional to the length of any text.
 
     Raises:
-        OutputError: there is no complete document; it says where the last one breaks off.
+        OutputError: there is no complete document; the message names the place where the last one breaks off.
 
     """
     starts = deque((match.start() for match in re.finditer(r"^\{", text, re.MULTILINE)), maxlen=_MAX_DOCUMENTS)
     if not starts:
-        begin = "; ".join(lines(text)[:3])
+        begin = "; ".join(excerpt(text)[:3])
         raise OutputError(f"no JSON document in the output: {begin or 'it is empty'}")
     parts = [_decode(text, start, end) for start, end in pairwise([*starts, len(text)])]
     complete = [part for part in parts if part.fields is not None]
     if not complete:
         raise OutputError(parts[-1].problem)
-    before = lines(text[: starts[0]][:NOISE_CHARACTERS])
+    before = excerpt(text[: starts[0]][:NOISE_CHARACTERS])
     return Found(
-        root=Node(path="", fields=complete[-1].fields or {}),
-        noise=(*before, *(line for part in parts for line in lines(part.rest))),
+        root=JsonObject(path="", fields=complete[-1].fields or {}),
+        noise=(*before, *(line for part in parts for line in excerpt(part.rest))),
         warnings=tuple(_oddities(parts, len(complete))),
     )
 
@@ -99,13 +99,13 @@ def _broken(text: str, position: int, reason: str) -> _Part:
 
 
 def _object_reporting(duplicates: list[str]) -> Callable[[list[tuple[str, object]]], dict[str, object]]:
-    """Return a hook for objects that adds the names that occur twice to `duplicates`."""
+    """Return an object hook that adds repeated names to `duplicates`."""
 
     def build(pairs: list[tuple[str, object]]) -> dict[str, object]:
         fields = dict(pairs)
         if len(fields) != len(pairs):
             counts = Counter(name for name, _ in pairs)
-            duplicates.extend(shown(name) for name, count in counts.items() if count > 1)
+            duplicates.extend(printable(name) for name, count in counts.items() if count > 1)
         return fields
 
     return build

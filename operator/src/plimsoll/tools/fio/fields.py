@@ -1,9 +1,15 @@
-"""Fields of fio's JSON from 3.33 to 3.42, so that a new one is noticed (fio: `stat.c`)."""
+"""The fields of fio's JSON from 3.33 to 3.42 (fio: `stat.c`), so that new ones are noticed."""
 
-ROOT_FIELDS = frozenset(
+from collections.abc import Iterator
+
+from plimsoll.api.names import Operation
+from plimsoll.tools.fio.series import DIRECTIONS
+from plimsoll.tools.reading import JsonObject
+
+_ROOT = frozenset(
     {"fio version", "timestamp", "timestamp_ms", "time", "global options", "jobs", "disk_util", "cpu_idleness"}
 )
-JOB_FIELDS = frozenset(
+_JOB = frozenset(
     {
         "jobname", "groupid", "job_start", "error", "eta", "elapsed", "job options",
         "read", "write", "trim", "sync", "mixed",
@@ -14,7 +20,7 @@ JOB_FIELDS = frozenset(
         "latency_window_us", "desc", "block", "steadystate", "zone_resets",
     }
 )  # fmt: skip
-DIRECTION_FIELDS = frozenset(
+_DIRECTION = frozenset(
     {
         "io_bytes", "io_kbytes", "bw_bytes", "bw", "iops", "runtime", "total_ios", "short_ios", "drop_ios",
         "slat_ns", "clat_ns", "lat_ns", "prios", "cachehit",
@@ -22,5 +28,18 @@ DIRECTION_FIELDS = frozenset(
         "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples",
     }
 )  # fmt: skip
-SYNC_FIELDS = frozenset({"total_ios", "lat_ns"})
-LATENCY_FIELDS = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
+_SYNC = frozenset({"total_ios", "lat_ns"})
+_LATENCY = frozenset({"min", "max", "mean", "stddev", "N", "percentile", "bins"})
+
+
+def unknown_fields(root: JsonObject) -> Iterator[str]:
+    """Yield the path of every field that is not known."""
+    yield from root.unknown(_ROOT)
+    for job in root.children("jobs"):
+        yield from job.unknown(_JOB)
+        for operation in DIRECTIONS:
+            direction = job.child(operation)
+            yield from direction.unknown(_DIRECTION)
+            for kind in ("lat_ns", "clat_ns", "slat_ns"):
+                yield from direction.child(kind).unknown(_LATENCY)
+        yield from job.child(Operation.SYNC).unknown(_SYNC)

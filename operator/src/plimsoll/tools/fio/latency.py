@@ -1,4 +1,4 @@
-"""fio's latency of one operation: moments and histogram, each checked against the other."""
+"""fio's latency of one operation: moments and histogram, checked against each other."""
 
 import math
 import re
@@ -15,19 +15,19 @@ from plimsoll.measure.histogram import (
 )
 from plimsoll.measure.sample import LatencySample
 from plimsoll.tools.base import OutputError
-from plimsoll.tools.reading import Node, shown
+from plimsoll.tools.reading import JsonObject, printable
 
-# fio prints six decimals; a nanosecond is beyond any doubt.
+# Nanoseconds; fio prints six decimals.
 _ROUNDING = 1.0
 _BIN = re.compile(r"\d{1,19}", re.ASCII)
 
 
-def read_latency(node: Node) -> LatencySample:
+def read_latency(node: JsonObject) -> LatencySample:
     """Return the latency of one job.
 
     Raises:
-        OutputError: naming the field; also if the histogram does not hold exactly the timed operations, or the moments
-            cannot be those of what is in it.
+        OutputError: a field is missing or malformed, the histogram does not hold exactly the timed operations, or the
+            moments do not fit the histogram.
 
     """
     histogram = read_histogram(node)
@@ -46,11 +46,11 @@ def read_latency(node: Node) -> LatencySample:
     return sample
 
 
-def read_histogram(node: Node) -> Histogram:
-    """Return the bins of a latency, empty without operations: then fio prints none.
+def read_histogram(node: JsonObject) -> Histogram:
+    """Return the bins of a latency; without operations, where fio prints none, an empty histogram.
 
     Raises:
-        OutputError: naming the field; also if the bins do not hold exactly the timed operations.
+        OutputError: a field is missing or malformed, or the bins do not hold exactly the timed operations.
 
     """
     count = node.count("N")
@@ -62,40 +62,40 @@ def read_histogram(node: Node) -> Histogram:
     return histogram
 
 
-def _bins(bins: Node) -> Histogram:
+def _bins(bins: JsonObject) -> Histogram:
     counts: dict[int, int] = {}
     for key in bins.fields:
         try:
-            # Text that is no number is not a bin either.
+            # -1 is not a bin either.
             index = index_of_midpoint(int(key) if _BIN.fullmatch(key) else -1)
         except UnknownBinError:
-            raise OutputError(f"{bins.path}.{shown(key)} is not a bin of the known histogram layout") from None
+            raise OutputError(f"{bins.path}.{printable(key)} is not a bin of the known histogram layout") from None
         counts[index] = counts.get(index, 0) + bins.count(key)
     return Histogram(counts=counts)
 
 
-def _check_moments(node: Node, sample: LatencySample, histogram: Histogram) -> None:
-    """Refuse moments that are not those of the operations in the histogram, since nothing else would tell."""
+def _check_moments(node: JsonObject, sample: LatencySample, histogram: Histogram) -> None:
+    """Refuse moments that do not fit the histogram; nothing else would reveal them."""
     for name, value, index in (
         ("min", sample.min_nanoseconds, min(histogram.counts)),
         ("max", sample.max_nanoseconds, max(histogram.counts)),
     ):
         if bin_index(value) != index:
-            raise OutputError(f"{node.path}.{name} is {value}, but the bin at that end is {bin_midpoint(index)}")
+            raise OutputError(f"{node.path}.{name} is {value}, but the outermost bin is {bin_midpoint(index)}")
     mean, deviation, error = _moments(histogram, sample.max_nanoseconds)
     for name, found, about in (
         ("mean", sample.mean_nanoseconds, mean),
         ("stddev", sample.standard_deviation_nanoseconds, deviation),
     ):
         if abs(found - about) > error + _ROUNDING:
-            raise OutputError(f"{node.path}.{name} is {found}, but from the bins it is about {about:.0f}")
+            raise OutputError(f"{node.path}.{name} is {found}, but the bins yield about {about:.0f}")
 
 
 def _moments(histogram: Histogram, greatest: int) -> tuple[float, float, float]:
-    """Return mean and standard deviation of the bins' midpoints, and by how much those of the operations may differ.
+    """Return mean and standard deviation of the bins' midpoints, and their maximum error.
 
-    Both are norms of the operations' values, so neither can be off by more than the root mean square of what the values
-    are off their midpoints.
+    Both are norms of the operations' values, so the error of either is at most the root mean square of the distances
+    between values and midpoints.
     """
     count, degrees = histogram.total, max(1, histogram.total - 1)
     mean = math.fsum(bin_midpoint(index) * ios for index, ios in histogram.counts.items()) / count

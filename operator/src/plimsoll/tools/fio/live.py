@@ -1,8 +1,8 @@
-"""The status lines that fio prints while it runs, one over the other (fio: `eta.c`; seen with 3.33 and 3.39).
+"""fio's status lines, which overwrite each other on a terminal (fio: `eta.c`; observed with 3.33 and 3.39).
 
 `Jobs: 2 (f=2), 0-800 IOPS: [m(2)][66.7%][r=2404KiB/s,w=808KiB/s][r=601,w=202 IOPS][eta 00m:03s]` and a carriage return.
-Of a large number three digits are left, so it may be wrong by half a percent. Rates are those since the line before.
-What is not done at all is not named, and during the ramp nothing is.
+Large numbers have three digits, so they may be off by half a percent. Rates are those since the previous line. A line
+names no operation without I/O, and no operation at all during the ramp.
 """
 
 import re
@@ -21,24 +21,23 @@ _VALUE = re.compile(
 )
 _RUNNING = frozenset("RrWwMmDd")
 _OVER = frozenset("FfE_X")
-"""Jobs that run, and jobs that have run. Any other has not begun to measure: `/` is the ramp."""
+"""States of jobs that measure or have measured. Any other state precedes the measurement: `/` is the ramp."""
 
 _LETTERS = {Operation.READ: "r", Operation.WRITE: "w", Operation.TRIM: "t"}
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
-def live_rates(operations: Iterable[Operation], said: str) -> tuple[LiveRate, ...]:
-    """Return the rates in the last status line; empty if there is none, or it is not all of the measurement.
+def live_rates(operations: Iterable[Operation], printed: str) -> tuple[LiveRate, ...]:
+    """Return the rates in the last status line; empty unless this and the previous line belong to the measurement.
 
-    The line before has to be of the measurement too: else what the last one counts began before it.
+    After a line of the ramp, the rates would include I/O of the ramp.
     """
-    *ended, _ = re.split(r"[\r\n]+", said)
-    lines = [_STATUS.fullmatch(line) for line in ended[-2:]]
-    if len(lines) < 2 or not all(line and _measures(line["jobs"]) for line in lines):  # noqa: PLR2004 - as said above
+    *ended, _ = re.split(r"[\r\n]+", printed)
+    matches = [match for match in map(_STATUS.fullmatch, ended[-2:]) if match and _is_measuring(match["jobs"])]
+    if len(matches) < 2:  # noqa: PLR2004 - as documented above
         return ()
-    last = lines[-1]
-    # Without rates nothing was done.
-    bytes_per_second, iops = (_values((last and last[name]) or "") for name in ("bytes", "iops"))
+    # A line without rates means no I/O.
+    bytes_per_second, iops = (_values(matches[-1][name] or "") for name in ("bytes", "iops"))
     return tuple(
         LiveRate(
             operation=operation,
@@ -49,14 +48,14 @@ def live_rates(operations: Iterable[Operation], said: str) -> tuple[LiveRate, ..
     )
 
 
-def _measures(jobs: str) -> bool:
-    """Tell whether jobs, by their states as in `m(2),f(1)`, have all begun to measure, and one still does."""
+def _is_measuring(jobs: str) -> bool:
+    """Whether jobs with states such as `m(2),f(1)` have all begun to measure, and one still does."""
     states = set(re.sub(r"\(\d+\)|,", "", jobs))
     return bool(states & _RUNNING) and states <= _RUNNING | _OVER
 
 
 def _values(text: str) -> dict[str, float]:
-    """Return letter -> value of a list such as `r=96.1MiB/s,w=39.1MiB/s` or `r=24.6k,w=9997`."""
+    """Return letter -> value for a list such as `r=96.1MiB/s,w=39.1MiB/s` or `r=24.6k,w=9997`."""
     found = (_VALUE.fullmatch(value) for value in text.split(","))
     return {match["letter"]: _value(match) for match in found if match}
 

@@ -1,4 +1,4 @@
-"""A measurement's logs -> what happened over time, if they agree with the totals."""
+"""A measurement's logs -> series, slices and gaps, if they agree with the totals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from plimsoll.tools.fio.latency import read_histogram
 from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.series import DIRECTIONS, SeriesError, Totals, cells_of, finest_log
 from plimsoll.tools.fio.slices import JobLog, slices_of
-from plimsoll.tools.reading import Node
+from plimsoll.tools.reading import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Widths:
-    """Widths of the intervals of the logs that differ from run to run."""
+    """Intervals of the logs that depend on the run."""
 
     slice_seconds: int
     gap_milliseconds: int
@@ -25,47 +25,47 @@ class Widths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogReader:
-    """Adds to samples what the logs say.
+    """Adds the content of the logs to samples.
 
     Attributes:
         files: name -> text.
-        jobs: the document's, in the order of their logs.
-        milliseconds: time that all jobs measured.
-        offsets: milliseconds by which each job began before that; not above 0.
+        jobs: the document's jobs, in the order of their logs.
+        milliseconds: length of the time in which all jobs measured.
+        offsets: start of each job in milliseconds after the common start; never positive.
 
     """
 
     parameters: FioParameters
     files: Mapping[str, str]
-    jobs: Sequence[Node]
+    jobs: Sequence[JsonObject]
     milliseconds: int
     offsets: Sequence[int]
     widths: Widths
 
     def read(self, samples: Sequence[OperationSample]) -> tuple[list[OperationSample], Gaps | None, list[str]]:
-        """Return the samples with what happened over time, when nothing completed, and why any of it is missing.
+        """Return the samples with series and slices, the gaps, and warnings about what is missing.
 
         fio does not log syncs.
 
         Raises:
-            OutputError: naming the document's field that is missing or broken.
+            OutputError: a field of the document is missing or malformed.
 
         """
-        gaps, remarks = self._gaps()
+        gaps, warnings = self._gaps()
         idle = stretches_of(gaps) if gaps else []
         logged = list[OperationSample]()
         for sample in samples:
-            found, words = self._add(sample, idle)
-            logged.append(found)
-            remarks += words
+            with_series, more = self._with_series(sample, idle)
+            logged.append(with_series)
+            warnings += more
         try:
             if gaps:
                 check_gaps(gaps, logged)
         except SeriesError as error:
-            return logged, None, [*remarks, _without_gaps(error)]
-        return logged, gaps, remarks
+            return logged, None, [*warnings, _without_gaps(error)]
+        return logged, gaps, warnings
 
-    def _add(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
+    def _with_series(self, sample: OperationSample, idle: Sequence[Interval]) -> tuple[OperationSample, list[str]]:
         if sample.operation is Operation.SYNC:
             return sample, []
         try:
@@ -80,10 +80,7 @@ class LogReader:
         return sample.model_copy(update={"cells": cells, "slices": slices}), []
 
     def _gaps(self) -> tuple[Gaps | None, list[str]]:
-        """Return when nothing completed, None if the log is not there or cannot be used, and why not.
-
-        Output from before this log was asked for has none; that is no damage.
-        """
+        """Return the gaps, or None and a warning; without one if the output is older than this log."""
         if any(log_name("lat", job) not in self.files for job in range(1, self.parameters.jobs + 1)):
             return None, []
         try:

@@ -1,7 +1,7 @@
-"""What fio left behind -> a measurement.
+"""fio's output -> a measurement.
 
-Taken from the document are totals, moments and histograms. fio's own minimum, mean and deviation of rates leave out
-intervals without I/O, and its percentiles cannot be merged; they are never read.
+The document provides totals, moments and histograms. fio's own minimum, mean and deviation of rates ignore intervals
+without I/O, and its percentiles cannot be merged, so they are never read.
 """
 
 import math
@@ -13,96 +13,89 @@ from plimsoll.api.names import Operation
 from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import DataSet, Output, OutputError
-from plimsoll.tools.fio.command import DOCUMENT, JOB
+from plimsoll.tools.fio.command import DOCUMENT, JOB, work_bytes
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
-from plimsoll.tools.fio.fields import DIRECTION_FIELDS, JOB_FIELDS, LATENCY_FIELDS, ROOT_FIELDS, SYNC_FIELDS
+from plimsoll.tools.fio.fields import unknown_fields
 from plimsoll.tools.fio.latency import read_latency
 from plimsoll.tools.fio.logs import LogReader, Widths
 from plimsoll.tools.fio.parameters import FioParameters
+from plimsoll.tools.fio.series import DIRECTIONS
 from plimsoll.tools.fio.target import bypasses_cache
-from plimsoll.tools.reading import Node, bounded, lines
+from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure
 
-DIRECTIONS = (Operation.READ, Operation.WRITE, Operation.TRIM)
-LATENCY_KINDS = ("lat_ns", "clat_ns", "slat_ns")
-_NANOSECONDS = 10**6  # in a millisecond
+_MILLISECOND = 10**6
 _MAX_DIFFERENCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """When one job measured, in Unix milliseconds."""
+    """The time in which one job measured, in Unix milliseconds."""
 
     start: int
     end: int
     is_estimated: bool
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Window:
-    """What the jobs' spans have in common."""
-
-    start: int
-    milliseconds: int
-    is_estimated: bool
+    @property
+    def milliseconds(self) -> int:
+        return max(0, self.end - self.start)
 
 
 def parse_measurement(parameters: FioParameters, target: DataSet, output: Output, widths: Widths) -> Measurement:
-    """Read the output of a measurement whose logs had intervals of those widths.
+    """Read the output of a measurement whose logs have intervals of those widths.
 
     Raises:
-        OutputError: there is no document, or a field is missing, not what it should be, or of an unknown layout.
+        OutputError: there is no document, or a field is missing, malformed or of an unknown layout.
 
     """
     found = read_output(output)
     jobs = jobs_named(found.root, JOB, count=parameters.jobs)
     spans = [_span(job, found.root.count("timestamp_ms", at_most=MAX_MILLISECONDS)) for job in jobs]
-    window = _window(spans)
+    common = _common(spans)
     samples = [_sample(jobs, operation, parameters) for operation in _operations(parameters, jobs)]
     reader = LogReader(
         parameters=parameters,
         files=output.files,
         jobs=jobs,
-        milliseconds=window.milliseconds,
-        offsets=[span.start - window.start for span in spans],
+        milliseconds=common.milliseconds,
+        offsets=[span.start - common.start for span in spans],
         widths=widths,
     )
-    logged, gaps, remarks = reader.read(samples)
+    logged, gaps, log_warnings = reader.read(samples)
     has_series = any(sample.cells for sample in logged)
-    warnings = (*found.warnings, *_other_jobs(found.root), *_unknown_fields(found.root), *_incomplete(jobs))
     return Measurement(
         tool="fio",
         tool_version=found.root.text("fio version").removeprefix("fio-")[:MAX_NAME],
-        started_at=window.start * _NANOSECONDS,
-        start_is_estimated=window.is_estimated,
-        runtime=window.milliseconds * _NANOSECONDS if has_series else _own_nanoseconds(jobs, window),
+        started_at=common.start * _MILLISECOND,
+        start_is_estimated=common.is_estimated,
+        runtime=common.milliseconds * _MILLISECOND if has_series else _effective_runtime(jobs, common),
         operations=tuple(logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
+        work_bytes=work_bytes(parameters, target),
         bypasses_cache=bypasses_cache(parameters, target),
         gaps=gaps,
         errors=bounded([*complaints(jobs, output, found.noise), *_untimed(jobs)]),
-        warnings=bounded([*warnings, *_remarks(output, found.noise), *remarks]),
+        warnings=bounded([*_warnings(found, jobs, output), *log_warnings]),
     )
 
 
 def read_output(output: Output) -> Found:
-    """Find the document among the files.
+    """Return the content of fio's output file.
 
     Raises:
-        OutputError: fio left none, or none that is complete.
+        OutputError: there is no file, or no complete document in it.
 
     """
     if DOCUMENT not in output.files:
-        said = "; ".join(lines(output.stderr))
-        raise OutputError(f"fio ended with exit code {output.exit_code} and left no {DOCUMENT}: {said or 'no message'}")
+        raise OutputError(f"fio left no {DOCUMENT}, {failure(output)}")
     return read_document(output.files[DOCUMENT])
 
 
-def jobs_named(root: Node, name: str, *, count: int) -> list[Node]:
+def jobs_named(root: JsonObject, name: str, *, count: int) -> list[JsonObject]:
     """Return the jobs of that name.
 
     Raises:
-        OutputError: there are more or fewer than were asked for.
+        OutputError: their number is not `count`.
 
     """
     jobs = [job for job in root.children("jobs") if job.text("jobname") == name]
@@ -111,16 +104,16 @@ def jobs_named(root: Node, name: str, *, count: int) -> list[Node]:
     return jobs
 
 
-def complaints(jobs: Sequence[Node], output: Output, noise: Sequence[str]) -> list[str]:
-    """Return the tool's own words on what went wrong: each job's error, and what it said if it failed.
+def complaints(jobs: Sequence[JsonObject], output: Output, noise: Sequence[str]) -> list[str]:
+    """Return each job's error, and fio's messages if it failed.
 
-    fio can fail without an error in any job, for instance when the target is not there.
+    fio can fail without an error in any job, for example if the target is missing.
     """
-    said = [*noise, *lines(output.stderr)] if output.exit_code else []
-    return [*_job_errors(jobs), *dict.fromkeys(said)]
+    messages = [*noise, *excerpt(output.stderr)] if output.exit_code else []
+    return [*_job_errors(jobs), *dict.fromkeys(messages)]
 
 
-def _job_errors(jobs: Sequence[Node]) -> Iterator[str]:
+def _job_errors(jobs: Sequence[JsonObject]) -> Iterator[str]:
     for number, job in enumerate(jobs, start=1):
         if error := job.count("error"):
             yield f"job {number} of {len(jobs)} failed: {errorcode.get(error, 'unknown')} (error {error})"
@@ -128,49 +121,45 @@ def _job_errors(jobs: Sequence[Node]) -> Iterator[str]:
             yield f"job {number} of {len(jobs)} counted {errors} errors"
 
 
-def _remarks(output: Output, noise: Sequence[str]) -> list[str]:
-    return [] if output.exit_code else [*noise, *lines(output.stderr)]
-
-
-def _untimed(jobs: Sequence[Node]) -> Iterator[str]:
-    """Yield operations that fio counted and did not time: during a ramp that never ended."""
+def _untimed(jobs: Sequence[JsonObject]) -> Iterator[str]:
+    """Yield operations that were only counted, not timed, in a ramp that never ended."""
     for operation in DIRECTIONS:
         issued, timed = _issued(jobs, operation), _timed(jobs, operation)
         if issued and not timed:
             yield f"none of {issued} {operation} operations was timed: fio ended before its ramp did"
 
 
-def _incomplete(jobs: Sequence[Node]) -> Iterator[str]:
-    """Yield operations that were begun and not completed: they failed, or were in flight at the end."""
+def _incomplete(jobs: Sequence[JsonObject]) -> Iterator[str]:
+    """Yield operations that failed, or were in flight at the end."""
     for operation in DIRECTIONS:
         issued, timed = _issued(jobs, operation), _timed(jobs, operation)
         if timed < issued:
             yield f"{issued - timed} of {issued} {operation} operations did not complete"
 
 
-def _issued(jobs: Sequence[Node], operation: Operation) -> int:
+def _issued(jobs: Sequence[JsonObject], operation: Operation) -> int:
     return sum(job.child(operation).count("total_ios") for job in jobs)
 
 
-def _timed(jobs: Sequence[Node], operation: Operation) -> int:
+def _timed(jobs: Sequence[JsonObject], operation: Operation) -> int:
     return sum(job.child(operation).child("lat_ns").count("N") for job in jobs)
 
 
-def _lost(job: Node, operation: Operation, depth: int) -> int:
-    """Return how many operations of a job are sure to be lost; of a job that timed none, another message says why.
+def _lost(job: JsonObject, operation: Operation, depth: int) -> int:
+    """Return the operations of a job that are certainly lost; `_untimed` reports a job that timed none.
 
-    As many as the job keeps in flight may be left of those that were begun. Those that were in flight when the ramp
-    ended are timed and do not count as begun; they can hide as many more.
+    Up to `depth` issued operations may still be in flight at the end. Those in flight at the end of the ramp are timed
+    but not issued, so they can hide as many more.
     """
     issued, timed = _issued([job], operation), _timed([job], operation)
     return max(0, issued - timed - depth) if timed else 0
 
 
-def _span(job: Node, printed_at: int) -> _Span:
-    """Return when a job measured.
+def _span(job: JsonObject, printed_at: int) -> _Span:
+    """Return the time in which a job measured.
 
-    `job_start` (fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the start is that of a job
-    which ended when the document was printed; fio 3.39 prints it a quarter of a second later.
+    `job_start` (since fio 3.36) is the end of the ramp, and 0 if the job never ran. Without it, the job is assumed to
+    have ended when the document was printed; fio 3.39 prints it a quarter of a second later.
     """
     runtime = _runtime(job)
     start = job.count("job_start", at_most=MAX_MILLISECONDS) if "job_start" in job.fields else 0
@@ -178,11 +167,11 @@ def _span(job: Node, printed_at: int) -> _Span:
     return _Span(start=start or estimate, end=(start or estimate) + runtime, is_estimated=not start)
 
 
-def _runtime(job: Node) -> int:
-    """Return for how many milliseconds a job measured, 0 if it never ran.
+def _runtime(job: JsonObject) -> int:
+    """Return the milliseconds that a job measured, 0 if it never ran.
 
     Raises:
-        OutputError: the directions' time is not that of the job, which 3.33 and 3.39 print a millisecond shorter.
+        OutputError: the directions' time contradicts that of the job, which 3.33 and 3.39 print a millisecond shorter.
 
     """
     whole = job.count("job_runtime", at_most=MAX_MILLISECONDS)
@@ -192,41 +181,40 @@ def _runtime(job: Node) -> int:
     return longest or whole
 
 
-def _window(spans: Sequence[_Span]) -> _Window:
-    start = max(span.start for span in spans)
-    return _Window(
-        start=start,
-        milliseconds=max(0, min(span.end for span in spans) - start),
+def _common(spans: Sequence[_Span]) -> _Span:
+    return _Span(
+        start=max(span.start for span in spans),
+        end=min(span.end for span in spans),
         is_estimated=any(span.is_estimated for span in spans),
     )
 
 
-def _own_nanoseconds(jobs: Sequence[Node], window: _Window) -> int:
-    """Return the runtime by which the I/O of all jobs has to be divided for their rates to add up.
+def _effective_runtime(jobs: Sequence[JsonObject], common: _Span) -> int:
+    """Return the nanoseconds by which the I/O of all jobs is divided if there is no series.
 
-    A job measures until its last operation completes, and the time that all jobs have in common ends with the first of
-    them. Where nothing tells when the I/O was done, none of it can be left out: of slow operations every job would
-    count one too many. A series is reconciled with that time.
+    A job measures until its last operation completes, and the common time of all jobs ends with the first of them. It
+    is unknown which I/O completed after that, so dividing all of it by the common time would count slow operations
+    once too often per job. A series is reconciled with the common time.
     """
     done = [(sum(_timed([job], operation) for operation in DIRECTIONS), _runtime(job)) for job in jobs]
     rate = math.fsum(ios / runtime for ios, runtime in done if runtime)
-    if not rate or not window.milliseconds:
-        return window.milliseconds * _NANOSECONDS
-    return round(sum(ios for ios, runtime in done if runtime) / rate * _NANOSECONDS)
+    if not rate or not common.milliseconds:
+        return common.milliseconds * _MILLISECOND
+    return round(sum(ios for ios, runtime in done if runtime) / rate * _MILLISECOND)
 
 
-def _operations(parameters: FioParameters, jobs: Sequence[Node]) -> Iterator[Operation]:
-    """Yield what was asked for, and whatever else was done."""
-    asked = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
-    return (operation for operation in (*DIRECTIONS, Operation.SYNC) if operation in asked or _timed(jobs, operation))
+def _operations(parameters: FioParameters, jobs: Sequence[JsonObject]) -> Iterator[Operation]:
+    """Yield the requested operations, and any others that completed."""
+    requested = {*parameters.pattern.operations, *((Operation.SYNC,) if parameters.fsync_every else ())}
+    return (each for each in (*DIRECTIONS, Operation.SYNC) if each in requested or _timed(jobs, each))
 
 
-def _sample(jobs: Sequence[Node], operation: Operation, parameters: FioParameters) -> OperationSample:
-    """Add up what all jobs did.
+def _sample(jobs: Sequence[JsonObject], operation: Operation, parameters: FioParameters) -> OperationSample:
+    """Add up one operation over all jobs.
 
-    The number of operations is that of the timed ones: those that completed while measuring. `total_ios` counts those
-    that were begun, so it lacks what was in flight when the ramp ended. `io_bytes` may have one block too many for each
-    job: that of the operation whose completion ended the ramp.
+    Only timed operations count: those that completed during the measurement. `total_ios` counts issued ones, without
+    those in flight at the end of the ramp. `io_bytes` may contain one block too many per job: that of the operation
+    whose completion ended the ramp.
     """
     directions = [job.child(operation) for job in jobs]
     for job in jobs:
@@ -246,8 +234,8 @@ def _sample(jobs: Sequence[Node], operation: Operation, parameters: FioParameter
     )
 
 
-def _check_bytes(job: Node, operation: Operation, block_size: int) -> None:
-    """Refuse fewer bytes than a job's operations have, unless it says that one failed, was short or was dropped."""
+def _check_bytes(job: JsonObject, operation: Operation, block_size: int) -> None:
+    """Refuse fewer bytes than operations times block size, unless the job reports failed, short or dropped ones."""
     direction = job.child(operation)
     if operation is Operation.SYNC or job.count("error") or direction.count("short_ios") + direction.count("drop_ios"):
         return
@@ -256,8 +244,8 @@ def _check_bytes(job: Node, operation: Operation, block_size: int) -> None:
         raise OutputError(f"{direction.path}.io_bytes is {found}, but {ios} operations of {block_size} bytes completed")
 
 
-def _submission(directions: Sequence[Node]) -> float | None:
-    """Return the mean time that submitting an operation took over all jobs, None if none was timed."""
+def _submission(directions: Sequence[JsonObject]) -> float | None:
+    """Return the mean submission time over all jobs, None if none was timed."""
     timed = [read_latency(direction.child("slat_ns")) for direction in directions]
     count = sum(latency.count for latency in timed)
     return math.fsum(latency.mean_nanoseconds * latency.count for latency in timed) / count if count else None
@@ -276,24 +264,13 @@ def _merged(samples: Sequence[LatencySample]) -> LatencySample:
     )
 
 
-def _other_jobs(root: Node) -> Iterator[str]:
-    for job in root.children("jobs"):
+def _warnings(found: Found, jobs: Sequence[JsonObject], output: Output) -> Iterator[str]:
+    yield from found.warnings
+    for job in found.root.children("jobs"):
         if (name := job.text("jobname")) != JOB:
-            yield f"{job.path} is named {name} and was left out"
-
-
-def _unknown_fields(root: Node) -> Iterator[str]:
-    for path in _unknown_paths(root):
-        yield f"{path} is not a field that is known; it was not read"
-
-
-def _unknown_paths(root: Node) -> Iterator[str]:
-    yield from root.unknown(ROOT_FIELDS)
-    for job in root.children("jobs"):
-        yield from job.unknown(JOB_FIELDS)
-        for operation in DIRECTIONS:
-            direction = job.child(operation)
-            yield from direction.unknown(DIRECTION_FIELDS)
-            for kind in LATENCY_KINDS:
-                yield from direction.child(kind).unknown(LATENCY_FIELDS)
-        yield from job.child(Operation.SYNC).unknown(SYNC_FIELDS)
+            yield f"{job.path} is named {name} and was ignored"
+    for path in unknown_fields(found.root):
+        yield f"{path} is an unknown field and was ignored"
+    yield from _incomplete(jobs)
+    if not output.exit_code:
+        yield from (*found.noise, *excerpt(output.stderr))

@@ -1,4 +1,4 @@
-"""What can be asked of fio."""
+"""The parameters of fio."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,11 +8,19 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
-from plimsoll.api.quantity import Size, format_quantity
-from plimsoll.tools.base import ToolParameters
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.tools.base import BlockBytes, Depth, ToolParameters
+from plimsoll.tools.fio.rules import (
+    NOT_BOTH_WAYS,
+    NOT_BUFFERED,
+    ONE_JOB_ONLY,
+    PARAMETER_RULES,
+    READS_WHEN,
+    RUN_RULES,
+    WORKLOAD_RULES,
+)
 
-MIN_BLOCK_BYTES = 512
-MAX_BLOCK_BYTES = 64 * 2**20
 DEFAULT_READ_PERCENT = 50
 
 
@@ -30,7 +38,7 @@ class Pattern(StrEnum):
 
     @property
     def is_random(self) -> bool:
-        """Whether blocks are visited in random order, so that jobs may share a range."""
+        """Whether blocks are visited in random order, so that jobs can share a range."""
         return self.value.startswith("rand")
 
     @property
@@ -40,7 +48,7 @@ class Pattern(StrEnum):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """Operations it consists of."""
+        """Operations of the pattern."""
         return _OPERATIONS[self]
 
     @property
@@ -62,7 +70,7 @@ _OPERATIONS: Mapping[Pattern, tuple[Operation, ...]] = {
 
 
 class Engine(StrEnum):
-    """How fio submits I/O: to the kernel, or `rbd` to librbd."""
+    """How fio submits I/O: to librbd (`rbd`), or to the kernel."""
 
     LIBAIO = "libaio"
     IO_URING = "io_uring"
@@ -72,51 +80,69 @@ class Engine(StrEnum):
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether a job can have only one operation in flight."""
+        """Whether a job has only one operation in flight."""
         return self in (Engine.PSYNC, Engine.SYNC)
 
 
-class FioParameters(ToolParameters):
-    """One point of an fio workload.
+class Until(StrEnum):
+    """What ends a measurement before its time is over."""
 
-    The order of the fields matters: a field is checked against those above it, so that a problem is reported at the
-    field that has to be changed.
+    DATA_SET_DONE = "DataSetDone"
+
+
+class FioParameters(ToolParameters):
+    """fio on each client's volume, one process per client; through librbd with access LibRBD.
 
     Attributes:
-        pattern: direction and order.
-        block_size: bytes of every operation.
-        engine: if absent, `rbd` on an image that is reached through librbd, where there is no other, and `libaio` on a
-            volume. `libaio` works under the default seccomp profile, which blocks `io_uring`.
-        io_depth: operations each job keeps in flight. Buffered I/O is submitted synchronously by `libaio`: there the
-            depth has no effect although fio reports it.
-        jobs: threads of one client. Jobs of a random pattern share the target; jobs of a sequential pattern each have
-            their own slice of it.
-        read_percent: share of reads in a mixed pattern, 50 if absent. 0 and 100 are refused: an operation that is never
-            done has no rate.
-        fsync_every: writes after which each job calls fsync; 0 for never.
-        rate_iops: at most so many operations per second per client, over all its jobs and directions together. It is
-            divided evenly over jobs, and by `read_percent` over directions, and rounded down, because fio's own limit
-            is a whole number for each job and direction. Waiting for the next permitted operation is not latency.
-        direct_io: bypass the page cache. False measures the client's memory as much as its storage. It has no meaning
-            for an image, whose cache is librbd's own.
+        pattern: Direction and order of the I/O, by fio's own names.
+        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
+            whole Ki (at most 9999Ki) or Mi.
+        io_depth: Axis: operations that each job keeps in flight. More than 1 needs an asynchronous engine. Buffered I/O
+            is submitted synchronously by libaio: there the depth has no effect although fio reports it.
+        engine: How I/O is submitted. If absent, rbd with access LibRBD, where there is no other, and libaio otherwise:
+            it works under the default seccomp profile, which blocks io_uring.
+        jobs: Threads of each client. Jobs of a random pattern share the volume; jobs of a sequential pattern each have
+            their own slice of it. With access LibRBD only 1 for patterns that write or trim: each job would take the
+            image's lock from the others.
+        read_percent: Share of reads in a mixed pattern, 50 if absent. Refused for other patterns; for reads or writes
+            alone use theirs.
+        fsync_every: Writes after which each job calls fsync; 0 for never.
+        rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
+            absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
+            the next permitted operation is not latency.
+        direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
+            access LibRBD.
+        until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
+            block of a random pattern included. runtimeSeconds is then the limit, which should not be far above the
+            expected time: intervals of latencies over time depend on it. With less than all done, the result is
+            Invalid. Requires rampSeconds 0, one job and directIo, and does not apply to readwrite.
 
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "ioDepth"})
+    rules: ClassVar[tuple[Rule, ...]] = PARAMETER_RULES
+    workload_rules: ClassVar[tuple[Rule, ...]] = WORKLOAD_RULES
+    run_rules: ClassVar[tuple[Rule, ...]] = RUN_RULES
+    reads_when: ClassVar[str] = READS_WHEN
+    depth_axis: ClassVar[str] = "ioDepth"
+    size_axis: ClassVar[str] = "blockSize"
 
+    # The order matters: each field is checked against those above it, so that a problem is reported at the field to
+    # change.
     pattern: Pattern = Pattern.RANDREAD
-    block_size: Annotated[Size, Field(ge=MIN_BLOCK_BYTES, le=MAX_BLOCK_BYTES, multiple_of=MIN_BLOCK_BYTES)] = 4096
+    block_size: BlockBytes = 4096
     engine: Engine | None = None
-    io_depth: Annotated[Integer, Field(ge=1, le=1024)] = 1
+    io_depth: Depth = 1
     jobs: Annotated[Integer, Field(ge=1, le=64)] = 1
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct_io: Flag = True
+    until: Until | None = None
 
     @field_validator("io_depth")
     @classmethod
-    def _depth_needs_an_asynchronous_engine(cls, value: int, info: ValidationInfo) -> int:
+    def _check_engine_is_asynchronous(cls, value: int, info: ValidationInfo) -> int:
         engine = info.data.get("engine")
         if engine is not None and engine.is_synchronous and value > 1:
             raise ValueError(
@@ -126,7 +152,7 @@ class FioParameters(ToolParameters):
 
     @field_validator("read_percent", mode="before")
     @classmethod
-    def _a_mixture_has_both(cls, value: object, info: ValidationInfo) -> object:
+    def _check_mixed_share(cls, value: object, info: ValidationInfo) -> object:
         pattern = info.data.get("pattern")
         if type(value) is int and value in {0, 100} and pattern is not None and pattern.is_mixed:
             alone = f"{'rand' if pattern.is_random else ''}{Operation.READ if value else Operation.WRITE}"
@@ -135,7 +161,7 @@ class FioParameters(ToolParameters):
 
     @field_validator("read_percent")
     @classmethod
-    def _only_mixed_patterns_have_a_share(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _check_pattern_is_mixed(cls, value: int | None, info: ValidationInfo) -> int | None:
         pattern = info.data.get("pattern")
         if value is not None and pattern is not None and not pattern.is_mixed:
             raise ValueError(f"has no meaning for pattern {pattern}; remove it, or use readwrite or randrw")
@@ -143,7 +169,7 @@ class FioParameters(ToolParameters):
 
     @field_validator("fsync_every")
     @classmethod
-    def _only_writes_are_synced(cls, value: int, info: ValidationInfo) -> int:
+    def _check_pattern_writes(cls, value: int, info: ValidationInfo) -> int:
         pattern = info.data.get("pattern")
         if value and pattern is not None and not pattern.writes:
             raise ValueError(f"has no meaning for pattern {pattern}, which does not write; remove it")
@@ -151,29 +177,42 @@ class FioParameters(ToolParameters):
 
     @field_validator("rate_iops")
     @classmethod
-    def _every_job_gets_a_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _check_least_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value is None or not {"pattern", "jobs", "read_percent"} <= info.data.keys():
             return value
         jobs, shares = info.data["jobs"], _shares(info.data["pattern"], info.data["read_percent"])
-        # fio takes a rate of 0 for no limit at all.
+        # fio treats a rate of 0 as no limit.
         needed = max(-(-100 * jobs // share) for share in shares.values())
         if value < needed:
             raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
         return value
 
+    @field_validator("until")
+    @classmethod
+    def _check_single_visits(cls, value: Until | None, info: ValidationInfo) -> Until | None:
+        if value is None:
+            return value
+        if info.data.get("jobs", 1) > 1:
+            raise ValueError(ONE_JOB_ONLY)
+        if info.data.get("pattern") is Pattern.READWRITE:
+            raise ValueError(NOT_BOTH_WAYS)
+        if not info.data.get("direct_io", True):
+            raise ValueError(NOT_BUFFERED)
+        return value
+
     @property
     def reads_data(self) -> bool:
-        """Whether it reads the target."""
+        """Whether the pattern reads."""
         return Operation.READ in self.pattern.operations
 
     @property
     def removes_data(self) -> bool:
-        """Whether it trims."""
+        """Whether the pattern trims."""
         return Operation.TRIM in self.pattern.operations
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether a job can have only one operation in flight."""
+        """Whether the engine is synchronous."""
         return self.engine is not None and self.engine.is_synchronous
 
     @property
@@ -183,24 +222,24 @@ class FioParameters(ToolParameters):
 
     @property
     def rate_per_job(self) -> Mapping[Operation, int]:
-        """Operation -> operations per second that one job may do; empty without a limit."""
+        """Operation -> maximum operations per second of one job; empty without a limit."""
         if self.rate_iops is None:
             return {}
         return {operation: self.rate_iops * share // (100 * self.jobs) for operation, share in self.shares.items()}
 
     @property
     def in_flight(self) -> int | None:
-        """Operations that all jobs together keep in flight all the time, None if they wait for something besides.
+        """Operations that all jobs together always keep in flight; None if a rate or a sync makes them wait.
 
-        Also None for trims: fio does them one by one inside the submission, whatever the engine and the depth.
+        Also None for trims, which fio runs one at a time during submission.
         """
         waits = self.rate_iops or self.fsync_every or Operation.TRIM in self.pattern.operations
         return None if waits else self.io_depth * self.jobs
 
     def label(self) -> str:
-        """Return the parameters as people say them: `randrw 70/30 8Ki qd4 x2 jobs`."""
+        """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
         shares = "/".join(str(share) for share in self.shares.values())
-        words = (
+        parts = (
             (self.pattern.value, True),
             (shares, self.pattern.is_mixed),
             (format_quantity(self.block_size), True),
@@ -210,8 +249,9 @@ class FioParameters(ToolParameters):
             (f"fsync/{self.fsync_every}", self.fsync_every > 0),
             (f"max {self.rate_iops} IOPS", self.rate_iops is not None),
             ("buffered", not self.direct_io),
+            ("until done", self.until is not None),
         )
-        return " ".join(word for word, said in words if said)
+        return " ".join(part for part, is_shown in parts if is_shown)
 
 
 def _shares(pattern: Pattern, read_percent: int | None) -> Mapping[Operation, int]:

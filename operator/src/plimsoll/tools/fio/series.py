@@ -1,18 +1,18 @@
-"""fio's averaged logs -> operations per second-long cell.
+"""fio's averaged rate logs -> operations per one-second cell.
 
-A log line is `milliseconds, rate, direction, ...`; time counts from the end of the ramp, and nothing is logged during
-it (seen with 3.33 and 3.39). Three things have to be put right:
+A log line is `milliseconds, rate, direction, ...`; time starts at the end of the ramp, which is not logged (observed
+with 3.33 and 3.39). Three corrections are needed:
 
-1. A line at t stands for (t - D, t], where D is the averaging interval, not for the time since the line before: an
-   interval without I/O has no line at all. Lines lie on multiples of D but for a few milliseconds.
-2. The last interval, partial or whole, is often missing. What it held is what is missing from the exact total.
-3. A rate is rounded down, to one operation per second in one log and to 1 KiB/s in the other. All operations are of
-   one size, so the log with the finer unit tells their number best.
+1. A line at t covers (t - D, t], where D is the averaging interval, and not the time since the previous line: an
+   interval without I/O has no line. Lines lie within a few milliseconds of multiples of D.
+2. The last interval, partial or whole, is often missing. Its operations are the rest of the exact total.
+3. A rate is rounded down: to one operation per second in one log, to 1 KiB/s in the other. All operations have the
+   same size, so the log with the finer unit is more exact.
 
-What was put right must then agree with the total. Where it does not, the thread that writes the lines may itself have
-been late or stopped: after that its lines lie beside the multiples of D for good, as on a busy machine. Each line then
-stands for all the time since the line before, but for gaps in which nothing completed (`gaps`), which are known better.
-A log that does not agree in this way either is not used.
+The corrected series must agree with the total. If it does not, the thread that writes the lines may have been late or
+stopped, as on a busy machine: from then on, its lines are off the multiples of D. Then each line covers the time since
+the previous one, without the gaps in which nothing completed (see `gaps`). If that does not agree with the total
+either, the log is not used.
 """
 
 import math
@@ -27,15 +27,15 @@ from plimsoll.measure.window import Interval
 from plimsoll.tools.fio.command import LOG_MILLISECONDS as WIDTH
 
 MAX_DEVIATION = 0.005
-"""Part of the total by which the lines may be wrong before they are scaled to it."""
+"""Maximum relative error of the lines, which are then scaled to the total."""
 
 MAX_JITTER = WIDTH // 4
-"""Milliseconds by which a line may lie beside its interval's end."""
+"""Maximum milliseconds between a line and the end of its interval."""
 DIRECTIONS = {Operation.READ: 0, Operation.WRITE: 1, Operation.TRIM: 2}
 """Operation -> its number in a log."""
 
 _MAX_CELLS = 200_000
-# A line is written when the helper thread wakes up; an interval that ended so shortly before fio did may lack one.
+# The helper thread writes a line when it wakes up; an interval that ends this shortly before fio does may have none.
 _LATE = WIDTH // 10
 _MAX_TAIL_RATE = 1.5
 _LINE = re.compile(r"(\d{1,15}), (\d{1,15}), (\d)(?:,.*)?", re.ASCII)
@@ -47,12 +47,12 @@ class SeriesError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What is known exactly of one operation of one job.
+    """The exact totals of one operation of one job.
 
     Attributes:
         ios: completed operations.
         milliseconds: measured time.
-        in_flight: operations that can complete at once.
+        in_flight: operations that can complete at the same time.
 
     """
 
@@ -68,7 +68,7 @@ class _Line:
 
 
 def finest_log(block_size: int) -> tuple[str, float]:
-    """Return the log to read, `bw` or `iops`, and the operations per second that its unit stands for."""
+    """Return the log to read, `bw` or `iops`, and the operations per second that one of its units represents."""
     kibibyte = 2**10
     return ("bw", kibibyte / block_size) if block_size >= kibibyte else ("iops", 1.0)
 
@@ -84,11 +84,11 @@ def cells_of(
     """Return the series of one operation over all jobs, which measured at the same time.
 
     Args:
-        jobs: the log and the totals of each.
+        jobs: the log and the totals of each job.
         operation: lines of others are skipped.
-        unit: operations per second that a rate of 1 stands for.
+        unit: operations per second that a rate of 1 represents.
         size: bytes of an operation.
-        idle: when nothing completed, in milliseconds and as far as it is known.
+        idle: known times without completions, in milliseconds.
 
     Raises:
         SeriesError: a log is damaged, or disagrees with its job's totals.
@@ -103,18 +103,18 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
     number = -(-totals.milliseconds // WIDTH)
     if number > _MAX_CELLS:
         raise SeriesError(f"a runtime of {totals.milliseconds} ms is too long for a series")
-    # Rounding cost up to one unit a line; the operation whose completion ended the ramp is logged, but not timed.
+    # Rounding costs up to one unit per line; the operation whose completion ended the ramp is logged, but not timed.
     allowed = len(lines) * unit + 1
     try:
         counts = _counts(lines, unit)
-        # Whatever ended well before fio did would have a line, had it held any I/O: there zero is zero.
+        # An interval that ended well before fio did has a line if it had any I/O, so no line means zero.
         closed = max(max(counts, default=0), (totals.milliseconds - _LATE) // WIDTH)
         return _reconciled(_gridded(counts, number), closed=closed, totals=totals, allowed=allowed)
     except SeriesError:
         if (spread := _spread(lines, unit, totals, idle)) is None:
             raise
         try:
-            # The last line may be written when all is over.
+            # fio may write the last line after the end.
             closed = min(lines[-1].milliseconds // WIDTH, number)
             return _reconciled(spread, closed=closed, totals=totals, allowed=allowed)
         except SeriesError:
@@ -123,12 +123,12 @@ def _cells(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[I
 
 
 def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[Interval]) -> list[float] | None:
-    """Return what each line says, evenly over the time since the line before without gaps; None if that cannot be."""
+    """Spread each line evenly over the time since the previous line, without gaps; None if that is impossible."""
     cells = [0.0] * -(-totals.milliseconds // WIDTH)
     before = 0
     for line in lines:
         milliseconds = line.milliseconds - before
-        # No thread is early, and only the last line may be written when all is over.
+        # No thread is early, and only the last line may come after the end.
         if milliseconds < WIDTH - MAX_JITTER or before >= totals.milliseconds:
             return None
         parts = without([Interval(start=before, end=min(line.milliseconds, totals.milliseconds))], idle)
@@ -140,7 +140,7 @@ def _spread(lines: Sequence[_Line], unit: float, totals: Totals, idle: Sequence[
             for cell in range(part.start // WIDTH, -(-part.end // WIDTH)):
                 inside = part.clipped(Interval(start=cell * WIDTH, end=(cell + 1) * WIDTH))
                 cells[cell] += count * inside / time
-    # The next line may have been due when fio ended, and no later one.
+    # When fio ended, at most the next line was due.
     rest = without([Interval(start=min(before, totals.milliseconds), end=totals.milliseconds)], idle)
     return cells if lines and length_of(rest) <= WIDTH + MAX_JITTER else None
 
@@ -163,11 +163,11 @@ def _counts(lines: Sequence[_Line], unit: float) -> Mapping[int, int]:
     for line in lines:
         slot = _slot(line)
         if slot in counts or line.milliseconds <= before.milliseconds:
-            raise SeriesError(f"two lines of the log are for the interval that ends at {slot * WIDTH} ms")
-        # Between neighbours the real distance is known; after a gap only the nominal one is.
+            raise SeriesError(f"the log has two lines for the interval that ends at {slot * WIDTH} ms")
+        # Between neighbours the real distance is known; after a gap only the nominal one.
         adjacent = slot == _slot(before) + 1
         milliseconds = line.milliseconds - before.milliseconds if adjacent else WIDTH
-        # Half a unit undoes, on average, that the rate was rounded down.
+        # Half a unit compensates, on average, for rounding down.
         counts[slot] = round((line.rate + 0.5) * unit * milliseconds / 1000)
         before = line
     return counts
@@ -181,20 +181,20 @@ def _slot(line: _Line) -> int:
 
 
 def _gridded(counts: Mapping[int, int], number: int) -> list[float]:
-    """Return one cell for each interval, zero where there is no line."""
+    """Return one cell per interval, zero for those without a line."""
     cells = [0.0] * number
     for slot, count in counts.items():
         if not 1 <= slot <= number:
-            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, when measuring had ended")
+            raise SeriesError(f"the log has a line at {slot * WIDTH} ms, after the end of the measurement")
         cells[slot - 1] = count
     return cells
 
 
 def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed: float) -> list[float]:
-    """Add what was not logged to the last cells, and scale what was, so that all add up to the total.
+    """Add unlogged operations to the last cells, and scale the logged ones so that the sum is the total.
 
-    `closed` is the number of cells that lack nothing. The lines may be wrong by `MAX_DEVIATION`,
-    or by `allowed` operations if that is more.
+    `closed` is the number of complete cells. The error of the lines may be up to `MAX_DEVIATION`, or `allowed`
+    operations if that is more.
     """
     lengths = [min(WIDTH, totals.milliseconds - index * WIDTH) / WIDTH for index in range(closed, len(cells))]
     length = math.fsum(lengths)
@@ -209,7 +209,7 @@ def _reconciled(cells: Sequence[float], *, closed: int, totals: Totals, allowed:
 
 
 def _most(cells: Sequence[float], closed: int, length: float, totals: Totals) -> float:
-    """Return how many operations without a line the last cells may hold together, to be believed."""
+    """Return the maximum plausible number of unlogged operations in the last cells together."""
     if not closed:
         return totals.ios
     return max(0.0, _MAX_TAIL_RATE * max(cells) * length - math.fsum(cells[closed:])) + totals.in_flight

@@ -1,18 +1,18 @@
-"""fio's histogram log -> latency per slice of time, for judging whether it is steady.
+"""fio's histogram log -> latency per slice of time, from which the steady state is judged.
 
-A log line is `milliseconds, direction, block size, bin 0, ..., bin 1855`. It is written with the first operation that
-completes after a slice is over, and holds the completion latencies, which leave out submission, of what completed since
-the line before (fio: `add_clat_sample`, `flush_hist_samples`; so seen with 3.33 and 3.39). Therefore:
+A log line is `milliseconds, direction, block size, bin 0, ..., bin 1855`. The first operation that completes after the
+end of a slice writes it. It contains the completion latencies, without submission, since the previous line (fio:
+`add_clat_sample`, `flush_hist_samples`; observed with 3.33 and 3.39). Therefore:
 
-1. The k-th line of a direction is slice k whenever it was written: all in it but the last operation completed before
-   the slice was over. After a stall, the next operations write a line each until the lines have caught up.
-2. The first slice begins with the first completion, thus a little late, and all others are as late as it is.
-3. Nothing is logged during the ramp. The operation whose completion ended it is in the first line and in the totals.
-4. What completed after the last line is logged nowhere. It is what the totals have more than the lines, and it belongs
-   to the slice after the last line: had anything completed later, it would have written that line.
+1. The k-th line of a direction is slice k, whenever it was written: all operations in it except the last completed
+   before the end of the slice. After a stall, each operation writes a line until the lines have caught up.
+2. The first slice begins with the first completion, a little late, and so do all others.
+3. The ramp is not logged. The operation whose completion ended it is in the first line and in the totals.
+4. What completed after the last line is not logged. It is the difference between totals and lines, and belongs to the
+   slice after the last line: any later completion would have written that line.
 
-fio up to 3.16 wrote empty or impossible lines (with deep queues and with synchronous engines). 3.33 and 3.39 did not,
-but such a log would be noticed: every line is compared with the totals bin by bin, and with the series.
+fio up to 3.16 wrote empty or impossible lines (with deep queues and with synchronous engines), unlike 3.33 and 3.39.
+Such a log would be noticed: every line is compared with the totals, bin by bin, and with the series.
 """
 
 import math
@@ -28,9 +28,9 @@ from plimsoll.tools.fio.command import LOG_MILLISECONDS
 from plimsoll.tools.fio.series import DIRECTIONS, MAX_JITTER, SeriesError
 
 MAX_DEVIATION = 0.01
-"""Part of all operations so far by which lines and series may differ, beside what a late beginning explains."""
+"""Maximum relative difference between lines and series, apart from a late beginning."""
 
-# Of a slice. Until the first operation has completed no slice begins; so late they may be, and not later.
+# Parts of a slice. No slice begins before the first completion.
 _MAX_LATE = 0.25
 _MAX_SHORT = 0.05
 _LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.ASCII)
@@ -38,7 +38,7 @@ _LINE = re.compile(r"(\d{1,15}), (\d), \d{1,15}, ((?:\d{1,15}, )*\d{1,15})", re.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLog:
-    """One job's log, and the completion latencies of all that the job completed while it measured."""
+    """One job's log, and the completion latencies of the job's whole measurement."""
 
     text: str
     total: Histogram
@@ -53,15 +53,15 @@ class _Line:
 def slices_of(
     logs: Sequence[JobLog], operation: Operation, seconds: int, *, milliseconds: int, cells: Cells, in_flight: int
 ) -> LatencySlices:
-    """Return the whole slices of one operation over all jobs; the last may be short by a twentieth.
+    """Return the complete slices of one operation over all jobs; the last may be short by a twentieth.
 
     Args:
         logs: one for each job.
         operation: lines of others are skipped.
         seconds: width of a slice.
         milliseconds: measured time.
-        cells: how many operations completed when.
-        in_flight: operations that can complete at once.
+        cells: the series of the operation.
+        in_flight: operations that can complete at the same time.
 
     Raises:
         SeriesError: a log is damaged, or disagrees with the totals or the series.
@@ -79,7 +79,7 @@ def _slices(log: JobLog, operation: Operation, width: int, number: int) -> list[
     lines = _lines(log.text, operation)
     _check_times(lines, width)
     if len(lines) > number + 1:
-        raise SeriesError(f"the log has a line at {lines[-1].milliseconds} ms, when measuring had ended")
+        raise SeriesError(f"the log has a line at {lines[-1].milliseconds} ms, after the end of the measurement")
     logged = [line.histogram for line in lines]
     return [*logged, _rest(log.total, Histogram.merge(logged)), *[Histogram(counts={})] * number][:number]
 
@@ -99,7 +99,7 @@ def _histogram(text: str, number: int) -> Histogram:
     bins = text.split(", ")
     if len(bins) != BIN_COUNT:
         raise SeriesError(f"line {number} of the log has {len(bins)} bins instead of {BIN_COUNT}")
-    # Most are empty, and there are thousands of them.
+    # Most of the 1856 bins are empty.
     histogram = Histogram(counts={index: int(count) for index, count in enumerate(bins) if count != "0"})
     if not histogram.total:
         raise SeriesError(f"line {number} of the log is empty, although an operation completed with it")
@@ -116,7 +116,7 @@ def _check_times(lines: Sequence[_Line], width: int) -> None:
 
 
 def _rest(total: Histogram, logged: Histogram) -> Histogram:
-    """Return what completed and is in no line."""
+    """Return what completed after the last line."""
     for index, count in logged.counts.items():
         if count > (completed := total.counts.get(index, 0)):
             raise SeriesError(
@@ -126,12 +126,12 @@ def _rest(total: Histogram, logged: Histogram) -> Histogram:
 
 
 def _check(slices: Sequence[Histogram], cells: Cells, seconds: int, in_flight: int) -> None:
-    """Refuse slices that put a notable number of operations elsewhere than the series does."""
+    """Refuse slices whose operations completed at notably other times than those of the series."""
     shift = _MAX_LATE * seconds + MAX_JITTER / LOG_MILLISECONDS
     margin = shift * max(cells.ios, default=0.0) + in_flight
-    for number, told in enumerate(accumulate(histogram.total for histogram in slices), start=1):
+    for number, logged in enumerate(accumulate(histogram.total for histogram in slices), start=1):
         counted = math.fsum(cells.ios[: number * seconds])
-        if abs(told - counted) > margin + MAX_DEVIATION * counted:
+        if abs(logged - counted) > margin + MAX_DEVIATION * counted:
             raise SeriesError(
-                f"the log has {told} operations in the first {number * seconds} s, but the series {counted:.0f}"
+                f"the log has {logged} operations in the first {number * seconds} s, but the series has {counted:.0f}"
             )

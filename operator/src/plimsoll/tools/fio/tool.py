@@ -1,21 +1,12 @@
 """fio as a tool."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from plimsoll.api.names import LatencyKind
+from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
+from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    Roles,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Tool,
-    ToolParameters,
-)
+from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds
 from plimsoll.tools.fio.live import live_rates
 from plimsoll.tools.fio.logs import Widths
@@ -24,42 +15,34 @@ from plimsoll.tools.fio.parameters import FioParameters
 from plimsoll.tools.fio.target import data_set
 
 
-class Fio:
-    """One fio process per client, on its own volume or image."""
+class Fio(Tool[FioParameters]):
+    """One fio process per client, on its own volume or image. The prefill writes the data for reads."""
 
     key: ClassVar[str] = "fio"
     program: ClassVar[str] = "fio"
-    parameters: ClassVar[type[ToolParameters]] = FioParameters
+    parameters = FioParameters
+    layer: ClassVar[Layer] = Layer.RBD
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL)
     target: ClassVar[TargetKind] = TargetKind.VOLUME
-    roles: ClassVar[Roles] = Roles.EACH
-    windowed: ClassVar[bool] = True
-    latency: ClassVar[LatencyKind] = LatencyKind.FULL
     least_runtime_seconds: ClassVar[int] = 3
 
-    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
-        """Return the one step: what a read needs was written by the prefill."""
-        _own(parameters)
-        return (StepKind.MEASURE,)
-
-    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+    def command(self, parameters: FioParameters, context: StepContext) -> Command:
         """Return the command of the measuring step."""
-        return measure_command(_own(parameters), context)
+        return measure_command(parameters, context)
 
-    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
-        """Return the rates of the newest of fio's status lines; none during the ramp, of which fio says none."""
-        return live_rates(_own(parameters).pattern.operations, said)
+    def ends_when_done(self, parameters: FioParameters) -> bool:
+        """Return whether each client does its data set once."""
+        return parameters.until is not None
 
-    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
+    def live(self, parameters: FioParameters, printed: str) -> tuple[LiveRate, ...]:
+        """Return the rates of the newest status line; none during the ramp."""
+        return live_rates(parameters.pattern.operations, printed)
+
+    def parse(self, parameters: FioParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        own, timing = _own(parameters), context.timing
-        widths = Widths(slice_seconds=slice_seconds(timing), gap_milliseconds=gap_milliseconds(own, timing))
-        return parse_measurement(own, data_set(context), output, widths)
+        timing = context.timing
+        widths = Widths(slice_seconds=slice_seconds(timing), gap_milliseconds=gap_milliseconds(parameters, timing))
+        return parse_measurement(parameters, data_set(context), output, widths)
 
 
-FIO: Tool = Fio()
-
-
-def _own(parameters: ToolParameters) -> FioParameters:
-    if not isinstance(parameters, FioParameters):
-        raise TypeError(f"fio cannot use {type(parameters).__name__}")
-    return parameters
+FIO = Fio()

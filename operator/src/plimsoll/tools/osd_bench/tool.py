@@ -1,22 +1,12 @@
 """`ceph tell osd.* bench` as a tool."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from plimsoll.api.names import LatencyKind
-from plimsoll.api.state import LiveRate
+from plimsoll.api.names import LatencyKind, Layer
+from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import (
-    Command,
-    OsdsTarget,
-    Output,
-    Roles,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Tool,
-    ToolParameters,
-)
+from plimsoll.tools.base import Command, OsdsTarget, Output, StepContext, TargetKind, Tool
+from plimsoll.tools.cast import ACTOR, Executor
 from plimsoll.tools.osd_bench.output import parse_measurement
 from plimsoll.tools.osd_bench.parameters import OsdBenchParameters
 
@@ -25,68 +15,45 @@ _OBJECT_BYTES = 4 * 2**20
 _OBJECTS = 100
 
 
-class OsdBench:
-    """One command from one client; the OSDs are measured one after the other."""
+class OsdBench(Tool[OsdBenchParameters]):
+    """One command of one client; the OSDs run one after the other, and remove what they wrote."""
 
     key: ClassVar[str] = "osdBench"
     program: ClassVar[str] = "ceph"
-    parameters: ClassVar[type[ToolParameters]] = OsdBenchParameters
+    parameters = OsdBenchParameters
+    layer: ClassVar[Layer] = Layer.OSD
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE)
     target: ClassVar[TargetKind] = TargetKind.OSDS
-    roles: ClassVar[Roles] = Roles.ACTOR
+    executor: ClassVar[Executor] = ACTOR
     windowed: ClassVar[bool] = False
-    latency: ClassVar[LatencyKind] = LatencyKind.NONE
-    least_runtime_seconds: ClassVar[int] = 0
 
-    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
-        """Return the one step: OSDs remove what they wrote by themselves."""
-        _own(parameters)
-        return (StepKind.MEASURE,)
-
-    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+    def command(self, parameters: OsdBenchParameters, context: StepContext) -> Command:
         """Return the command.
 
-        Small blocks go to random places of a hundred objects that are written before, as Ceph itself does it to find
-        out an OSD's capacity; else every block becomes an object of its own.
+        Small blocks are written at random places of a hundred prepared objects, as Ceph itself does to determine an
+        OSD's capacity. Each larger block becomes its own object.
         """
-        own = _own(parameters)
-        objects = (str(_OBJECT_BYTES), str(_OBJECTS)) if own.is_small else ()
+        objects = (str(_OBJECT_BYTES), str(_OBJECTS)) if parameters.is_small else ()
         return Command(
             argv=(
                 "ceph",
-                f"--id={own.user}",
-                f"--keyring={_osds(context).keyring}",
+                f"--id={parameters.user}",
+                f"--keyring={context.target_of(OsdsTarget).keyring}",
                 f"--connect-timeout={_CONNECT_SECONDS}",
                 "--format=json",
                 "tell",
                 "osd.*",
                 "bench",
-                str(own.total_bytes),
-                str(own.block_size),
+                str(parameters.total_bytes),
+                str(parameters.block_size),
                 *objects,
             )
         )
 
-    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:  # noqa: ARG002 - it says nothing
-        """Return nothing: each OSD answers when it is done."""
-        _own(parameters)
-        return ()
-
-    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
+    def parse(self, parameters: OsdBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        _osds(context)
-        return parse_measurement(_own(parameters), output)
+        context.target_of(OsdsTarget)
+        return parse_measurement(parameters, output)
 
 
-OSD_BENCH: Tool = OsdBench()
-
-
-def _osds(context: StepContext) -> OsdsTarget:
-    if not isinstance(context.target, OsdsTarget):
-        raise TypeError(f"ceph tell osd bench cannot use a {type(context.target).__name__}")
-    return context.target
-
-
-def _own(parameters: ToolParameters) -> OsdBenchParameters:
-    if not isinstance(parameters, OsdBenchParameters):
-        raise TypeError(f"ceph tell osd bench cannot use {type(parameters).__name__}")
-    return parameters
+OSD_BENCH = OsdBench()

@@ -1,7 +1,4 @@
-"""`rados bench`: whole objects of a pool, without a block device or a file system between.
-
-`parameters` says what can be asked for, `tool` turns it into commands, `output` reads what is printed.
-"""
+"""`rados bench`: whole objects of a pool, without a block device or a file system."""
 
 from plimsoll.tools.rados_bench.parameters import RadosBenchParameters
 from plimsoll.tools.rados_bench.tool import RADOS_BENCH

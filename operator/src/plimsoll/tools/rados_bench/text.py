@@ -1,4 +1,4 @@
-"""The lines that `rados bench --show-time` prints (Ceph: `obj_bencher.cc`; seen with 18.2)."""
+"""The lines that `rados bench --show-time` prints (Ceph: `obj_bencher.cc`; observed with 18.2)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import Output, OutputError
-from plimsoll.tools.live import ended_lines
-from plimsoll.tools.reading import MAX_COUNT, lines, moment, shown, whole_lines
+from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, lines_so_far, nanoseconds_of, printable
 
 _STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d{4})"
 _COUNT = r"\d{1,18}"
@@ -34,22 +33,15 @@ _KNOWN = frozenset(
 )  # fmt: skip
 _SECOND = 10**9
 _MEBIBYTE = 2**20
-# From the last line of a second to the end: one is printed every second, however long the last operations take.
+# Maximum time from the last line to the end: a line is printed every second, however long the last operations take.
 _LATE = 3 * _SECOND // 2
 # Six digits are printed.
 _ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """What was known at one moment.
-
-    Attributes:
-        nanoseconds: since the start.
-        finished: operations since the start.
-        mean: their mean latency, nanoseconds.
-
-    """
+class Progress:
+    """The progress at one moment, as nanoseconds since the start; `mean` is the mean latency in nanoseconds."""
 
     nanoseconds: int
     finished: int
@@ -57,21 +49,21 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What was printed.
+class RadosReport:
+    """The output of a measurement.
 
     Attributes:
         reads: whether objects were read.
         started_at: Unix nanoseconds.
-        points: in the order of time; the last one is the end, when all that was in flight had finished.
-        warnings: lines that are not known.
+        progress: in chronological order; the last one is the end, when no operation was in flight.
+        warnings: unknown lines and fields.
 
     """
 
     reads: bool
     started_at: int
     object_size: int
-    points: tuple[Point, ...]
+    progress: tuple[Progress, ...]
     min_nanoseconds: int
     max_nanoseconds: int
     warnings: tuple[str, ...]
@@ -87,95 +79,84 @@ class _Row:
 
 
 class _Totals(dict[str, str]):
-    """Name -> value of what is printed at the end."""
+    """Name -> value of the totals; its methods raise OutputError if a value is missing or malformed."""
 
     def number(self, name: str) -> float:
-        """Return a number.
-
-        Raises:
-            OutputError: it is missing or none.
-
-        """
+        """Return a number."""
         text = self.get(name)
         if text is None:
             raise OutputError(f"{name} is missing")
         if not re.fullmatch(_NUMBER, text, re.ASCII) or float(text) > MAX_COUNT:
-            raise OutputError(f"{name} is not a number: {shown(text)}")
+            raise OutputError(f"{name} is not a number: {printable(text)}")
         return float(text)
 
     def count(self, name: str) -> int:
-        """Return a whole number.
-
-        Raises:
-            OutputError: it is missing or none.
-
-        """
+        """Return a whole number."""
         number = self.number(name)
         if number != int(number):
-            raise OutputError(f"{name} is not a whole number: {shown(self[name])}")
+            raise OutputError(f"{name} is not a whole number: {printable(self[name])}")
         return int(number)
 
 
-def read_report(output: Output, *, reads: bool) -> Report:
-    """Read what was printed.
+def read_report(output: Output, *, reads: bool) -> RadosReport:
+    """Read the output of a measurement.
 
     Raises:
-        OutputError: it failed before it began, or a line or a number is missing or broken.
+        OutputError: it failed before it began, or a line or number is missing or malformed.
 
     """
-    rows, totals, unknown = _sorted(output.stdout)
+    rows, totals, warnings = _parse_lines(output.stdout)
     if _TIME not in totals and output.exit_code:
-        said = "; ".join(lines(output.stderr)) or "no message"
-        raise OutputError(f"rados bench ended with exit code {output.exit_code}: {said}")
+        raise OutputError(f"rados bench failed with {failure(output)}")
     if not rows:
-        raise OutputError("no line of a second is in the output")
-    what = "read" if reads else "write"
-    size = totals.count(f"{what.capitalize()} size")
-    end = Point(
+        raise OutputError("the output has no line of a second")
+    operation = "read" if reads else "write"
+    size = totals.count(f"{operation.capitalize()} size")
+    end = Progress(
         nanoseconds=round(totals.number(_TIME) * _SECOND),
-        finished=totals.count(f"Total {what}s made"),
+        finished=totals.count(f"Total {operation}s made"),
         mean=totals.number(_MEAN) * _SECOND,
     )
     _check(rows, end, totals.number(_BANDWIDTH), size)
     started_at = _start(rows, size)
-    return Report(
+    return RadosReport(
         reads=reads,
         started_at=started_at,
         object_size=totals.count("Object size"),
-        points=(*_points(rows, started_at, end), end),
+        progress=(*_progress(rows, started_at, end), end),
         min_nanoseconds=round(totals.number(_LEAST) * _SECOND),
         max_nanoseconds=round(totals.number(_GREATEST) * _SECOND),
-        warnings=tuple(unknown),
+        warnings=tuple(warnings),
     )
 
 
-def live_counts(said: str) -> list[tuple[float, int]]:
-    """Return (seconds since some moment, operations until then) of the lines in a text that may begin anywhere."""
-    matches = (_ROW.fullmatch(line) for line in ended_lines(said))
-    return [(moment(match["stamp"]) / _SECOND, int(match["finished"])) for match in matches if match]
+def live_counts(printed: str) -> list[tuple[float, int]]:
+    """Return (Unix seconds, operations until then) of the lines in a text that may begin anywhere."""
+    matches = (_ROW.fullmatch(line) for line in lines_so_far(printed))
+    return [(nanoseconds_of(match["stamp"]) / _SECOND, int(match["finished"])) for match in matches if match]
 
 
-def _sorted(text: str) -> tuple[list[_Row], _Totals, list[str]]:
-    """Return the lines of seconds, the totals, and what is wrong with all other lines."""
+def _parse_lines(text: str) -> tuple[list[_Row], _Totals, list[str]]:
+    """Return the lines of seconds, the totals, and warnings about unknown lines and fields."""
     rows, totals, unknown = [], _Totals(), []
-    for line in whole_lines(text):
+    for line in complete_lines(text):
         if row := _ROW.fullmatch(line):
             rows.append(_row(row))
         elif _OTHER.fullmatch(line):
             continue
         elif total := _TOTAL.fullmatch(line):
             if total["name"] in totals:
-                raise OutputError(f"{total['name']} stands there twice")
+                raise OutputError(f"{total['name']} occurs twice")
             totals[total["name"]] = total["value"]
         else:
-            unknown.append(f"unknown line: {shown(line)}")
+            unknown.append(f"unknown line: {printable(line)}")
     unknown += [f"unknown field: {name}" for name in totals if name not in _KNOWN]
     return rows, totals, unknown
 
 
 def _row(match: re.Match[str]) -> _Row:
     return _Row(
-        moment=moment(match["stamp"]),
+        moment=nanoseconds_of(match["stamp"]),
         second=int(match["second"]),
         finished=int(match["finished"]),
         rate=float(match["rate"]),
@@ -183,8 +164,8 @@ def _row(match: re.Match[str]) -> _Row:
     )
 
 
-def _check(rows: Sequence[_Row], end: Point, bandwidth: float, size: int) -> None:
-    """Refuse lines that are missing, and numbers that contradict each other."""
+def _check(rows: Sequence[_Row], end: Progress, bandwidth: float, size: int) -> None:
+    """Refuse missing lines, and numbers that contradict each other."""
     if rows[0].second:
         raise OutputError("the line of second 0 is missing")
     for before, after in pairwise(rows):
@@ -205,9 +186,9 @@ def _check(rows: Sequence[_Row], end: Point, bandwidth: float, size: int) -> Non
 
 
 def _start(rows: Sequence[_Row], size: int) -> int:
-    """Return when it started, Unix nanoseconds.
+    """Return the start in Unix nanoseconds, which may be some milliseconds after the line of second 0.
 
-    The rate of a line is that since the start, which may be some milliseconds after the line of second 0.
+    The rate of a line is that since the start.
     """
     first = next((row for row in rows if row.finished and row.rate), None)
     if first is None:
@@ -218,9 +199,9 @@ def _start(rows: Sequence[_Row], size: int) -> int:
     return started_at
 
 
-def _points(rows: Sequence[_Row], started_at: int, end: Point) -> Iterator[Point]:
-    yield Point(nanoseconds=0, finished=0, mean=0.0)
+def _progress(rows: Sequence[_Row], started_at: int, end: Progress) -> Iterator[Progress]:
+    yield Progress(nanoseconds=0, finished=0, mean=0.0)
     for row in rows:
         nanoseconds = row.moment - started_at
         if 0 < nanoseconds < end.nanoseconds:
-            yield Point(nanoseconds=nanoseconds, finished=row.finished, mean=row.mean)
+            yield Progress(nanoseconds=nanoseconds, finished=row.finished, mean=row.mean)

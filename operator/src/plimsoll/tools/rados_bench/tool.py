@@ -1,71 +1,61 @@
 """`rados bench` as a tool.
 
-What it writes is one text and the letter z over and over: a pool that compresses stores next to nothing of it.
+It writes the same text repeatedly, which a pool with compression hardly stores.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from plimsoll.api.names import LatencyKind
+from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
+from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import (
-    Command,
-    Output,
-    PoolTarget,
-    Roles,
-    StepContext,
-    StepKind,
-    TargetKind,
-    Tool,
-    ToolParameters,
-)
-from plimsoll.tools.live import rate_of
+from plimsoll.tools.base import Command, Output, PoolTarget, StepContext, StepKind, TargetKind, Tool
 from plimsoll.tools.rados_bench.output import parse_measurement
 from plimsoll.tools.rados_bench.parameters import RadosBenchParameters, RadosOperation
 from plimsoll.tools.rados_bench.text import live_counts
+from plimsoll.tools.reading import live_rate
 
 TAIL_SECONDS = 1
-"""So much longer it runs than it is measured, so that waiting for the last operations is not."""
+"""Additional time, so that waiting for the last operations is not measured."""
 
 _PREPARING_CONCURRENCY = 16
-"""At least: with few operations in flight, writing is slower than the reading that it is to last for."""
+"""Minimum concurrency of the `prepare` step: with less, writing objects is slower than reading them."""
 
 
-class RadosBench:
-    """One `rados bench` per client, in a RADOS namespace of its own."""
+class RadosBench(Tool[RadosBenchParameters]):
+    """One `rados bench` per client, in its own RADOS namespace."""
 
     key: ClassVar[str] = "radosBench"
     program: ClassVar[str] = "rados"
-    parameters: ClassVar[type[ToolParameters]] = RadosBenchParameters
+    parameters = RadosBenchParameters
+    layer: ClassVar[Layer] = Layer.RADOS
+    quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.MEAN_ONLY)
     target: ClassVar[TargetKind] = TargetKind.POOL
-    roles: ClassVar[Roles] = Roles.EACH
-    windowed: ClassVar[bool] = True
-    latency: ClassVar[LatencyKind] = LatencyKind.MEAN_ONLY
     least_runtime_seconds: ClassVar[int] = 3
 
-    def steps(self, parameters: ToolParameters) -> Sequence[StepKind]:
-        """Return the steps: what is read must have been written, and every object goes when it is done."""
-        if _own(parameters).operation is RadosOperation.WRITE:
-            return (StepKind.MEASURE, StepKind.CLEAN_UP)
-        return (StepKind.PREPARE, StepKind.MEASURE, StepKind.CLEAN_UP)
+    def steps(self, parameters: RadosBenchParameters) -> Sequence[StepKind]:
+        """Return the steps: reads need objects, and the last step removes all objects."""
+        prepare = (StepKind.PREPARE,) if parameters.reads_data else ()
+        return (*prepare, StepKind.MEASURE, StepKind.CLEAN_UP)
 
-    def command(self, parameters: ToolParameters, context: StepContext) -> Command:
+    def command(self, parameters: RadosBenchParameters, context: StepContext) -> Command:
         """Return the command of a step.
 
-        Cleaning up removes the objects of the last writing that ended; if none did, all objects of the namespace that
-        `rados bench` wrote.
+        The clean-up removes the objects of the last completed write; without one, all objects that `rados bench` wrote
+        in the namespace.
         """
-        own, target = _own(parameters), _pool(context)
+        target = context.target_of(PoolTarget)
         match context.step:
             case StepKind.PREPARE:
-                step = _write(
-                    own.preparation_seconds(context.timing), own, max(own.concurrency, _PREPARING_CONCURRENCY)
-                )
+                concurrency = max(parameters.concurrency, _PREPARING_CONCURRENCY)
+                step = _write(parameters.preparation_seconds(context.timing), parameters, concurrency)
             case StepKind.MEASURE:
-                step = _measure(_seconds(context), own)
+                step = _measure(_seconds(context), parameters)
             case StepKind.CLEAN_UP:
                 step = iter(("cleanup",))
+            case StepKind.SERVE:
+                raise ValueError("rados bench has no server")
         return Command(
             argv=(
                 "rados",
@@ -77,17 +67,16 @@ class RadosBench:
             )
         )
 
-    def live(self, parameters: ToolParameters, said: str) -> tuple[LiveRate, ...]:
+    def live(self, parameters: RadosBenchParameters, printed: str) -> tuple[LiveRate, ...]:
         """Return the rate of the newest seconds. An operation is a whole object."""
-        own = _own(parameters)
-        return rate_of(own.operation.operation, own.object_size, live_counts(said))
+        return live_rate(parameters.operation.operation, parameters.object_size, live_counts(printed))
 
-    def parse(self, parameters: ToolParameters, context: StepContext, output: Output) -> Measurement:
+    def parse(self, parameters: RadosBenchParameters, context: StepContext, output: Output) -> Measurement:
         """Read the output of the measuring step."""
-        return parse_measurement(_own(parameters), context.timing, output)
+        return parse_measurement(parameters, context.timing, output)
 
 
-RADOS_BENCH: Tool = RadosBench()
+RADOS_BENCH = RadosBench()
 
 
 def _seconds(context: StepContext) -> int:
@@ -102,23 +91,11 @@ def _write(seconds: int, parameters: RadosBenchParameters, concurrency: int) -> 
 
 
 def _measure(seconds: int, parameters: RadosBenchParameters) -> Iterator[str]:
-    """Yield what measures, with the time in front of every line: the JSON form neither has it nor as many digits."""
+    """Yield the arguments of a measurement with a time on every line; JSON output has no times and fewer digits."""
     if parameters.operation is RadosOperation.WRITE:
         yield from _write(seconds, parameters, parameters.concurrency)
     else:
-        # It refuses a block size here: that of the objects holds.
+        # Reads refuse a block size: that of the objects applies.
         yield from ("bench", str(seconds), parameters.operation.value)
         yield f"--concurrent-ios={parameters.concurrency}"
     yield "--show-time"
-
-
-def _pool(context: StepContext) -> PoolTarget:
-    if not isinstance(context.target, PoolTarget):
-        raise TypeError(f"rados bench cannot use a {type(context.target).__name__}")
-    return context.target
-
-
-def _own(parameters: ToolParameters) -> RadosBenchParameters:
-    if not isinstance(parameters, RadosBenchParameters):
-        raise TypeError(f"rados bench cannot use {type(parameters).__name__}")
-    return parameters

@@ -1,10 +1,10 @@
-"""What `rbd bench` left behind -> a measurement.
+"""The output of `rbd bench` -> a measurement.
 
-Once a second it prints how many operations were done since its start: what it submitted, without as many as it keeps in
-flight. The measured part begins and ends at whole seconds, so its count is off by that many operations at most.
+Once a second it prints the operations since its start: those submitted, minus the number in flight. The measured part
+begins and ends at whole seconds, so its count is off by at most that number.
 
-It never says when it began. SIGTERM ends it, and it tells when that came; the totals say how long it had run by then,
-but for the operations that were still in flight.
+It does not print its start. SIGTERM ends it, and it prints when that arrived; the totals contain how long it had run by
+then, apart from the operations in flight.
 """
 
 import re
@@ -14,8 +14,8 @@ from plimsoll.api.names import LatencyKind
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import ImageTarget, Output, OutputError, Timing
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters
-from plimsoll.tools.rbd_bench.text import Report, read_report
-from plimsoll.tools.reading import bounded, lines, moment
+from plimsoll.tools.rbd_bench.text import RbdReport, read_report
+from plimsoll.tools.reading import bounded, excerpt, nanoseconds_of
 
 _SECOND = 10**9
 _SIGNAL = re.compile(
@@ -29,14 +29,14 @@ def parse_measurement(
     """Read the output of a measurement.
 
     Raises:
-        OutputError: it failed, a line is missing or broken, or it ended before its warm-up did.
+        OutputError: it failed, a line is missing or malformed, or it ended before the end of its warm-up.
 
     """
     report = read_report(parameters, output)
-    said = lines(output.stderr)
-    ended_at = next((moment(match["stamp"]) for line in said if (match := _SIGNAL.fullmatch(line))), None)
+    messages = excerpt(output.stderr)
+    ended_at = next((nanoseconds_of(match["stamp"]) for line in messages if (match := _SIGNAL.fullmatch(line))), None)
     started_at = (ended_at or output.finished_at) - round(report.seconds * _SECOND)
-    rest = [line for line in said if not _SIGNAL.fullmatch(line)]
+    rest = [line for line in messages if not _SIGNAL.fullmatch(line)]
     nanoseconds = _measured(report, timing)
     return Measurement(
         tool="rbdBench",
@@ -52,17 +52,17 @@ def parse_measurement(
     )
 
 
-def _measured(report: Report, timing: Timing) -> int:
-    """Return the length of the measured part: the runtime, or less if it ended before, nanoseconds."""
+def _measured(report: RbdReport, timing: Timing) -> int:
+    """Return the nanoseconds of the measured part: the runtime, or less if it ended early."""
     nanoseconds = round((report.seconds - timing.ramp_seconds) * _SECOND)
     if nanoseconds <= 0:
         raise OutputError(
-            f"it ended after {report.seconds:.1f} s, before its warm-up of {timing.ramp_seconds} s was over"
+            f"rbd bench ended after {report.seconds:.1f} s, before the end of its warm-up of {timing.ramp_seconds} s"
         )
     return min(nanoseconds, timing.runtime_seconds * _SECOND)
 
 
-def _sample(parameters: RbdBenchParameters, report: Report, start: int, nanoseconds: int) -> OperationSample:
+def _sample(parameters: RbdBenchParameters, report: RbdReport, start: int, nanoseconds: int) -> OperationSample:
     size = parameters.block_size
     whole = start + nanoseconds // _SECOND
     done = [report.until(second) for second in range(start, whole + 1)]

@@ -1,61 +1,73 @@
-"""What can be asked of `rbd bench`."""
+"""The parameters of `rbd bench`."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
-
-from plimsoll.api.model import Integer
 from plimsoll.api.names import Operation
-from plimsoll.api.quantity import Size, format_quantity
-from plimsoll.tools.base import ToolParameters
-
-MIN_BLOCK_BYTES = 512
-MAX_BLOCK_BYTES = 64 * 2**20
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.tools.base import BlockBytes, Depth, ToolParameters
 
 
 class RbdOperation(StrEnum):
-    """What is done. Mixtures are left to fio: `rbd bench` does not tell their rates apart over time."""
+    """Direction of the I/O. Mixtures need fio: `rbd bench` does not print separate rates over time."""
 
     READ = "read"
     WRITE = "write"
 
     @property
     def operation(self) -> Operation:
-        """What it counts as."""
+        """The operation in results."""
         return Operation(self.value)
 
 
 class RbdOrder(StrEnum):
-    """In which order blocks are visited, by the names of `rbd bench`."""
+    """Order of the blocks, by the names of `rbd bench`."""
 
     RAND = "rand"
     SEQ = "seq"
 
 
 class RbdBenchParameters(ToolParameters):
-    """One point of an `rbd bench` workload.
+    """rbd bench on each client's RBD image, with access LibRBD only.
+
+    For a first impression, or for comparison with published numbers: it reports no latency, so measure with fio.
 
     Attributes:
-        operation: read or write.
-        order: random, or each of the operations in flight in order through a part of the image of its own.
-        block_size: bytes of every operation.
-        concurrency: operations that each client keeps in flight.
+        operation: Direction of the I/O.
+        order: rand for random order; seq if each of the operations in flight goes through its own part of the image in
+            order.
+        block_size: Axis: bytes of every operation, from 512 to 64Mi, a multiple of 512. Write a number of bytes, or
+            whole Ki (at most 9999Ki) or Mi.
+        concurrency: Axis: operations that each client keeps in flight.
 
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"blockSize", "concurrency"})
+    run_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule=(
+                "!has(self.storage) || !has(self.storage.volume) || self.storage.volume.access == 'LibRBD' || "
+                "!self.workloads.exists(w, has(w.rbdBench))"
+            ),
+            message="must be LibRBD, because rbdBench runs on an RBD image; set it to LibRBD",
+            field_path=".storage.volume.access",
+        ),
+    )
+    reads_when: ClassVar[str] = "w.rbdBench.operation == 'read'"
+    depth_axis: ClassVar[str] = "concurrency"
+    size_axis: ClassVar[str] = "blockSize"
 
     operation: RbdOperation = RbdOperation.WRITE
     order: RbdOrder = RbdOrder.RAND
-    block_size: Annotated[Size, Field(ge=MIN_BLOCK_BYTES, le=MAX_BLOCK_BYTES, multiple_of=MIN_BLOCK_BYTES)] = 4096
-    concurrency: Annotated[Integer, Field(ge=1, le=1024)] = 16
+    block_size: BlockBytes = 4096
+    concurrency: Depth = 16
 
     @property
     def reads_data(self) -> bool:
-        """Whether it reads the image."""
+        """Whether the operation is a read."""
         return self.operation is RbdOperation.READ
 
     def label(self) -> str:
-        """Return the parameters as people say them: `rbd rand write 4Ki t16`."""
+        """Return a short description: `rbd rand write 4Ki t16`."""
         return f"rbd {self.order} {self.operation} {format_quantity(self.block_size)} t{self.concurrency}"

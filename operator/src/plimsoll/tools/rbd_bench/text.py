@@ -1,4 +1,4 @@
-"""The lines that `rbd bench` prints (Ceph: `tools/rbd/action/Bench.cc`; seen with 18.2)."""
+"""The lines that `rbd bench` prints (Ceph: `tools/rbd/action/Bench.cc`; observed with 18.2)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from plimsoll.tools.base import Output, OutputError
-from plimsoll.tools.live import ended_lines
 from plimsoll.tools.rbd_bench.parameters import RbdBenchParameters, RbdOrder
-from plimsoll.tools.reading import MAX_COUNT, lines, shown, whole_lines
+from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, lines_so_far, printable
 
 _COUNT = r"\d{1,18}"
 _NUMBER = rf"{_COUNT}(?:\.{_COUNT})?(?:e[+-]\d\d)?"
@@ -28,14 +27,14 @@ _PATTERNS: Mapping[RbdOrder, str] = {RbdOrder.RAND: "random", RbdOrder.SEQ: "seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What was printed.
+class RbdReport:
+    """The output of a measurement.
 
     Attributes:
-        done: seconds since the start -> operations. A second in which nothing was submitted is not there.
-        total: operations, those in flight at the end included.
+        done: seconds since the start -> operations; without seconds in which nothing was submitted.
+        total: operations, including those in flight at the end.
         seconds: from the start until they had completed.
-        warnings: lines that are not known, and seconds that are not there.
+        warnings: unknown lines and missing seconds.
 
     """
 
@@ -45,46 +44,46 @@ class Report:
     warnings: tuple[str, ...]
 
     def until(self, second: int) -> int:
-        """Return the operations until then.
+        """Return the operations until a second.
 
-        A line is printed by the first operation that is submitted in a second. Where there is none, all that the next
-        line has more was done before that second began.
+        The first operation submitted in a second prints a line. Without one, the additional operations of the next line
+        completed before that second began.
         """
         return next((done for at, done in self.done.items() if at >= second), self.total) if second else 0
 
 
-def read_report(parameters: RbdBenchParameters, output: Output) -> Report:
-    """Read what was printed.
+def read_report(parameters: RbdBenchParameters, output: Output) -> RbdReport:
+    """Read the output of a measurement.
 
     Raises:
         OutputError: it failed, did nothing, or a line is missing or contradicts the others.
 
     """
-    report: dict[str, re.Match[str]] = {}
+    header: re.Match[str] | None = None
+    total: re.Match[str] | None = None
     done: dict[int, int] = {}
     unknown: list[str] = []
-    for line in whole_lines(output.stdout):
+    for line in complete_lines(output.stdout):
         if row := _ROW.fullmatch(line):
             _add(done, int(row["second"]), int(row["done"]))
-        elif header := _HEADER.fullmatch(line):
-            report["header"] = header
-        elif total := _TOTAL.fullmatch(line):
-            report["total"] = total
+        elif match := _HEADER.fullmatch(line):
+            header = match
+        elif match := _TOTAL.fullmatch(line):
+            total = match
         elif not _COLUMNS.fullmatch(line):
-            unknown.append(f"unknown line: {shown(line)}")
-    if not report.keys() >= {"header", "total"}:
-        said = "; ".join([*unknown, *lines(output.stderr)]) or "no message"
-        raise OutputError(f"rbd bench ended with exit code {output.exit_code} without its totals: {said}")
-    _check_header(parameters, report["header"])
-    count, seconds = _totals(report["total"])
+            unknown.append(f"unknown line: {printable(line)}")
+    if header is None or total is None:
+        raise OutputError(f"rbd bench printed no header or no totals, {failure(output, *unknown)}")
+    _check_header(parameters, header)
+    count, seconds = _totals(total)
     if done and (max(done) > seconds or max(done.values()) > count):
-        raise OutputError(f"the line of second {max(done)} is beyond the totals")
-    return Report(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
+        raise OutputError(f"the line of second {max(done)} exceeds the totals")
+    return RbdReport(done=done, total=count, seconds=seconds, warnings=(*unknown, *_gaps(done, seconds)))
 
 
-def live_counts(said: str) -> list[tuple[float, int]]:
+def live_counts(printed: str) -> list[tuple[float, int]]:
     """Return (second, operations until then) of the lines in a text that may begin anywhere."""
-    matches = (_ROW.fullmatch(line) for line in ended_lines(said))
+    matches = (_ROW.fullmatch(line) for line in lines_so_far(printed))
     return [(float(match["second"]), int(match["done"])) for match in matches if match]
 
 
@@ -95,7 +94,7 @@ def _add(done: dict[int, int], second: int, count: int) -> None:
 
 
 def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None:
-    """Refuse the output of another measurement than was asked for."""
+    """Refuse the output of a measurement with other parameters."""
     expected = {
         "type": parameters.operation.value,
         "size": str(parameters.block_size),
@@ -104,14 +103,14 @@ def _check_header(parameters: RbdBenchParameters, header: re.Match[str]) -> None
     }
     for name, value in expected.items():
         if header[name] != value:
-            raise OutputError(f"{name} is {shown(header[name])}, but {value} was asked for")
+            raise OutputError(f"{name} is {printable(header[name])} instead of {value}")
 
 
 def _totals(match: re.Match[str]) -> tuple[int, float]:
-    """Return operations and seconds, which are printed whole: the rate tells them better."""
+    """Return operations and seconds; the rate yields the seconds more exactly than the printed whole number."""
     total = int(match["done"])
     if not total or "nan" in match["rate"] or not float(match["rate"]):
-        raise OutputError("nothing was done before the time was up: is the image locked by another client?")
+        raise OutputError("no operation completed in time: is the image locked by another client?")
     seconds = total / float(match["rate"])
     if seconds > MAX_COUNT or abs(seconds - int(match["seconds"])) > 1 + seconds / 1000:
         raise OutputError("the totals contradict each other: ops, ops/sec and elapsed")
@@ -119,7 +118,7 @@ def _totals(match: re.Match[str]) -> tuple[int, float]:
 
 
 def _gaps(done: Mapping[int, int], seconds: float) -> Iterator[str]:
-    # The first and the last second need not be over.
+    # The first and the last second may be incomplete.
     for before, after in pairwise([0, *done, int(seconds + 1)]):
         if after > before + 1:
-            yield f"no line from second {before + 1} to {after - 1}: nothing was submitted in that time"
+            yield f"no line from second {before + 1} to {after - 1}: no operation was submitted"

@@ -1,0 +1,103 @@
+"""Write crds/ from the models of the API and of the tools' parameters; with --check, fail if it is out of date.
+
+Types, bounds and defaults are those of the fields and of their `ServerOnly` annotations; rules are in `rules` of the
+models; descriptions are in their docstrings. A field without an entry in `Attributes:` has the description of its type.
+"""
+
+# ruff: noqa: INP001 - a script, run by path
+import sys
+from pathlib import Path
+
+from definitions.schemas import Schema, described, validations, with_default
+from definitions.yaml_text import written
+
+from plimsoll.api.kinds import KINDS, CustomResource, PrinterColumn
+from plimsoll.api.names import API_VERSION, GROUP, VERSION
+
+DIRECTORY = Path(__file__).parent.parent / "crds"
+HEADER = "# Generated from the models in plimsoll.api and plimsoll.tools by `make generate`; change them there.\n"
+LABELS = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/part-of": "plimsoll"}
+
+
+def main() -> int:
+    """Return the exit code."""
+    fresh = {DIRECTORY / f"{_plural(kind)}.{GROUP}.yaml": HEADER + written(definition(kind)) for kind in KINDS}
+    if "--check" not in sys.argv:
+        for path, text in fresh.items():
+            path.write_text(text)
+        return 0
+    stale = [path.name for path, text in fresh.items() if not path.exists() or path.read_text() != text]
+    stale += [path.name for path in DIRECTORY.glob("*.yaml") if path not in fresh]
+    for name in stale:
+        sys.stderr.write(f"{name}: out of date with the models; run `make generate`\n")
+    return int(bool(stale))
+
+
+def definition(kind: CustomResource) -> Schema:
+    """Return the CustomResourceDefinition of a kind."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{_plural(kind)}.{GROUP}", "labels": LABELS},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": _plural(kind),
+                "singular": kind.name.lower(),
+                "shortNames": [kind.short_name],
+                "categories": ["plimsoll"],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [_column(column) for column in kind.columns],
+                    "schema": {"openAPIV3Schema": _schema(kind)},
+                }
+            ],
+        },
+    }
+
+
+def _plural(kind: CustomResource) -> str:
+    return f"{kind.name.lower()}s"
+
+
+def _column(column: PrinterColumn) -> Schema:
+    return {
+        "name": column.name,
+        "type": column.type,
+        **({"description": column.description} if column.description else {}),
+        **({"priority": 1} if column.wide else {}),
+        "jsonPath": column.path,
+    }
+
+
+def _schema(kind: CustomResource) -> Schema:
+    status = described(kind.status, defaults=False)
+    return {
+        "description": kind.description,
+        "type": "object",
+        "required": ["spec"],
+        **validations(kind.rules),
+        "properties": {
+            "apiVersion": _constant("Version of the schema that this object is written in.", API_VERSION),
+            "kind": _constant("Kind of this object.", kind.name),
+            "metadata": {"type": "object"},
+            "spec": described(kind.spec, defaults=True),
+            "status": with_default(status, dict(kind.initial_status)) if kind.initial_status else status,
+        },
+    }
+
+
+def _constant(description: str, value: str) -> Schema:
+    return {"description": description, "type": "string", "enum": [value]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

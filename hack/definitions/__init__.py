@@ -1,0 +1,1 @@
+"""From models to CustomResourceDefinitions, for `hack/crds.py`."""

@@ -1,0 +1,262 @@
+"""The environment of a result: platform, clients, data set and storage, as far as known.
+
+Unknown facts are absent, never null. Fields of another version are preserved, even if this version cannot read them, so
+that an environment never makes a result unreadable.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    Field,
+    JsonValue,
+    ModelWrapValidatorHandler,
+    SerializerFunctionWrapHandler,
+    Strict,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from plimsoll.api.model import Flag, Integer, Model
+
+Number = Integer | Annotated[float, Strict()]
+"""Keeps whole numbers whole: the digest of a fingerprint depends on their form."""
+
+Counts = dict[str, Integer]
+"""Number of occurrences by name; `others` sums up unnamed ones."""
+
+TextFact = str | tuple[str, ...]
+"""A fact reported by clients: its value, or all values if the clients differ; the other facts likewise."""
+
+CountFact = Integer | tuple[Integer, ...]
+FlagFact = Flag | tuple[Flag, ...]
+ToolsFact = dict[str, str] | tuple[dict[str, str], ...]
+
+
+class Description(Model):
+    """A part of an environment."""
+
+    model_config = Model.model_config | {"extra": "allow"}
+
+    def document(self) -> dict[str, JsonValue]:
+        """Return the description as JSON."""
+        return self.model_dump(mode="json")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_unreadable_fields(cls, value: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            # Nested descriptions handle their own errors, so the fields named here are unreadable as a whole.
+            unreadable = {problem["loc"][0] for problem in error.errors(include_url=False) if problem["loc"]}
+            if not isinstance(value, Mapping) or not unreadable & value.keys():
+                raise
+            found = handler({name: part for name, part in value.items() if name not in unreadable})
+            if found.model_extra is not None:
+                found.model_extra.update({name: part for name, part in value.items() if name in unreadable})
+            return found
+
+    @model_serializer(mode="wrap")
+    def _omit_unknown_facts(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """Return the known fields sorted by name, as an API server returns them."""
+        known = {**handler(self), **(self.model_extra or {})}
+        return {name: known[name] for name in sorted(known) if known[name] is not None}
+
+
+class Extremes(Description):
+    """The smallest and the largest value."""
+
+    min: Integer
+    max: Integer
+
+
+class Quantiles(Description):
+    """The distribution of one quantity."""
+
+    min: Number
+    median: Number
+    max: Number
+
+
+class StorageClassDescription(Description):
+    """A StorageClass, with Kubernetes' field names."""
+
+    name: str | None = None
+    provisioner: str | None = None
+    parameters: dict[str, str] | None = None
+    mount_options: tuple[str, ...] | None = None
+    reclaim_policy: str | None = None
+    volume_binding_mode: str | None = None
+    allow_volume_expansion: Flag | None = None
+
+
+class RookDescription(Description):
+    """A Rook cluster."""
+
+    ceph_version: str | None = None
+
+
+class CapacityDescription(Quantiles):
+    """The IOPS capacity that mClock assumes for the OSDs of one device class.
+
+    Attributes:
+        equal: whether all OSDs have the same capacity.
+        osds: number of OSDs with a known capacity.
+
+    """
+
+    equal: Flag
+    osds: Integer
+
+
+class OsdSettingsDescription(Description):
+    """The settings of the OSDs: how many have which value."""
+
+    mclock_profiles: Counts | None = None
+    queues: Counts | None = None
+    cluster_modes: Counts | None = None
+    service_modes: Counts | None = None
+    capacity_iops: dict[str, CapacityDescription] | None = None
+    memory_target_bytes: Quantiles | None = None
+
+
+class OsdsDescription(Description):
+    """All OSDs of a cluster: counts, and distributions of quantities."""
+
+    count: Integer | None = None
+    up: Integer | None = None
+    members: Annotated[Integer | None, Field(alias="in")] = None
+    hosts: Integer | None = None
+    failure_hosts: Integer | None = None
+    device_classes: Counts | None = None
+    devices: Counts | None = None
+    rotational: Integer | None = None
+    object_stores: Counts | None = None
+    kernels: Counts | None = None
+    processors: Counts | None = None
+    size_bytes: Quantiles | None = None
+    utilisation: Quantiles | None = None
+    placement_groups: Quantiles | None = None
+
+
+class PoolLayout(Description):
+    """The data layout of a pool, without any names.
+
+    Attributes:
+        metadata: the layout of the separate pool for image headers, if there is one.
+
+    """
+
+    type: str | None = None
+    size: Integer | None = None
+    data_chunks: Integer | None = None
+    coding_chunks: Integer | None = None
+    failure_domain: str | None = None
+    device_class: str | None = None
+    pg_num: Integer | None = None
+    compression: str | None = None
+    metadata: "PoolLayout | None" = None
+
+
+class PoolDescription(PoolLayout):
+    """A pool with its settings."""
+
+    name: str | None = None
+    min_size: Integer | None = None
+    pg_num_target: Integer | None = None
+    pgp_num: Integer | None = None
+    autoscale_mode: str | None = None
+    flags: tuple[str, ...] | None = None
+    options: dict[str, str] | None = None
+    applications: tuple[str, ...] | None = None
+
+
+class ImageDescription(Description):
+    """An RBD image."""
+
+    object_size: Integer | None = None
+    features: tuple[str, ...] | None = None
+
+
+class CephDescription(Description):
+    """A Ceph cluster.
+
+    Attributes:
+        versions: the version of all daemons; if they differ, the number of each version by kind of daemon.
+        client_path: how clients access a pool: `librbd`, `PVC` or `rados`.
+        clients_on_storage_nodes: whether a client ran on a node that also ran an OSD.
+        unread: reasons why the output of commands could not be read.
+
+    """
+
+    fsid: str | None = None
+    versions: str | dict[str, Counts] | None = None
+    osds: OsdsDescription | None = None
+    settings: OsdSettingsDescription | None = None
+    cluster_flags: tuple[str, ...] | None = None
+    used_ratio: Number | None = None
+    pools: tuple[PoolDescription, ...] | None = None
+    client_path: str | None = None
+    image: ImageDescription | None = None
+    clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
+    unread: tuple[str, ...] | None = None
+
+
+class PlatformEnvironment(Description):
+    """The environment that a plan knows.
+
+    Attributes:
+        kubernetes: version of the cluster.
+        storage_class: StorageClass of the volumes; only its name if nothing else is known.
+
+    """
+
+    kubernetes: str | None = None
+    storage_class: StorageClassDescription | str | None = None
+    rook: RookDescription | None = None
+
+
+class Environment(PlatformEnvironment):
+    """The complete environment of a result.
+
+    Attributes:
+        nodes: nodes of the clients, up to a limit.
+        node_count: number of all nodes with clients.
+        data_set_bytes: size of the clients' data sets.
+        tools: versions, by tool.
+        pool: layout of the measured pool; results of different layouts are not comparable.
+
+    """
+
+    nodes: tuple[str, ...] | None = None
+    node_count: Integer | None = None
+    data_set_bytes: Extremes | None = None
+    kernel: TextFact | None = None
+    architecture: TextFact | None = None
+    processors: CountFact | None = None
+    memory_bytes: CountFact | None = None
+    cpu_model: TextFact | None = None
+    cpu_governor: TextFact | None = None
+    clock_source: TextFact | None = None
+    volume_file_system: TextFact | None = None
+    volume_source: TextFact | None = None
+    volume_device: TextFact | None = None
+    volume_discards: FlagFact | None = None
+    volume_access: TextFact | None = None
+    tools: ToolsFact | None = None
+    ceph: CephDescription | None = None
+    pool: PoolLayout | None = None
+
+    def merged(self, other: PlatformEnvironment) -> "Environment":
+        """Return both combined; the other one takes precedence."""
+        return Environment.model_validate({**self.document(), **other.document()})
+
+    def tool_versions(self) -> dict[str, list[str]]:
+        """Return the versions of each tool over all clients."""
+        found: dict[str, set[str]] = {}
+        for tools in self.tools if isinstance(self.tools, tuple) else (self.tools or {},):
+            for name, version in tools.items():
+                found.setdefault(name, set()).add(version)
+        return {name: sorted(versions) for name, versions in found.items()}

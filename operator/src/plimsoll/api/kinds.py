@@ -1,0 +1,162 @@
+"""The custom resources; `hack/crds.py` generates their CRDs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import DNS_LABEL_PATTERN, RESULT_KIND, RUN_KIND
+from plimsoll.api.result import ResultSpec, ResultStatus
+from plimsoll.api.run import RunSpec
+from plimsoll.api.schema import Rule
+from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterColumn:
+    """A column of `kubectl get`.
+
+    Attributes:
+        name: heading.
+        path: path of the value, such as `.spec.run`.
+        description: meaning of the value.
+        type: type of the value.
+        wide: whether the column is only shown with `-o wide`.
+
+    """
+
+    name: str
+    path: str
+    description: str = ""
+    type: Literal["string", "integer", "boolean", "date"] = "string"
+    wide: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomResource:
+    """A custom resource.
+
+    Attributes:
+        name: kind, such as `BenchmarkRun`; the plural has an s.
+        short_name: short name for kubectl.
+        description: meaning of an object of this kind.
+        spec: model of the specification.
+        status: model of the status.
+        initial_status: default of a new object's status.
+        columns: columns in order.
+        rules: rules for the whole object.
+
+    """
+
+    name: str
+    short_name: str
+    description: str
+    spec: type[Model]
+    status: type[Model]
+    initial_status: Mapping[str, JsonValue] = field(default_factory=dict)
+    columns: tuple[PrinterColumn, ...]
+    rules: tuple[Rule, ...]
+
+
+class StoredResultStatus(ResultStatus):
+    """The measured numbers. Only the run's conductor writes them."""
+
+    display: ResultDisplay | None = None  # not in result files
+
+
+_AGE = PrinterColumn("Age", ".metadata.creationTimestamp", type="date")
+
+RUN = CustomResource(
+    name=RUN_KIND,
+    short_name="brun",
+    description=(
+        "A BenchmarkRun measures storage: it provisions the storage, generates load from many pods on many nodes at "
+        "the same time, and records one BenchmarkResult for every combination of parameters."
+    ),
+    spec=RunSpec,
+    status=BenchmarkRunStatus,
+    initial_status={"observedGeneration": -1},
+    columns=(
+        PrinterColumn("Workloads", ".status.display.workloads", "Workloads of the run."),
+        PrinterColumn("Progress", ".status.display.progress", "Trials that need no further attempt, of all trials."),
+        PrinterColumn("Status", ".status.display.status", "Current activity of the run, or how it ended."),
+        PrinterColumn("IOPS", ".status.display.iops", "Best rate among the headline numbers."),
+        PrinterColumn("P99", ".status.display.p99", "99th percentile of latency at that rate."),
+        PrinterColumn("Verdict", ".status.display.verdict", "Worst verdict among the points."),
+        _AGE,
+        PrinterColumn("Clients", ".spec.clients.count", "Number of load generators.", "integer", wide=True),
+        PrinterColumn("Repetitions", ".spec.repetitions", "Number of trials of each point.", "integer", wide=True),
+        PrinterColumn("Started", ".status.startTime", "Time since the run was admitted.", "date", wide=True),
+        PrinterColumn(
+            "Estimated-End",
+            ".status.estimatedCompletionTime",
+            "When the last trial ends if none has to be repeated.",
+            wide=True,
+        ),
+        PrinterColumn(
+            "Message", ".status.display.message", "What the run waits for, or why it ended, with the remedy.", wide=True
+        ),
+    ),
+    rules=(
+        Rule(
+            rule="self.metadata.name.size() <= 63",
+            message="metadata.name must have at most 63 characters, because other objects are named after the run",
+        ),
+        Rule(
+            rule=f"self.metadata.name.matches('{DNS_LABEL_PATTERN}')",
+            message=(
+                "metadata.name must consist of lower-case letters, digits and '-', and begin and end with a letter or "
+                "digit"
+            ),
+        ),
+    ),
+)
+
+RESULT = CustomResource(
+    name=RESULT_KIND,
+    short_name="bres",
+    description=(
+        "A BenchmarkResult contains the numbers of one point of a BenchmarkRun, that is of one combination of "
+        "parameters, over its trials. Plimsoll creates it in the namespace of the run. Its name is the name of the "
+        "run, a hyphen and the name of the point."
+    ),
+    spec=ResultSpec,
+    status=StoredResultStatus,
+    columns=(
+        PrinterColumn("Run", ".spec.run", "Run of the point."),
+        PrinterColumn("Point", ".spec.label", "Parameters of the point in words."),
+        PrinterColumn("Clients", ".spec.clients", "Number of clients.", "integer"),
+        PrinterColumn("Op", ".status.display.operation", "Operation of the numbers."),
+        PrinterColumn(
+            "IOPS", ".status.display.iops", "Mean rate over the trials that count, with its 95 % confidence interval."
+        ),
+        PrinterColumn("P99", ".status.display.p99", "99th percentile of latency."),
+        PrinterColumn("Trials", ".status.display.trials", "Trials that count, of all planned ones."),
+        PrinterColumn("Verdict", ".status.verdict", "Whether the numbers are trustworthy."),
+        PrinterColumn(
+            "Reason",
+            ".status.display.reason",
+            "The check that decides the verdict, and the number of other failed checks.",
+        ),
+        _AGE,
+        PrinterColumn("Workload", ".spec.workload", "Workload of the point.", wide=True),
+        PrinterColumn("Tool", ".spec.tool", "Tool of the workload.", wide=True),
+        PrinterColumn(
+            "Bytes/s",
+            ".status.display.bytesPerSecond",
+            "Mean rate in bytes per second over the trials that count.",
+            wide=True,
+        ),
+        PrinterColumn("Final", ".status.final", "Whether every planned trial is recorded.", "boolean", wide=True),
+    ),
+    rules=(
+        Rule(
+            rule="self.metadata.name == self.spec.run + '-' + self.spec.point",
+            message="metadata.name must be the name of the run, a hyphen and the name of the point",
+        ),
+    ),
+)
+
+KINDS = (RUN, RESULT)

@@ -1,0 +1,191 @@
+"""The numbers of one operation, in a trial and over the repetitions of a point; parts of a `BenchmarkResult`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from plimsoll.api.model import Count, Model
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.schema import ServerOnly
+
+_MAX_INTERVALS = 120
+_MAX_PERCENTILES = 16
+
+Rate = Annotated[float, ServerOnly(minimum=0)]
+
+_Nanoseconds = Annotated[Count, Field(description="Nanoseconds.")]
+_Round = Annotated[float, Field(description="One round.")]
+_IopsInterval = Annotated[Rate, Field(description="One interval.")]
+_BytesInterval = Annotated[Count, Field(description="One interval.")]
+
+
+class Statistic(Model):
+    """One quantity over the repetitions of a point.
+
+    Attributes:
+        trials: Number of trials.
+        mean: Arithmetic mean over the trials.
+        standard_deviation: Sample standard deviation; absent for a single trial.
+        coefficient_of_variation: Standard deviation divided by the mean; absent for a single trial or a mean of 0.
+        low: Lower end of the 95 % confidence interval of the mean; absent for a single trial.
+        high: Upper end of the 95 % confidence interval of the mean; absent for a single trial.
+
+    """
+
+    # The standard deviation divides by n-1; the interval is by Student's t.
+    trials: Count
+    mean: float
+    standard_deviation: float | None = None
+    coefficient_of_variation: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Return half the confidence interval; None for a single trial."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+class Latency(Model):
+    """Latency from submission to completion.
+
+    Attributes:
+        kind: What the tool reports about latency; only full has percentiles.
+        count: Number of timed operations.
+        mean_nanoseconds: Exact mean, not derived from the histogram.
+        standard_deviation_nanoseconds: Exact sample standard deviation.
+        min_nanoseconds: Shortest latency.
+        max_nanoseconds: Longest latency.
+        percentiles: Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond
+            it, and beyond 17.05 s, where the histogram ends; see the maximum.
+        histogram: Compressed histogram of all latencies. plimsoll reads it; its format is documented.
+
+    """
+
+    kind: LatencyKind
+    count: Count
+    mean_nanoseconds: float | None = None
+    standard_deviation_nanoseconds: float | None = None
+    min_nanoseconds: Count | None = None
+    max_nanoseconds: Count | None = None
+    percentiles: Annotated[dict[str, _Nanoseconds], ServerOnly(max_length=_MAX_PERCENTILES)] = Field(
+        default_factory=dict
+    )
+    histogram: Annotated[str, ServerOnly(max_length=65536)] | None = None  # see measure.histogram.Histogram.encode
+
+
+class Rates(Model):
+    """Operations and bytes per second.
+
+    Attributes:
+        iops: Operations per second.
+        bytes_per_second: Bytes per second.
+
+    """
+
+    iops: Rate
+    bytes_per_second: Count
+
+
+class Series(Model):
+    """Rates over the time in which all clients were measuring, in intervals of equal length.
+
+    Absent if a client does not record them.
+
+    Attributes:
+        interval_seconds: Length of each interval; the last one may be shorter, or up to 50 % longer.
+        iops: Operations per second in each interval.
+        bytes_per_second: Bytes per second in each interval.
+
+    """
+
+    interval_seconds: Annotated[int, ServerOnly(minimum=1)]
+    iops: Annotated[tuple[_IopsInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+    bytes_per_second: Annotated[tuple[_BytesInterval, ...], ServerOnly(max_length=_MAX_INTERVALS)]
+
+
+class Steadiness(Model):
+    """SNIA's steady state criterion for one quantity: over five rounds, range <= 20 % and slope <= 10 % of the mean.
+
+    Attributes:
+        attained: Whether the criterion is met.
+        rounds: The quantity in each round, in operations per second or in nanoseconds.
+        range_ratio: Largest minus smallest round, divided by their mean.
+        slope_ratio: Change over all rounds along the line of best fit, divided by their mean; not negative.
+
+    """
+
+    attained: bool
+    rounds: Annotated[tuple[_Round, ...], ServerOnly(max_length=5)]
+    range_ratio: float
+    slope_ratio: float
+
+
+class SteadyState(Model):
+    """Whether an operation was in steady state, by SNIA SSS PTS 2.0.2, applied to the sum of all clients.
+
+    Attributes:
+        round_seconds: Length of a round.
+        rate: Steadiness of operations per second.
+        p99: Steadiness of the 99th percentile of latency; absent if the tool does not record latencies over time, or a
+            round has too few operations.
+
+    """
+
+    round_seconds: float  # shorter rounds than 10 s are not judged
+    rate: Steadiness
+    p99: Steadiness | None = None
+
+
+class OperationResult(Model):
+    """The numbers of one operation, over all clients.
+
+    Attributes:
+        operation: The operation.
+        ios: Number of operations.
+        bytes: Number of bytes.
+        rates: Rates in the time in which all clients were measuring. Quote these numbers.
+        whole_run: All I/O divided by the time from the first start to the last end.
+        sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
+        bias: IOPS of sumOfRates divided by those of rates, minus 1; absent without I/O while all clients were
+            measuring.
+        steady_state: Whether the operation was in steady state, by the criterion of the SNIA Solid State Storage
+            Performance Test Specification: over five rounds, a range of at most 20 % and a slope of at most 10 % of the
+            mean. Absent if the measurement was too short.
+
+    """
+
+    operation: Operation
+    ios: Count
+    bytes: Count
+    rates: Rates
+    whole_run: Rates
+    sum_of_rates: Rates
+    bias: float | None = None
+    latency: Latency
+    series: Series | None = None
+    steady_state: SteadyState | None = None
+
+
+class OperationSummary(Model):
+    """One operation over the trials.
+
+    Attributes:
+        operation: The operation.
+        iops: Operations per second.
+        bytes_per_second: Bytes per second.
+        mean_latency: Mean latency of each trial, in nanoseconds.
+        percentiles: Percentiles of latency of each trial, in nanoseconds, by name, such as "99.9".
+        latency: Latencies of all trials together, for display; statistics are over the trials.
+
+    """
+
+    operation: Operation
+    iops: Statistic
+    bytes_per_second: Statistic
+    mean_latency: Statistic | None = None
+    percentiles: Annotated[
+        dict[str, Annotated[Statistic, Field(description="One percentile over the trials.")]],
+        ServerOnly(max_length=_MAX_PERCENTILES),
+    ] = Field(default_factory=dict)
+    latency: Latency

@@ -1,0 +1,295 @@
+"""A run in the terminal, for `plimsoll run` and `plimsoll watch`: a live picture, or a line per change elsewhere."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.filesize import decimal
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.api.names import Verdict
+from plimsoll.api.status import format_time
+from plimsoll.cli.cluster import program
+from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
+from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
+from plimsoll.measure.rates import rate_text
+from plimsoll.report.text import NONE, bytes_rate_text, count_text
+
+_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red"}
+_CURRENT = "measuring"
+_BAR_COLUMNS = 32
+_REFRESHES_PER_SECOND = 2
+_LEAST_POINTS = 2
+
+
+def view_on(console: Console, title: str, source: str, *, waiting: str) -> "Screen | Lines":
+    """Return the view that suits the console; `source` names the run for `plimsoll results`."""
+    return Screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """Prints every change once, with the time (UTC)."""
+
+    def __init__(self, console: Console) -> None:
+        """Print nothing yet."""
+        self._console = console
+        self._last = ""
+        self._points: dict[str, WatchedPoint] = {}
+        self._problems: Sequence[str] = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Keep the printed lines."""
+
+    def show(self, run: WatchedRun) -> None:
+        """Print what has changed."""
+        for point in run.points:
+            # The caller prints all results of a run that ended before.
+            is_new = bool(self._last) or run.ending is None
+            if is_new and (point.iops or point.verdict) and point != self._points.get(point.name):
+                self.note(_point_line(point))
+            self._points[point.name] = point
+        headline = _headline(run)
+        # Between two trials there is no message.
+        if headline != self._last and (run.status.display.message or not self._last):
+            self.note(headline)
+            self._last = headline
+        for problem in run.problems:
+            if problem not in self._problems:
+                self.note(problem)
+        self._problems = run.problems
+
+    def trouble(self, problem: str) -> None:
+        """Print why the run cannot be read now."""
+        if problem != self._last:
+            self.note(f"the run cannot be read now: {problem}")
+            self._last = problem
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        self._console.print(Text(f"{format_time(datetime.now(UTC))}  {text}"), soft_wrap=True)
+
+
+class Screen(AbstractContextManager["Screen"]):
+    """Shows a live picture and removes it at the end."""
+
+    def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
+        """Show nothing yet."""
+        self._title, self._source, self._waiting = title, source, waiting
+        self._run: WatchedRun | None = None
+        self._trouble = ""
+        self._live = Live(
+            console=console, transient=True, get_renderable=self._picture, refresh_per_second=_REFRESHES_PER_SECOND
+        )
+
+    def __enter__(self) -> Self:
+        """Start the picture."""
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the picture."""
+        self._live.stop()
+
+    def show(self, run: WatchedRun) -> None:
+        """Show this state from now on."""
+        self._run, self._trouble = run, ""
+
+    def trouble(self, problem: str) -> None:
+        """Keep showing the last state, with the reason why it is not up to date."""
+        self._trouble = problem
+
+    def note(self, text: str) -> None:
+        """Print a line above the picture."""
+        self._live.console.print(Text(text), soft_wrap=True)
+
+    def _picture(self) -> RenderableType:
+        if self._run is None:
+            return Text(f"{self._title}: {self._waiting}")
+        return Picture(self._title, self._run, time.time(), trouble=self._trouble, source=self._source)
+
+
+class Picture:
+    """A run at a moment, in Unix seconds, in the size that fits the console."""
+
+    def __init__(self, title: str, run: WatchedRun, now: float, *, trouble: str = "", source: str = "") -> None:
+        """Draw this run; `source` is how `plimsoll results` finds it, if not by its title."""
+        self._title = title
+        self._run = run
+        self._now = now
+        self._trouble = trouble
+        self._results = f"{program()} results {source or title}"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        head = Group(*self._head(), Text())
+        yield head
+        if self._run.points:
+            room = max(0, console.height - len(console.render_lines(head, options)) - 1)
+            # The number of lines per point depends on the width, so the number of points that fit is found by trying.
+            for count in range(min(room, len(self._run.points)), 0, -1):
+                points = Group(*self._points(count))
+                if count <= _LEAST_POINTS or len(console.render_lines(points, options)) <= room:
+                    yield points
+                    break
+
+    def _head(self) -> Iterator[RenderableType]:
+        run = self._run
+        yield Text(f"{self._title}  ", style="bold").append(_status(run), style="cyan")
+        yield from self._bar()
+        yield Text(self._activity())
+        if rates := _current_rates(run):
+            yield Text(rates)
+        for problem in run.problems:
+            yield Text(problem, style="yellow")
+        if run.status.points.invalid:
+            yield Text(f"{count_text(run.status.points.invalid, 'point')} Invalid", style="red")
+        if self._trouble:
+            yield Text(f"Not up to date: {self._trouble}", style="red")
+
+    def _activity(self) -> str:
+        trial, message = self._run.trial, self._run.status.display.message
+        if trial is None:
+            return message or (activity_text(self._run.state) if self._run.state else "")
+        length = trial.ends_at - trial.starts_at
+        elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
+        return f"{trial_text(trial, self._run.passes)}, {count_text(len(trial.clients), 'client')}, {elapsed}"
+
+    def _bar(self) -> Iterator[RenderableType]:
+        done, total = self._run.trials
+        if not total:
+            return
+        share = done / total if self._run.share is None else self._run.share
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        bar = ProgressBar(total=1.0, completed=share, width=_BAR_COLUMNS)
+        grid.add_row(bar, Text(f"{done}/{total} trials"), Text(self._times()))
+        yield grid
+
+    def _times(self) -> str:
+        status = self._run.status
+        if self._run.ending is not None:
+            return ""
+        elapsed = f"{_clock(self._now - status.start_time.timestamp())} elapsed" if status.start_time else ""
+        left = ""
+        if status.estimated_completion_time is not None:
+            seconds = status.estimated_completion_time.timestamp() - self._now
+            left = f"late by {_clock(-seconds)}" if seconds < 0 else f"about {_clock(seconds)} left"
+        return ", ".join(filter(None, (elapsed, left)))
+
+    def _points(self, room: int) -> Iterator[RenderableType]:
+        """Yield as many points as fit, around the current one."""
+        points, trial = self._run.points, self._run.trial
+        current = trial.key.point if trial is not None else ""
+        middle = next((number for number, point in enumerate(points) if point.name == current), 0)
+        first = max(0, min(middle - room // 2, len(points) - room))
+        shown = [_PointRow(point=point, is_current=point.name == current) for point in points[first : first + room]]
+        yield FittedTable(rows=shown, layouts=_LAYOUTS, missed=_NUMBERS, remedy=self._results)
+        if len(shown) < len(points):
+            yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PointRow:
+    """A point, and whether it is the current one."""
+
+    point: WatchedPoint
+    is_current: bool
+
+
+def trial_text(trial: WatchedTrial, passes: int) -> str:
+    """Return a trial in one line: its pass and attempt, counted from 1, and its point."""
+    attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
+    of_all = f"/{passes}" if passes else ""
+    return f"pass {trial.key.pass_number + 1}{of_all}{attempt}: {trial.key.point} ({trial.label})"
+
+
+def activity_text(state: WatchedState) -> str:
+    """Return what a conductor does between trials."""
+    if state.message:
+        return state.message
+    prefill = state.prefill
+    if prefill.done_bytes < prefill.total_bytes:
+        done, total = (decimal(size, separator=" ") for size in (prefill.done_bytes, prefill.total_bytes))
+        return f"prefilling: {done} of {total}"
+    return state.phase.lower()
+
+
+def _status(run: WatchedRun) -> str:
+    return "being deleted" if run.is_being_deleted else run.status.display.status or "not seen by the operator yet"
+
+
+def _headline(run: WatchedRun) -> str:
+    done, total = run.trials
+    return "  ".join(filter(None, (_status(run), f"{done}/{total}" if total else "", run.status.display.message)))
+
+
+def _point_line(point: WatchedPoint) -> str:
+    parts = (
+        f"{point.iops} IOPS {point.operation}" if point.iops else "",
+        f"p99 {point.p99}" if any(map(str.isdecimal, point.p99)) else "",
+        f"{point.trials} trials" if point.trials else "",
+        f"{point.verdict} {point.reason}".strip(),
+    )
+    return f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}"
+
+
+def _current_rates(run: WatchedRun) -> str:
+    """Return the rates that the tools report while they run."""
+    live, trial = run.state.live if run.state else None, run.trial
+    if live is None or trial is None:
+        return ""
+    rates = (
+        f"{one.operation} {rate_text(one.iops)} IOPS, {bytes_rate_text(one.bytes_per_second)}" for one in live.rates
+    )
+    part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
+    return f"now: {'; '.join(rates)}{part}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
+def _name(row: _PointRow) -> Text:
+    return Text(row.point.name, style="bold" if row.is_current else "")
+
+
+def _verdict(row: _PointRow) -> Text:
+    if row.is_current:
+        return Text(_CURRENT, style="cyan")
+    return Text(row.point.verdict or NONE, style=_COLOUR.get(row.point.verdict, "dim"))  # type: ignore[call-overload]
+
+
+def _stacked(row: _PointRow) -> Text:
+    text = _name(row).append(f"\n{row.point.label}", style="not bold dim")
+    return text.append(f"  {row.point.reason}", style="not bold yellow") if row.point.reason else text
+
+
+_Column = FittedColumn[_PointRow]
+_CLIENTS = _Column(heading="Clients", cell=text_of(lambda row: row.point.clients), right=True)
+_OPERATION = _Column(heading="Op", cell=text_of(lambda row: row.point.operation or NONE))
+_IOPS = _Column(heading="IOPS ± 95 %", cell=text_of(lambda row: row.point.iops or NONE), right=True)
+_P99 = _Column(heading="p99", cell=text_of(lambda row: row.point.p99 or NONE), right=True)
+_TRIALS = _Column(heading="Trials", cell=text_of(lambda row: row.point.trials or NONE), right=True)
+_VERDICT = _Column(heading="Verdict", cell=_verdict)
+_REASON = _Column(heading="Reason", cell=text_of(lambda row: row.point.reason))
+_PARAMETERS = _Column(heading="Parameters", cell=text_of(lambda row: row.point.label), folded=True)
+_STACKED = _Column(heading="Point", cell=_stacked, folded=True)
+_NUMBERS = (_CLIENTS, _OPERATION, _IOPS, _P99, _TRIALS, _VERDICT)
+_LAYOUTS = (
+    (_Column(heading="Point", cell=_name, folded=True), _PARAMETERS, *_NUMBERS, _REASON),
+    (_STACKED, *_NUMBERS),
+    (_STACKED, _IOPS, _P99, _TRIALS, _VERDICT),
+    (_STACKED, _IOPS, _VERDICT),
+)

@@ -1,0 +1,108 @@
+"""The looks at a Rook cluster: before anything is created there, and at a run's objects there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.storage import NamespacedName
+from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.rook.feasibility import OSD_LABELS
+from plimsoll.lifecycle.rook.render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER
+from plimsoll.lifecycle.rook.survey import RookPlatform
+from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects, external_objects_of
+from plimsoll.lifecycle.storage.ceph.look import JOB, look_at_teardown, look_for_events
+from plimsoll.lifecycle.storage.look import Look, Query, UnansweredError
+from plimsoll.plan.document import RunIdentity
+
+MONITORS = "rook-ceph-mon-endpoints"
+"""ConfigMap in Rook's namespace. Source: Rook 1.18."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a run on Rook has objects.
+
+    Attributes:
+        operator_namespace: of the Plimsoll operator.
+        rook_namespace: of the CephCluster.
+        by_claims: whether the volumes are PVCs of the run's own StorageClass.
+
+    """
+
+    operator_namespace: str
+    rook_namespace: str
+    rook_cluster: str
+    by_claims: bool = False
+
+
+def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[ExternalObjects]:
+    """Find a run's objects outside its namespace.
+
+    `has_claims`: as long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
+    """
+    teardown = yield from look_at_teardown(scope.operator_namespace, run.uid)
+    own = {naming.LABEL_RUN_UID: run.uid}
+    (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
+    volumes: Sequence[Object] = ()
+    if classes and not has_claims:
+        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
+    here = [*teardown, *classes, *volumes]
+    try:
+        in_rook, cluster, monitors = yield from _look_at_cluster(scope, own)
+        if scope.by_claims and not classes:
+            (osds,) = yield [_osds(scope.rook_namespace)]
+            in_rook = [*in_rook, *osds]
+    except UnansweredError as error:
+        # Whatever permissions the operator lost there, it has to stop the run's load here.
+        problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
+        remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
+        return external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+    events = [
+        *(yield from look_for_events(scope.rook_namespace, in_rook, (BLOCK_POOL, CEPH_CLIENT))),
+        *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
+    ]
+    return external_objects_of([*here, *in_rook], run=run, cluster=cluster, monitors=monitors, events=events)
+
+
+def survey_rook(cluster: NamespacedName) -> Look[RookPlatform]:
+    """Inspect a Rook cluster before anything is created in it."""
+    try:
+        clusters, pools, osds = yield [
+            _cluster(cluster.namespace, cluster.name),
+            Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=cluster.namespace),
+            _osds(cluster.namespace),
+        ]
+    except UnansweredError as error:
+        if error.is_forbidden:
+            raise UnansweredError(_missing_permission(error, cluster.namespace), is_forbidden=True) from error
+        return RookPlatform(problem=error.reason)
+    return RookPlatform(cluster=next(iter(clusters), None), pools=tuple(pools), osds=tuple(osds))
+
+
+def _look_at_cluster(scope: Scope, own: Mapping[str, str]) -> Look[tuple[Sequence[Object], Object | None, str]]:
+    namespace = scope.rook_namespace
+    pools, users, clusters, monitors = yield [
+        Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=namespace, labels=own),
+        # All of them, because the Secrets of other CephClients are taken.
+        Query(api_version=API_VERSION, kind=CEPH_CLIENT, namespace=namespace),
+        _cluster(namespace, scope.rook_cluster),
+        Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
+    ]
+    endpoints = next((str(found.get("data", {}).get("data", "")) for found in monitors), "")
+    return [*pools, *users], next(iter(clusters), None), endpoints
+
+
+def _cluster(namespace: str, name: str) -> Query:
+    return Query(api_version=API_VERSION, kind=CEPH_CLUSTER, namespace=namespace, name=name)
+
+
+def _osds(namespace: str) -> Query:
+    return Query(api_version="apps/v1", kind="Deployment", namespace=namespace, labels=OSD_LABELS)
+
+
+def _missing_permission(error: UnansweredError, namespace: str) -> str:
+    """Return the refusal, and which permission to grant."""
+    return (
+        f"{error.reason}; bind the Role of manifests/rook to the operator's ServiceAccount in namespace {namespace}, "
+        "or name the cluster in the chart's value rook.clusters"
+    )

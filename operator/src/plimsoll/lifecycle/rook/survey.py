@@ -1,0 +1,90 @@
+"""Whether a run can use a Rook cluster, checked before anything is created."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.run import Gates
+from plimsoll.api.storage import RookStorage
+from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.decision import Ending, Fact
+from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
+from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
+from plimsoll.lifecycle.rook.facts import why_not_existing
+from plimsoll.lifecycle.rook.feasibility import Osd, all_available, osds_of, why_infeasible
+from plimsoll.plan.document import CephTarget, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RookPlatform:
+    """The Rook cluster that a run names.
+
+    Attributes:
+        problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
+        cluster: the CephCluster; None if it does not exist.
+        pools: all CephBlockPools in its namespace.
+        osds: the Deployments of its OSDs.
+
+    """
+
+    problem: str = ""
+    cluster: Object | None = None
+    pools: tuple[Object, ...] = ()
+    osds: tuple[Object, ...] = ()
+
+
+def cluster_name(rook: RookStorage) -> str:
+    """Return kind and name of the CephCluster that a run names, for a message."""
+    return f"CephCluster {rook.cluster.namespace}/{rook.cluster.name}"
+
+
+def why_not_usable(
+    rook: RookStorage, target: CephTarget, gates: Gates, platform: RookPlatform | None
+) -> Ending | Fact | None:
+    """Return why a Rook cluster is unusable; a Fact if that may change by itself."""
+    if platform is None or platform.problem or platform.cluster is None:
+        why = f": {platform.problem}" if platform and platform.problem else ""
+        message = f"{cluster_name(rook)} not found{why}; install Rook, or name another cluster"
+        return Ending.failure(Reason.ROOK_NOT_FOUND, f"spec.storage.rook.cluster: {message}")
+    if unusable := _unusable_pools(target, platform) if rook.existing_pool else None:
+        return unusable
+    cluster, osds = cluster_fact(platform.cluster), osds_of(platform.osds)
+    # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
+    infeasible = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
+    if infeasible is not None:
+        return infeasible
+    if why := why_unusable(cluster, gates):
+        return Fact.false(Reason.CEPH_CLUSTER_NOT_READY, why)
+    return _infeasible(rook, target, osds, platform)
+
+
+def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
+    """Return the plan with a fixed number of placement groups, if the run has its own pool."""
+    if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
+        return plan
+    made = fitting_placement_groups(plan.ceph.made, osds_of(platform.osds), platform.pools, platform.cluster)
+    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
+
+
+def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
+    if target.made is None or platform.cluster is None:
+        return None
+    why = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
+        target.made, osds, platform.pools, platform.cluster
+    )
+    if not why:
+        return None
+    return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.pool: {why}")
+
+
+def _unusable_pools(target: CephTarget, platform: RookPlatform) -> Ending | Fact | None:
+    why = why_not_existing(target, platform.pools)
+    if not why:
+        return None
+    pools = {pool["metadata"]["name"]: pool["metadata"].get("annotations") or {} for pool in platform.pools}
+    if not pools.keys() >= set(target.pools):
+        return Ending.failure(Reason.POOL_NOT_FOUND, f"spec.storage.rook.existingPool: {why}")
+    if any(pools[name].get(ALLOW_BENCHMARKS) != "true" for name in target.pools):
+        return Ending.failure(Reason.POOL_NOT_ALLOWED, f"spec.storage.rook.existingPool: {why}")
+    return Fact.false(Reason.POOL_NOT_READY, why)

@@ -1,0 +1,1 @@
+"""A run's storage: providers of ordered lists of resources, and the walks along these lists."""

@@ -1,0 +1,41 @@
+"""All storage providers, and the choice between them, which no other code makes."""
+
+from datetime import datetime
+
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.rook.provider import RookProvider
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.storage.ceph.provider import CephProvider
+from plimsoll.lifecycle.storage.look import Look
+from plimsoll.lifecycle.storage.seam import Provider, Storage, StorageSpec, View
+from plimsoll.lifecycle.storage.storage_class import NoStorageProvider, StorageClassProvider
+
+PROVIDERS: tuple[Provider, ...] = (RookProvider(), CephProvider(), StorageClassProvider(), NoStorageProvider())
+"""A run uses the first that provides its storage; the last one accepts every run."""
+
+
+def provider_for(storage: StorageSpec) -> Provider:
+    """Return the provider of a `spec.storage`."""
+    return next(provider for provider in PROVIDERS if provider.provides(storage))
+
+
+def provider_of(run: Run) -> Provider:
+    """Return the provider of a run's storage, according to the specification as stored."""
+    return provider_for(run.written.get("storage") or {})
+
+
+def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Storage:
+    """Return a run's storage."""
+    provider, view = provider_of(run), View(run=run, seen=seen, settings=settings, now=now)
+    return Storage(resources=provider.resources(view), kept=provider.kept(view), in_use=view.in_use)
+
+
+def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look[object] | None:
+    """Return the look at a run's objects outside its namespace; None if there can be none."""
+    return provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
+
+
+def survey_of(run: Run) -> Look[object] | None:
+    """Return the look at a run's storage before its plan is frozen; None if none is needed."""
+    return provider_of(run).survey(run.document) if run.document is not None else None

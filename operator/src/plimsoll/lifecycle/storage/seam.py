@@ -1,0 +1,191 @@
+"""The seam between a run and its storage: a provider, its resources, and the two walks along them.
+
+A run's storage is one ordered list of resources, each of which depends on those before it. The operator walks it
+forwards to provision and backwards to tear down. Only a provider knows the resources.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from plimsoll.api.environment import PlatformEnvironment
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.lifecycle.actions import Action
+from plimsoll.lifecycle.decision import Ending, Fact, Teardown
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.platform import Platform, environment_of
+from plimsoll.lifecycle.run import Run
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.storage.look import Look
+from plimsoll.plan.document import Plan
+
+StorageSpec = Mapping[str, Any]
+"""`spec.storage` as stored, of which this version may understand only a part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A run and what is observed of it, as input for its storage."""
+
+    run: Run
+    seen: Observed
+    settings: Settings
+    now: datetime
+
+    @property
+    def plan(self) -> Plan | None:
+        """Return the frozen plan; None before it exists, or if it is unusable."""
+        return self.seen.plan
+
+    @property
+    def in_use(self) -> bool:
+        """Whether clients may be using the storage."""
+        return bool(self.seen.jobs)
+
+
+class Resource(ABC):
+    """One part of a run's storage, which may consist of several objects.
+
+    Its methods keep no state and may be called any number of times: the operator may die between two requests.
+    """
+
+    waits_for_clients: ClassVar[bool] = False
+    """Whether it becomes ready only when clients use it, so that they are created before it is ready."""
+
+    def desired(self) -> Iterable[Action]:
+        """Return the creation of what is missing.
+
+        It is called only when all resources before it are ready. While clients use the storage, it may recreate only
+        what does not change their measurement.
+        """
+        return ()
+
+    @abstractmethod
+    def ready(self) -> Fact:
+        """Return whether the resources after it can be created. A status does not show a Fact without a message."""
+
+    def remove(self) -> Teardown | None:
+        """Return the next step of its removal; None if nothing is left.
+
+        It is called only when all resources after it are removed and no client is running.
+        """
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """The storage of one run.
+
+    Attributes:
+        resources: each depends on those before it.
+        kept: existing objects with data, and those needed to remove it: `CephBlockPool plimsoll-a-0123abcd`.
+        in_use: whether clients may be using it.
+
+    """
+
+    resources: Sequence[Resource]
+    kept: Sequence[str]
+    in_use: bool
+
+    def missing(self) -> Iterator[Action]:
+        """Walk forwards: yield the creations due now.
+
+        A resource that is not ready blocks those after it, except PVCs that running clients lost.
+        """
+        is_blocked = False
+        for resource in self.resources:
+            if not is_blocked or (self.in_use and resource.waits_for_clients):
+                yield from resource.desired()
+            is_blocked = is_blocked or not _is_usable(resource)
+
+    def is_provided(self) -> bool:
+        """Whether clients can be created. While clients run, only resources that wait for clients count."""
+        wanted = [resource for resource in self.resources if resource.waits_for_clients or not self.in_use]
+        return all(map(_is_usable, wanted))
+
+    def fact(self) -> Fact:
+        """Return whether the storage is ready: the fact of the first resource that is not."""
+        facts = [fact for resource in self.resources if (fact := resource.ready()).message]
+        if not facts:
+            return Fact.true(Reason.NOT_NEEDED, "no workload uses a volume")
+        return next((fact for fact in facts if not fact.holds), facts[-1])
+
+    def removal(self) -> Teardown | None:
+        """Walk backwards: return the next step of the removal; None if nothing is left."""
+        steps = (resource.remove() for resource in reversed(self.resources))
+        return next((step for step in steps if step is not None), None)
+
+
+class Provider(ABC):
+    """A kind of storage. `provides`, `targets`, `resources` and `kept` are required, the other methods optional.
+
+    A provider keeps no state and serves all runs.
+    """
+
+    is_polled: ClassVar[bool] = False
+    """Whether the operator polls its objects every second until they are ready, because it does not watch them."""
+
+    @abstractmethod
+    def provides(self, storage: StorageSpec) -> bool:
+        """Whether a run with this `spec.storage` uses this provider."""
+
+    @abstractmethod
+    def targets(self, storage: StorageSpec) -> frozenset[str]:
+        """Return what a run with this `spec.storage` loads: runs with a common target take turns. Never raises."""
+
+    @abstractmethod
+    def resources(self, view: View) -> Sequence[Resource]:
+        """Return the run's resources in order, including its clients' `Claims`."""
+
+    @abstractmethod
+    def kept(self, view: View) -> Sequence[str]:
+        """Return the existing objects besides PVCs that `cleanup` can keep: kinds and names."""
+
+    # Before there is a plan
+
+    def refusal(self, run: Run, settings: Settings) -> Ending | None:
+        """Return why a run may not use this storage, whatever the state of the cluster; None if it may."""
+        return None
+
+    def survey(self, document: BenchmarkRun) -> Look[object] | None:
+        """Return the look at existing storage before anything is created; what it finds is `Platform.storage`."""
+        return None
+
+    def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
+        """Return why the storage is unusable; a Fact if that may change by itself."""
+        return None
+
+    def environment(self, document: BenchmarkRun, platform: Platform) -> PlatformEnvironment:
+        """Return what the plan records about the cluster and its storage, bounded in size."""
+        return environment_of(platform, None)
+
+    def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
+        """Return the plan with values for what the user left open."""
+        return plan
+
+    # With a plan
+
+    def look(self, view: View) -> Look[object] | None:
+        """Return the look at a run's objects outside its namespace; None if there can be none.
+
+        What it finds becomes `Observed.external`. The status records the admission before anything is created. The view
+        contains only the run's namespace. `run.document` may be None: a version that cannot read the specification
+        still cleans up.
+        """
+        return None
+
+    def binds_immediately(self, plan: Plan) -> bool:
+        """Whether PVCs are bound before their pods are scheduled, so that unscheduled pods wait for their PVCs."""
+        return False
+
+    def limitation(self, plan: Plan) -> str:
+        """Return which fields of the specification have no effect, as a clause after a semicolon; empty if none."""
+        return ""
+
+
+def _is_usable(resource: Resource) -> bool:
+    """Whether the resources after this one can be created."""
+    return not [*resource.desired()] if resource.waits_for_clients else bool(resource.ready().holds)

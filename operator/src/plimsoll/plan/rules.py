@@ -1,0 +1,82 @@
+"""CEL rules for workloads and runs: the checks of `refusals`, for the API server.
+
+Rules about a tool's needs follow from its target; other rules of a tool are declared by its parameters.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from plimsoll.api.schema import Rule
+from plimsoll.tools.base import AnyTool
+
+
+def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
+    """Return the rules for a workload, which has exactly one of these tools."""
+    present = ", ".join(f"has(self.{key})" for key in tools)
+    one_tool = Rule(
+        rule=f"[{present}].filter(present, present).size() == 1",
+        message=(
+            f"must have exactly one tool: {_listed(tuple(tools), 'or')}; write `{next(iter(tools))}: {{}}` for its "
+            "defaults"
+        ),
+    )
+    return (one_tool, *(rule for tool in tools.values() for rule in tool.parameters.workload_rules))
+
+
+def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
+    """Return the rules for a specification whose workloads have these tools."""
+    own = tuple(rule for tool in tools.values() for rule in tool.parameters.run_rules)
+    return (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools), *own)
+
+
+def _needs_volume(tools: Mapping[str, AnyTool]) -> tuple[Rule, Rule]:
+    keys = [key for key, tool in tools.items() if tool.target.is_data_set]
+    absent = f"!{_some_workload(keys)}"
+    because = f"because {_listed(keys, 'and')} run on a volume"
+    return (
+        Rule(
+            rule=f"has(self.storage) || {absent}",
+            message=f"must be set with a volume, {because}",
+            reason="FieldValueRequired",
+            field_path=".storage",
+        ),
+        Rule(
+            rule=f"!has(self.storage) || has(self.storage.volume) || {absent}",
+            message=f"must be set, {because}",
+            reason="FieldValueRequired",
+            field_path=".storage.volume",
+        ),
+    )
+
+
+def _needs_ceph(tools: Mapping[str, AnyTool]) -> Rule:
+    keys = [key for key, tool in tools.items() if tool.target.is_of_ceph]
+    return Rule(
+        rule=f"has(self.storage) && (has(self.storage.rook) || has(self.storage.ceph)) || !{_some_workload(keys)}",
+        message=f"must have rook or ceph, because {_listed(keys, 'and')} connect to Ceph directly; name the cluster",
+        field_path=".storage",
+    )
+
+
+def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
+    reading = " || ".join(
+        f"has(w.{key}) && {tool.parameters.reads_when}"
+        for key, tool in tools.items()
+        if tool.target.is_data_set and tool.parameters.reads_when
+    )
+    return Rule(
+        rule=f"self.prepare.prefill || !self.workloads.exists(w, {reading})",
+        message=(
+            "must be true, because a workload would read unwritten extents, which are answered without access to the "
+            "storage; set it to true, or leave out the workloads that read"
+        ),
+        field_path=".prepare.prefill",
+    )
+
+
+def _some_workload(keys: Sequence[str]) -> str:
+    return f"self.workloads.exists(w, {' || '.join(f'has(w.{key})' for key in keys)})"
+
+
+def _listed(words: Sequence[str], conjunction: str) -> str:
+    *others, last = words
+    return f"{', '.join(others)} {conjunction} {last}" if others else last

@@ -1,0 +1,112 @@
+"""The assignment of one agent process: a document in a file or on standard input.
+
+The operator writes it for a pod, `plimsoll run` for a process. It contains no secrets, only the paths of the files with
+keys and tokens. A new field must be optional and absent by default: a run keeps the runner image that it started with,
+and that image rejects unknown fields.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from plimsoll.api.model import Model
+from plimsoll.protocol.messages import MAX_ATTEMPT, ByteCount, ClientNumber
+
+
+class DirectoryVolume(Model):
+    """A mounted file system for this client alone.
+
+    Attributes:
+        capacity: bytes that the client may use; absent for all free space.
+        mounted: whether to refuse a directory that is not a mount point.
+
+    """
+
+    kind: Literal["Directory"] = "Directory"
+    path: str
+    capacity: ByteCount | None = None
+    mounted: bool = False
+
+
+class DataFile(Model):
+    """A file in a shared file system."""
+
+    kind: Literal["File"] = "File"
+    path: str
+    capacity: ByteCount | None = None
+
+
+class BlockDevice(Model):
+    """A block device, or this client's part of one. Its content is destroyed.
+
+    Attributes:
+        size: absent for everything after `offset`.
+
+    """
+
+    kind: Literal["Device"] = "Device"
+    path: str
+    offset: ByteCount = 0
+    size: ByteCount | None = None
+
+
+class RbdImage(Model):
+    """An RBD image, accessed through librbd. Its content is destroyed.
+
+    Attributes:
+        user: CephX user, without `client.`; the configuration that CEPH_CONF names locates its key.
+        cache: whether to use librbd's writeback cache.
+
+    """
+
+    kind: Literal["Image"] = "Image"
+    pool: str
+    image: str
+    user: str
+    size: ByteCount
+    cache: bool = False
+
+
+class RadosNamespace(Model):
+    """This client's part of a pool, for tools that write RADOS objects; they use the namespace as run name."""
+
+    pool: str
+    namespace: str
+    user: str
+
+
+AssignedVolume = Annotated[DirectoryVolume | DataFile | BlockDevice | RbdImage, Field(discriminator="kind")]
+
+
+class Assignment(Model):
+    """What one agent process needs to know.
+
+    Attributes:
+        conductor: the conductor's URL.
+        secret: directory with the conductor's certificate and this client's token.
+        attempt: number of earlier processes of this client.
+        work: directory for the tools' output.
+        silence_seconds: the agent exits after this long without an answer from the conductor.
+        tools: keys of the tools that the run uses; their programs must be installed.
+        volume: absent if no tool needs one.
+        rados: absent if no tool needs a pool.
+        osd_keyring: file with an administrator's key, for tools that measure OSDs.
+        programs: paths of programs that are not in PATH, by name.
+        raw_output: directory in which to keep the tools' raw output.
+        termination_log: file for the reason of a failure.
+
+    """
+
+    conductor: str
+    secret: str
+    client: ClientNumber
+    attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0
+    work: str
+    silence_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 60.0
+    tools: tuple[str, ...] = ()
+    volume: AssignedVolume | None = None
+    rados: RadosNamespace | None = None
+    osd_keyring: str | None = None
+    programs: dict[str, str] = Field(default_factory=dict)
+    raw_output: str | None = None
+    termination_log: str | None = None

@@ -1,0 +1,101 @@
+"""Performs actions. Every action is idempotent.
+
+An existing object with the name of one to be created must belong to the run: other owners' objects are never adopted.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+
+from plimsoll.kube.errors import ConflictError
+from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.kube.retry import persist
+from plimsoll.lifecycle.actions import Action, CheckSecret, CopyKeyring, Create, CreateSecret, Delete
+from plimsoll.lifecycle.children import label
+from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from plimsoll.lifecycle.ownership import belongs_to_same_run, is_departing
+from plimsoll.reconcile.keyring import check_secret, copy_keyring
+from plimsoll.reconcile.refusals import TakenError
+
+CONCURRENCY = 8
+"""Concurrent requests: enough to create a run of 500 clients in seconds without overloading the API server."""
+
+_RETRY_SECONDS = 20.0
+
+MakeSecret = Callable[[int | None], Mapping[str, bytes]]
+"""Return a new session secret, key -> content, with tokens for that many clients or one for all."""
+
+
+async def execute(
+    actions: Sequence[Action], kube: Kube, *, make_secret: MakeSecret, retry_seconds: float = _RETRY_SECONDS
+) -> None:
+    """Perform actions, a few at a time. Consecutive actions of one type finish before the next type starts.
+
+    So a Secret exists before what follows it in the given order, and creations never mix with deletions.
+
+    Raises:
+        ApiError: naming the object, at the first failure that retries do not fix; later actions were not started.
+
+    """
+    for _, group in groupby(actions, key=type):
+        await _perform_all(list(group), kube, make_secret, retry_seconds)
+
+
+async def _perform_all(actions: Sequence[Action], kube: Kube, make_secret: MakeSecret, retry_seconds: float) -> None:
+    waiting = iter(actions)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(CONCURRENCY, len(actions))):
+                group.create_task(_work(waiting, kube, make_secret, retry_seconds))
+    except ExceptionGroup as failures:
+        # They have one cause, an outage or a refusal: the first one names it.
+        raise failures.exceptions[0] from None
+
+
+async def _work(waiting: Iterator[Action], kube: Kube, make_secret: MakeSecret, retry_seconds: float) -> None:
+    for action in waiting:
+        await persist(partial(_perform, action, kube, make_secret), seconds=retry_seconds)
+
+
+async def _create(obj: Object, kube: Kube) -> None:
+    """Create an object; keep an existing one of the same run.
+
+    Raises:
+        TakenError: if an existing one does not belong to the run.
+
+    """
+    if await kube.create(obj):
+        return
+    kind, metadata = Kind.of(obj), obj["metadata"]
+    name, namespace, uid = metadata["name"], metadata.get("namespace"), label(obj, LABEL_RUN_UID)
+    found = await kube.get(kind, name, namespace)
+    asked = f"create {kind.kind} {f'{namespace}/{name}' if namespace else name}"
+    if found is None:
+        raise ConflictError(asked, "an object of that name existed and was deleted meanwhile")
+    if uid and not belongs_to_same_run(found, obj):
+        words = f"{kind.kind} {name} exists and does not belong to this run"
+        raise TakenError(asked, words, departing=is_departing(found))
+
+
+async def _perform(action: Action, kube: Kube, make_secret: MakeSecret) -> None:
+    match action:
+        case Create(obj=obj):
+            await _create(obj, kube)
+        case CreateSecret(obj=obj, clients=clients):
+            # The operator cannot read an existing one. Its name contains a digest of the UID, so it is the run's.
+            data = {key: b64encode(content).decode() for key, content in make_secret(clients).items()}
+            await kube.create({**obj, "data": data})
+        case CopyKeyring():
+            await copy_keyring(action, kube)
+        case CheckSecret():
+            await check_secret(action, kube)
+        case Delete():
+            await kube.delete(
+                Kind(api_version=action.api_version, kind=action.kind),
+                action.name,
+                action.namespace or None,
+                uid=action.uid,
+                foreground=action.foreground,
+            )

@@ -1,0 +1,220 @@
+"""The loop for every kind: observe, decide, write the status, act. What differs between kinds is in their `Steps`.
+
+A look is level-triggered: it depends on what is observed and on the object's record, never on what triggered it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol
+
+from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
+from plimsoll.kube.port import Kube
+from plimsoll.lifecycle.actions import Action, Event
+from plimsoll.lifecycle.decision import Decision, Fact
+from plimsoll.metrics.instruments import UNEXPECTED, Instruments
+from plimsoll.reconcile.records import Record, Records
+from plimsoll.reconcile.refusals import refusal_of
+from plimsoll.reconcile.steps import Body, M, S, Steps, T
+
+Post = Callable[[Body, Event], None]
+"""Creates a Kubernetes event about an object."""
+
+Logger = logging.Logger | logging.LoggerAdapter[Any]
+
+_NO_ANSWER = "the API server does not respond"
+
+
+class Stopped(Protocol):
+    """Whether a daemon should stop; kopf's `stopped`."""
+
+    def __bool__(self) -> bool: ...
+
+    def wait(self) -> Awaitable[object]:
+        """Wait until it should."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Reconciler(Generic[T, S, M]):
+    """Reconciles the objects of one kind.
+
+    Attributes:
+        retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
+        removal_look_seconds: pause between two looks at a deleted object.
+        removal_seconds: maximum duration of one call of `remove`.
+
+    """
+
+    steps: Steps[T, S, M]
+    kube: Kube
+    instruments: Instruments
+    post: Post
+    retry_seconds: float = 5.0
+    removal_look_seconds: float = 2.0
+    removal_seconds: float = 300.0
+
+    @property
+    def records(self) -> Records[M]:
+        """Return the records of all objects."""
+        return self.steps.records
+
+    async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
+        """Reconcile one object until `stopped`; then drop its record."""
+        uid = _uid(body)
+        wakeup = self.records[uid].wakeup
+        try:
+            while not stopped:
+                wakeup.clear()
+                try:
+                    with self._counting_failures():
+                        seconds = (await self.look(body)).requeue_seconds
+                except ApiError as error:
+                    seconds = self.retry_seconds
+                    logger.warning("API request failed, retrying in %s s: %s", seconds, error)
+                await _wait(wakeup, stopped, seconds)
+        finally:
+            self.records.forget(uid)
+
+    async def remove(self, body: Body, logger: Logger) -> str | None:
+        """Clean up a deleted object; return what the removal waits for, None if nothing is left."""
+        uid, missing = _uid(body), _NO_ANSWER
+        async with self.records[uid].lock:
+            for _ in range(int(self.removal_seconds / self.removal_look_seconds)):
+                try:
+                    with self._counting_failures(), self.instruments.step("remove"):
+                        cleaned_up = await self.look_at_removal(body)
+                except ApiError as error:
+                    logger.warning("API request failed, teardown continues: %s", error)
+                else:
+                    if cleaned_up.holds:
+                        self.records.forget(uid)
+                        return None
+                    missing = cleaned_up.message
+                await self._rest(uid)
+        self.steps.pause_removal(self.records[uid])
+        return missing
+
+    async def look(self, body: Body) -> Decision:
+        """Observe, decide, write the status, act; after a failed action, write the status again with the refusal."""
+        record = self.records[_uid(body)]
+        async with record.lock:
+            subject = self._read(body, record)
+            with self.instruments.step("observe"):
+                seen = await self._observe(subject, record, body)
+            was_refused = record.refusal is not None
+            with self.instruments.step("decide"):
+                decision = self.steps.decide(subject, seen, record)
+            with self.instruments.step("say"):
+                await self._publish(subject, decision, record, body)
+            try:
+                with self.instruments.step("act"):
+                    await self._act(subject, decision.actions, record)
+            except ApiError:
+                subject = self._read(body, record)
+                await self._publish(subject, self.steps.decide(subject, seen, record), record, body)
+                raise
+        # A refused request has succeeded: look again soon so that the status catches up.
+        return replace(decision, requeue_seconds=self.retry_seconds) if was_refused else decision
+
+    async def look_at_removal(self, body: Body) -> Fact:
+        """Observe a deleted object, decide, write the status, act; return whether its finalizer can go.
+
+        Raises:
+            ApiError: if a request failed. If observing the object is refused, the status shows it.
+
+        """
+        record = self.records[_uid(body)]
+        subject = self._read(body, record)
+        try:
+            seen = await self.steps.observe_removal(subject, record)
+        except (ForbiddenError, UnknownKindError) as error:
+            with suppress(NotFoundError):
+                status = self.steps.status_of_unseen_removal(subject, refusal_of(error))
+                await self._write(subject, status, record)
+            raise
+        removal = self.steps.decide_removal(subject, seen, record)
+        # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
+        with suppress(NotFoundError):
+            await self._write(subject, removal.status, record)
+        if not removal.cleaned_up.holds:
+            await self._act(subject, removal.actions, record)
+        return removal.cleaned_up
+
+    @contextmanager
+    def _counting_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except ApiError as error:
+            self.instruments.step_failed(_class_of(error))
+            raise
+        except Exception:
+            self.instruments.step_failed(UNEXPECTED)
+            raise
+
+    async def _rest(self, uid: str) -> None:
+        """Wait until an event about a deleted object, or the timeout."""
+        # Not the earlier record: a daemon that stops during the removal drops it.
+        wakeup = self.records[uid].wakeup
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.removal_look_seconds):
+                await wakeup.wait()
+        wakeup.clear()
+
+    def _read(self, body: Body, record: Record[M]) -> T:
+        return self.steps.read(dict(body) if record.status is None else {**body, "status": record.status})
+
+    async def _observe(self, subject: T, record: Record[M], body: Body) -> S:
+        try:
+            return await self.steps.observe(subject, record)
+        except (ForbiddenError, UnknownKindError) as error:
+            decision = self.steps.decide_unseen(subject, refusal_of(error))
+            if decision is not None:
+                await self._publish(subject, decision, record, body)
+            raise
+
+    async def _publish(self, subject: T, decision: Decision, record: Record[M], body: Body) -> None:
+        """Write the status if it has changed, and then post an event for every transition."""
+        if await self._write(subject, decision.status, record):
+            self.steps.status_written(subject, decision.status)
+            for event in decision.events:
+                self.post(body, event)
+
+    async def _write(self, subject: T, status: Mapping[str, Any], record: Record[M]) -> bool:
+        """Write a status; return false if it has not changed."""
+        if record.status == status:
+            return False
+        await self.kube.patch_status(self.steps.kind, subject.name, subject.namespace, status)
+        record.status = dict(status)
+        return True
+
+    async def _act(self, subject: T, actions: Sequence[Action], record: Record[M]) -> None:
+        """Perform actions, and record what the API server refused."""
+        try:
+            await self.steps.act(actions)
+        except ApiError as error:
+            record.refusal = refusal_of(error)
+            raise
+        if record.refusal is not None and not record.refusal.is_permanent(subject.namespace):
+            record.refusal = None
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"]["uid"])
+
+
+def _class_of(error: ApiError) -> str:
+    """Return the name of an error's class without its suffix: `Forbidden`."""
+    return type(error).__name__.removesuffix("Error")
+
+
+async def _wait(wakeup: asyncio.Event, stopped: Stopped, seconds: float | None) -> None:
+    """Wait for an event, for the daemon to stop, or for the timeout."""
+    waiting = [asyncio.ensure_future(wakeup.wait()), asyncio.ensure_future(stopped.wait())]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()

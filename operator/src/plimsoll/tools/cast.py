@@ -1,0 +1,97 @@
+"""Who takes part in a trial: which clients load, which serve them, and in which rounds. All others are idle."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+MAX_ROUNDS = 4096
+"""Maximum rounds of a trial: the cells of a matrix of 64 by 64 clients."""
+
+ACTOR_CLIENT = 0
+"""The client that runs a tool alone: only it gets what that tool needs, such as an administrator's key."""
+
+
+class RosterMember(Protocol):
+    """A registered client."""
+
+    @property
+    def number(self) -> int: ...  # noqa: D102 - as in the plan
+    @property
+    def node(self) -> str: ...  # noqa: D102 - that it runs on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """Who runs a tool: the clients' agents, or one actor with its own rights.
+
+    Attributes:
+        alone: whether one client runs it for all.
+        service_account: ServiceAccount of that client's pod, in the run's namespace; empty if the tool does not use the
+            Kubernetes API.
+
+    """
+
+    alone: bool = False
+    service_account: str = ""
+
+
+AGENTS = Executor()
+ACTOR = Executor(alone=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """The clients that are active at the same time.
+
+    Attributes:
+        servers: loading client -> the clients that serve it, if any.
+
+    """
+
+    servers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def loading(self) -> tuple[int, ...]:
+        """Clients that load; each sends a document."""
+        return tuple(sorted(self.servers))
+
+    @property
+    def serving(self) -> tuple[int, ...]:
+        """Clients that serve them."""
+        return tuple(sorted({server for servers in self.servers.values() for server in servers}))
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Clients that load or serve."""
+        return tuple(sorted({*self.loading, *self.serving}))
+
+    def peers(self, client: int) -> tuple[int, ...]:
+        """Return the clients that serve a client, and those that it serves."""
+        served = {loader for loader, servers in self.servers.items() if client in servers}
+        return tuple(sorted({*self.servers.get(client, ()), *served}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """The consecutive rounds of a trial."""
+
+    rounds: tuple[Round, ...]
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Clients that take part in any round."""
+        return tuple(sorted({client for one in self.rounds for client in one.members}))
+
+
+def all_at_once(clients: Iterable[int]) -> Cast:
+    """Return one round in which all clients load, without servers."""
+    return Cast(rounds=(Round(servers=dict.fromkeys(clients, ())),))
+
+
+def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...]:
+    """Choose `count` clients round-robin over the nodes, so that few clients still use many nodes."""
+    by_node: dict[str, list[int]] = {}
+    for member in roster:
+        by_node.setdefault(member.node, []).append(member.number)
+    ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
+    return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))

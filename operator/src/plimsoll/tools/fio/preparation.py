@@ -1,0 +1,177 @@
+"""Changing a whole data set while nothing is measured: prefill, precondition, discard.
+
+A prefill writes every byte once, so that no read meets an unwritten extent. A precondition then overwrites random
+blocks, so that the storage is measured in use and not fresh. A discard releases the space of an image.
+"""
+
+from collections.abc import Iterator
+
+from plimsoll.api.names import Operation
+from plimsoll.api.quantity import format_quantity
+from plimsoll.api.run import Precondition
+from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, OutputError, VolumeKind, VolumeTarget
+from plimsoll.tools.fio.command import output_arguments, seed_arguments
+from plimsoll.tools.fio.output import complaints, jobs_named, read_output
+from plimsoll.tools.fio.target import cache_environment, offset_of, target_arguments
+from plimsoll.tools.reading import JsonObject, failure
+
+BLOCK_BYTES = 2**20
+"""A data set must be a whole number of these: fio would skip the rest."""
+
+IO_DEPTH = 16
+"""Of a precondition: enough to keep the devices busy, few enough that the last operations end soon after the time."""
+
+_OBJECT_BYTES = 4 * 2**20
+"""Default object size of an image. A discard removes whole objects, but only zeroes parts of one."""
+
+
+def prefill_command(target: DataSet, seed: int, work_directory: str) -> Command:
+    """Return the command that writes the whole target once, in order, with incompressible data.
+
+    It creates a missing file, but never a device or an image.
+
+    Raises:
+        ValueError: the target is empty, or not a whole number of MiB.
+
+    """
+    _check_whole_blocks(target)
+    is_file = isinstance(target, VolumeTarget) and target.kind is VolumeKind.FILE
+    return _command(
+        target,
+        *_writing("prefill", target, seed, work_directory),
+        f"--size={target.size}",
+        "--rw=write",
+        f"--bs={BLOCK_BYTES}",
+        "--iodepth=8",
+        "--fallocate=none",
+        f"--allow_file_create={int(is_file)}",
+    )
+
+
+def parse_prefill(output: Output, target: DataSet) -> int:
+    """Return the bytes that a prefill wrote: always the size of the target.
+
+    Raises:
+        OutputError: fio failed, its document cannot be read, or the bytes are not the size of the target.
+
+    """
+    return _changed_bytes("prefill", "wrote", output, Operation.WRITE, expected=target.size)
+
+
+def precondition_command(target: DataSet, precondition: Precondition, seed: int, work_directory: str) -> Command:
+    """Return the command that overwrites random blocks of the whole target for a time, with incompressible data.
+
+    It creates no file: the target was prefilled. A block may be drawn again before all others were, because remembering
+    the drawn ones takes memory in proportion to the target.
+
+    Raises:
+        ValueError: the target is smaller than one block.
+
+    """
+    size = target.size // precondition.block_size * precondition.block_size
+    if not size:
+        raise ValueError(
+            f"the target has {format_quantity(target.size)}, less than the {format_quantity(precondition.block_size)} "
+            "of precondition.blockSize: use a larger volume or smaller blocks"
+        )
+    return _command(
+        target,
+        *_writing("precondition", target, seed, work_directory),
+        f"--size={size}",
+        "--rw=randwrite",
+        f"--bs={precondition.block_size}",
+        f"--iodepth={IO_DEPTH}",
+        "--norandommap=1",
+        "--time_based=1",
+        f"--runtime={precondition.seconds}s",
+        "--allow_file_create=0",
+    )
+
+
+def parse_precondition(output: Output, target: DataSet) -> int:
+    """Return the bytes that a precondition wrote, including repeated ones.
+
+    Raises:
+        OutputError: fio failed, its document cannot be read, or it wrote nothing.
+
+    """
+    written = _changed_bytes("precondition", "wrote", output, Operation.WRITE)
+    if not written:
+        raise OutputError(f"precondition wrote nothing to {target.name}: use more seconds, or check the volume")
+    return written
+
+
+def discard_command(target: ImageTarget, work_directory: str) -> Command:
+    """Return the command that trims the whole image once.
+
+    Raises:
+        ValueError: the image is empty, or not a whole number of MiB.
+
+    """
+    _check_whole_blocks(target)
+    return _command(
+        target,
+        *_changing("discard", target, work_directory),
+        f"--size={target.size}",
+        "--rw=trim",
+        f"--bs={BLOCK_BYTES if target.size % _OBJECT_BYTES else _OBJECT_BYTES}",
+        "--iodepth=8",
+        "--allow_file_create=0",
+    )
+
+
+def parse_discard(output: Output, target: ImageTarget) -> int:
+    """Return the bytes that a discard trimmed: always the size of the image.
+
+    Raises:
+        OutputError: fio failed, its document cannot be read, or the bytes are not the size of the image.
+
+    """
+    return _changed_bytes("discard", "trimmed", output, Operation.TRIM, expected=target.size)
+
+
+def _check_whole_blocks(target: DataSet) -> None:
+    if target.size < BLOCK_BYTES or target.size % BLOCK_BYTES:
+        raise ValueError(f"the target has {target.size} bytes, which is not a whole number of MiB")
+
+
+def _command(target: DataSet, *arguments: str) -> Command:
+    return Command(argv=("fio", *arguments), environment=cache_environment(target))
+
+
+def _writing(job: str, target: DataSet, seed: int, work_directory: str) -> Iterator[str]:
+    yield from _changing(job, target, work_directory)
+    yield "--refill_buffers=1"
+    yield "--end_fsync=1"
+    yield from seed_arguments(seed)
+
+
+def _changing(job: str, target: DataSet, work_directory: str) -> Iterator[str]:
+    """Yield the arguments of one job that bypasses the page cache and ends at the first error."""
+    yield from output_arguments(work_directory)
+    yield "--eta=never"
+    yield f"--name={job}"
+    yield from target_arguments(target)
+    yield f"--offset={offset_of(target)}"
+    yield "--thread=1"
+    yield "--continue_on_error=none"
+
+
+def _changed_bytes(job: str, did: str, output: Output, operation: Operation, *, expected: int | None = None) -> int:
+    """Return the bytes that a job wrote or trimmed, and refuse a failure or anything incomplete."""
+    direction = _direction(job, output, operation)
+    changed = direction.count("io_bytes")
+    if incomplete := direction.count("short_ios") + direction.count("drop_ios"):
+        raise OutputError(f"{job} {did} {changed} bytes with {incomplete} operations that were short or dropped")
+    if expected is not None and changed != expected:
+        raise OutputError(f"{job} {did} {changed} of {expected} bytes")
+    return changed
+
+
+def _direction(job: str, output: Output, operation: Operation) -> JsonObject:
+    found = read_output(output)
+    (result,) = jobs_named(found.root, job, count=1)
+    problems = complaints([result], output, found.noise)
+    if problems or output.exit_code:
+        raise OutputError(f"{job} failed with {failure(output, *problems)}")
+    return result.child(operation)

@@ -1,0 +1,108 @@
+"""CEL rules for fio's parameters and for runs with them; `parameters` and `target` check the same in local mode."""
+
+from plimsoll.api.schema import Rule
+
+READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
+
+_NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
+_NO_IMAGE = f"{_NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
+_MIXED = "self.pattern in ['readwrite', 'randrw']"
+
+ONE_JOB_ONLY = "cannot be set with several jobs, which end at different times; use jobs 1, or remove it"
+NOT_BOTH_WAYS = (
+    "cannot be set for readwrite, which would read one half of the data set and write the same half; use randrw, or "
+    "remove it"
+)
+NOT_BUFFERED = "cannot be set with directIo false, because data may still be in memory at the end; set directIo true"
+NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of the data set unmeasured; set it to 0"
+
+PARAMETER_RULES = (
+    Rule(
+        rule="!has(self.until) || self.jobs == 1",
+        message=ONE_JOB_ONLY,
+        field_path=".until",
+    ),
+    Rule(
+        rule="!has(self.until) || self.pattern != 'readwrite'",
+        message=NOT_BOTH_WAYS,
+        field_path=".until",
+    ),
+    Rule(
+        rule="!has(self.until) || self.directIo",
+        message=NOT_BUFFERED,
+        field_path=".until",
+    ),
+    Rule(
+        rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
+        message="has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
+        field_path=".ioDepth",
+    ),
+    Rule(
+        rule=f"!has(self.readPercent) || {_MIXED}",
+        message="applies only to mixed patterns; remove it, or use readwrite or randrw",
+        field_path=".readPercent",
+    ),
+    Rule(
+        rule="self.fsyncEvery == 0 || self.pattern in ['write', 'randwrite', 'readwrite', 'randrw']",
+        message="has no meaning for a pattern that does not write; remove it",
+        field_path=".fsyncEvery",
+    ),
+    Rule(
+        rule=(
+            f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
+            "[self.?readPercent.orValue(50), 100 - self.?readPercent.orValue(50)].all(share, "
+            "self.rateIops * share >= 100 * self.jobs))"
+        ),
+        message="must leave at least one operation per second for every job and direction; raise it, or lower jobs",
+        field_path=".rateIops",
+    ),
+)
+
+WORKLOAD_RULES = (
+    Rule(
+        rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
+        message=NO_RAMP,
+        field_path=".rampSeconds",
+    ),
+)
+
+RUN_RULES = (
+    Rule(
+        rule=(
+            f"{_NO_VOLUME} || self.storage.volume.mode == 'Block' || "
+            "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])"
+        ),
+        message="must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",
+        field_path=".storage.volume.mode",
+    ),
+    Rule(
+        rule=(
+            f"{_NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
+            "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))"
+        ),
+        message=(
+            "must have engine rbd with access LibRBD and cannot have it without; leave engine out, or change "
+            "spec.storage.volume.access"
+        ),
+        field_path=".workloads",
+    ),
+    Rule(
+        rule=f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || w.fio.directIo)",
+        message=(
+            "must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache is "
+            "spec.storage.volume.rbdCache"
+        ),
+        field_path=".workloads",
+    ),
+    Rule(
+        rule=(
+            f"{_NO_IMAGE} || "
+            "self.workloads.all(w, !has(w.fio) || w.fio.jobs == 1 || w.fio.pattern in ['read', 'randread'])"
+        ),
+        message=(
+            "cannot have several jobs that write or trim with access LibRBD, because they take the image's lock from "
+            "one another; raise ioDepth, or the number of clients"
+        ),
+        field_path=".workloads",
+    ),
+)

@@ -1,0 +1,124 @@
+"""The start of a run: a conductor beside its clients, and the deadlines that the operator enforces meanwhile."""
+
+import pytest
+
+from support import pretend_conductor
+from support.course import run_of, until_trial
+from support.pretend_world import PretendWorld
+
+TIMEOUTS = {"provisionSeconds": 200, "readySeconds": 60, "totalSeconds": 600}
+
+
+def conductor_runs(world: PretendWorld) -> bool:
+    return bool(world.conductors.pods())
+
+
+def test_the_conductor_starts_before_the_containers_of_the_clients(world: PretendWorld) -> None:
+    world.cluster.faults.silent = {0, 1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+    world.until(lambda: conductor_runs(world), rounds=8)
+    assert world.conditions(uid)["ClientsReady"]["message"] == "clients are starting"
+    assert run_of(world, uid)["status"]["display"]["status"] == "Provisioning"
+    world.cluster.faults.silent = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_the_conductor_takes_no_clients_place_on_a_node(world: PretendWorld) -> None:
+    world.cluster.faults.unschedulable = {1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+    for _ in range(8):
+        world.round()
+    assert world.client_pods(uid)
+    assert not conductor_runs(world)
+    world.cluster.faults.unschedulable = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_client_that_is_replaced_after_provision_seconds_has_ready_seconds(world: PretendWorld) -> None:
+    world.cluster.faults.unschedulable = {None}
+    uid = world.create("a", timeouts={"provisionSeconds": 30, "readySeconds": 120, "totalSeconds": 600})
+    world.until(lambda: len(world.client_pods(uid)) == 2 and run_of(world, uid)["status"].get("display"))
+    for _ in range(4):
+        world.round(10.0)
+    world.cluster.faults.silent = {0}
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    for _ in range(4):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    world.cluster.faults.silent, world.cluster.faults.unschedulable = set(), set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_clients_may_take_provision_seconds_even_if_the_conductor_is_ready(world: PretendWorld) -> None:
+    world.cluster.faults.silent = {1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+    world.until(lambda: conductor_runs(world))
+    for _ in range(12):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    world.cluster.faults.silent = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_pods_that_do_not_start_end_the_run_after_provision_seconds(world: PretendWorld) -> None:
+    world.cluster.faults.silent = {1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ClientsNotReady")
+    assert "not ready within timeouts.provisionSeconds (200 s): client 1 (pod a-client-1-0" in ended["message"]
+
+
+def test_an_unschedulable_conductor_has_ready_seconds_once_the_clients_run(world: PretendWorld) -> None:
+    world.cluster.faults.unschedulable = {None}
+    world.cluster.faults.silent = {1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+    for _ in range(12):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    world.cluster.faults.silent = set()
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ConductorNotReady")
+
+
+def test_running_clients_that_do_not_register_end_the_run_after_ready_seconds(
+    world: PretendWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted = pretend_conductor._Desk._accepted
+    monkeypatch.setattr(
+        pretend_conductor._Desk, "_accepted", lambda desk: {n: pod for n, pod in accepted(desk).items() if n != 1}
+    )
+    uid = world.create("a", timeouts=TIMEOUTS)
+    world.until(lambda: conductor_runs(world))
+    begun = world.cluster.now
+    ended = world.until_ended(uid)
+    assert (ended["status"], ended["reason"]) == ("False", "ClientsNotReady")
+    assert "client 1 did not register within timeouts.readySeconds (60 s)" in ended["message"]
+    assert "is Running and has not registered" in ended["message"]
+    assert 60 < (world.cluster.now - begun).total_seconds() < 120
+
+
+def test_a_client_that_is_lost_after_provision_seconds_does_not_end_the_run(world: PretendWorld) -> None:
+    uid = world.create("a", timeouts={"provisionSeconds": 30, "readySeconds": 120, "totalSeconds": 600})
+    until_trial(world)
+    world.cluster.faults.silent = {0}
+    world.cluster.end(world.client_pods(uid)[0], 137)
+    for _ in range(8):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    world.cluster.faults.silent = set()
+    assert world.until_ended(uid)["status"] == "True"
+
+
+def test_a_resumed_run_gets_provision_seconds_again(world: PretendWorld) -> None:
+    uid = world.create("a", timeouts=TIMEOUTS)
+    until_trial(world)
+    world.change(uid, suspend=True)
+    world.until_settled(uid)
+    world.cluster.pass_time(300.0)
+    world.cluster.faults.silent = {0}
+    world.change(uid, suspend=False)
+    for _ in range(12):
+        world.round(10.0)
+    assert world.conditions(uid)["Succeeded"]["status"] == "Unknown"
+    world.cluster.faults.silent = set()
+    assert world.until_ended(uid)["status"] == "True"

@@ -1,0 +1,31 @@
+"""CEL rules that follow from the tools."""
+
+from plimsoll.plan.rules import run_rules, workload_rules
+from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.fio import FIO
+from plimsoll.tools.rados_bench import RADOS_BENCH
+from plimsoll.tools.registry import TOOLS
+
+
+def test_a_workload_has_one_of_the_tools() -> None:
+    rule = workload_rules({"fio": FIO, "radosBench": RADOS_BENCH})[0]
+    assert rule.rule == "[has(self.fio), has(self.radosBench)].filter(present, present).size() == 1"
+    assert rule.message == "must have exactly one tool: fio or radosBench; write `fio: {}` for its defaults"
+
+
+def test_tools_need_their_targets() -> None:
+    rules = {rule.field_path: rule.rule for rule in run_rules({"fio": FIO, "radosBench": RADOS_BENCH})}
+    assert "exists(w, has(w.fio))" in rules[".storage.volume"]
+    assert "exists(w, has(w.radosBench))" in rules[".storage"]
+
+
+def test_rules_of_tools_are_among_those_of_a_run_and_of_a_workload() -> None:
+    for tool in TOOLS.values():
+        assert set(tool.parameters.run_rules) <= set(run_rules(TOOLS))
+        assert set(tool.parameters.workload_rules) <= set(workload_rules(TOOLS))
+
+
+def test_a_tool_that_reads_the_data_set_declares_when() -> None:
+    for key, tool in TOOLS.items():
+        if tool.target.is_data_set and tool.parameters.reads_data is not ToolParameters.reads_data:
+            assert f"w.{key}." in tool.parameters.reads_when

@@ -1,0 +1,43 @@
+"""Who takes part in a trial."""
+
+from dataclasses import dataclass
+
+from plimsoll.tools.cast import ACTOR_CLIENT, Cast, Round, all_at_once
+from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
+
+
+@dataclass
+class Client:
+    number: int
+    node: str = "n"
+
+
+CLIENTS = tuple(Client(number) for number in range(4))
+
+
+def test_clients_that_load_at_once_have_no_servers() -> None:
+    (one,) = all_at_once((3, 1)).rounds
+    assert (one.loading, one.serving, one.members) == ((1, 3), (), (1, 3))
+    assert one.peers(1) == ()
+
+
+def test_peers_are_known_on_both_sides() -> None:
+    one = Round(servers={0: (2, 3), 1: (3,)})
+    assert (one.loading, one.serving, one.members) == ((0, 1), (2, 3), (0, 1, 2, 3))
+    assert [one.peers(client) for client in range(5)] == [(2, 3), (3,), (0,), (0, 1), ()]
+
+
+def test_members_are_those_of_any_round() -> None:
+    cast = Cast(rounds=(Round(servers={0: (1,)}), Round(servers={3: (0,)})))
+    assert cast.members == (0, 1, 3)
+
+
+def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:
+    assert FIO.cast(FioParameters(), CLIENTS, 2).members == (0, 1)
+    assert FIO.rounds(FioParameters(), 2) == 1
+
+
+def test_one_actor_is_always_the_same_client() -> None:
+    parameters = OsdBenchParameters.model_validate({"keyringSecret": {"name": "k"}})
+    assert OSD_BENCH.cast(parameters, CLIENTS[::-1], 1).members == (ACTOR_CLIENT,)
