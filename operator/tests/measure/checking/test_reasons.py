@@ -5,6 +5,7 @@ from plimsoll.measure.checking.reasons import main_reasons, reasons_of
 STALLED = Finding(reason="Stalled", verdict=Verdict.SUSPECT, message="")
 LATE = Finding(reason="LateClient", verdict=Verdict.SUSPECT, message="")
 FAILED = Finding(reason="ToolFailed", verdict=Verdict.INVALID, message="")
+UNEVEN = Finding(reason="ClientsUneven", verdict=Verdict.INVALID, message="")
 NOTHING_COUNTS = Finding(reason="NoTrialCounts", verdict=Verdict.INVALID, message="")
 
 
@@ -53,7 +54,14 @@ def test_that_nothing_counts_is_named_only_without_a_cause() -> None:
     assert reasons_of(final(NOTHING_COUNTS)) == ("NoTrialCounts",)
     assert reasons_of(final(NOTHING_COUNTS, trials=(trial(),))) == ("NoTrialCounts",)
     aborted = trial(abort=AbortReason.TOOL_OVERRAN)
-    assert reasons_of(final(NOTHING_COUNTS, trials=(trial(FAILED), aborted))) == ("ToolOverran",)
+    assert reasons_of(final(NOTHING_COUNTS, trials=(trial(FAILED), aborted))) == ("ToolOverran", "ToolFailed")
+
+
+def test_where_nothing_counts_the_reason_that_most_attempts_share_comes_first() -> None:
+    attempts = (trial(FAILED), trial(FAILED, STALLED), trial(UNEVEN, FAILED, LATE), trial(UNEVEN, LATE))
+    assert reasons_of(final(NOTHING_COUNTS, trials=attempts)) == ("ToolFailed", "ClientsUneven", "LateClient", "Stalled")
+    doubted_then_refused = (trial(STALLED), trial(STALLED.model_copy(update={"verdict": Verdict.INVALID})))
+    assert reasons_of(final(NOTHING_COUNTS, trials=doubted_then_refused)) == ("Stalled",), "each reason once"
 
 
 def test_main_reasons_are_counted() -> None:
