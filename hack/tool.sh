@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
 #
-#   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, or
+#   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
+#                             csi-driver: that of e2e/csi; or
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
@@ -10,6 +11,7 @@
 set -euo pipefail
 
 readonly HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
+readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
 here=$(realpath "$(dirname "$0")")
 cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/tools
 name=${1:-}
@@ -68,6 +70,29 @@ make_prometheus-operator-crds() {
         "$GOMODCACHE/$origin@$PROMETHEUS_OPERATOR_VERSION"/example/prometheus-operator-crd/*.yaml
 }
 
+make_csi-driver() {
+    go_environment
+    cp "$here"/../e2e/csi/driver/*.go .
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go get "github.com/container-storage-interface/spec@$CSI_SPEC_VERSION" "k8s.io/kubelet@$KUBELET_VERSION"
+    go mod tidy
+    "$here/go-build.sh" "$work/out/$name" "" .
+}
+
+# Its module replaces many that it is published with.
+make_csi-provisioner() {
+    local origin=github.com/kubernetes-csi/external-provisioner/v5 declared replacement
+    go_environment
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go mod edit -require="$origin@$CSI_PROVISIONER_VERSION"
+    go mod download "$origin@$CSI_PROVISIONER_VERSION"
+    declared=$(go list -m -f '{{.GoMod}}' "$origin@$CSI_PROVISIONER_VERSION")
+    while read -r replacement; do
+        go mod edit -replace="$replacement"
+    done < <(go mod edit -print "$declared" | awk '/=>/ { sub(/^replace /, ""); print $1 "=" $3 "@" $4 }')
+    "$here/go-build.sh" "$work/out/$name" "-X main.version=$CSI_PROVISIONER_VERSION" "$origin/cmd/csi-provisioner"
+}
+
 make_promtool() {
     local package
     apt-get -qq download prometheus ||
@@ -83,8 +108,10 @@ version() {
         helm) echo "$HELM_VERSION" ;;
         kstatus) echo "$KSTATUS_VERSION-$(sha256sum < "$here/go/kstatus/main.go" | head -c 8)" ;;
         prometheus-operator | prometheus-config-reloader | prometheus-operator-crds) echo "$PROMETHEUS_OPERATOR_VERSION" ;;
+        csi-provisioner) echo "$CSI_PROVISIONER_VERSION" ;;
+        csi-driver) cat "$here"/../e2e/csi/driver/*.go | cat - <(echo "$CSI_SPEC_VERSION" "$KUBELET_VERSION") | sha256sum | head -c 8 ;;
         promtool) echo distribution ;;
-        *) sed -n '4,5s/^# //p' "$0" >&2; exit 2 ;;
+        *) sed -n '4,6s/^# //p' "$0" >&2; exit 2 ;;
     esac
 }
 

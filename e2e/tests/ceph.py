@@ -204,6 +204,9 @@ class Ceph:
             *self._ours(rules),
             *self._named(f"cephblockpools,cephclients,{kinds}", NAMESPACE),
             *(each["metadata"]["name"] for each in elsewhere if self._is_of_this_session(each)),
+            *self._ours(
+                [each["spec"].get("storageClassName", "") for each in self._cluster.api.objects("persistentvolumes")]
+            ),
         ]
 
     def _is_of_this_session(self, found: dict[str, Any]) -> bool:

@@ -92,6 +92,37 @@ async def test_who_claims_a_volume_of_the_runs_storage_class_is_told() -> None:
     assert (await look(api(class_of_run(), claimed, released))).volumes == ("a (claimed by theirs/disk)", "b")
 
 
+def volume_event(uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": uid, "namespace": "default"},
+        "type": "Warning",
+        "reason": "VolumeFailedDelete",
+        "message": f"rbd csi-vol-{uid} is still being used",
+        "involvedObject": {"kind": "PersistentVolume", "uid": uid},
+    }
+
+
+async def test_why_a_volume_is_not_deleted_is_read_from_its_events() -> None:
+    volumes = [volume("a", BASE, "Delete"), volume("c", "other", "Delete")]
+    events = [volume_event(f"PersistentVolume-{name}") for name in ("a", "c")]
+    seen = await look(api(class_of_run(), *volumes, *events))
+    assert seen.volume_warning == "VolumeFailedDelete: rbd csi-vol-PersistentVolume-a is still being used"
+    assert (await look(api(class_of_run(), volumes[1], events[1]))).volume_warning == ""
+
+
+async def test_an_operator_that_may_not_list_events_of_volumes_still_sees_the_volumes() -> None:
+    def interfere(asked: str) -> None:
+        if asked.startswith("list Event default"):
+            raise ForbiddenError(asked, "cannot list (status 403)")
+
+    kube = api(class_of_run(), volume("a", BASE, "Delete"))
+    kube.interfere = interfere
+    seen = await look(kube)
+    assert (seen.volumes, seen.volume_warning, seen.kinds_problem) == (("a",), "", "")
+
+
 async def test_the_namespace_of_rooks_operator_is_looked_for_while_a_storage_class_is_to_be_made() -> None:
     labels = {"app": "rook-ceph-osd", "rook.io/operator-namespace": "elsewhere"}
     osd = obj("apps/v1", "Deployment", "osd", "rook")

@@ -14,6 +14,10 @@ from plimsoll.lifecycle.storage.ceph.look import JOB, look_at_teardown, look_for
 from plimsoll.lifecycle.storage.look import Look, Query, UnansweredError
 from plimsoll.plan.document import RunIdentity
 
+VOLUME = "PersistentVolume"
+CLUSTER_SCOPED_EVENTS = "default"
+"""Namespace of the events about objects without a namespace. Source: Kubernetes."""
+
 MONITORS = "rook-ceph-mon-endpoints"
 """ConfigMap in Rook's namespace. Source: Rook 1.18."""
 
@@ -44,8 +48,12 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[Ex
     own = {naming.LABEL_RUN_UID: run.uid}
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
     volumes: Sequence[Object] = ()
+    about_volumes: Sequence[Object] = ()
     if classes and not has_claims:
-        (volumes,) = yield [Query(api_version="v1", kind="PersistentVolume")]
+        (everything,) = yield [Query(api_version="v1", kind=VOLUME)]
+        names = {obj["metadata"]["name"] for obj in classes}
+        volumes = [obj for obj in everything if obj.get("spec", {}).get("storageClassName") in names]
+        about_volumes = yield from _look_for_volume_events(volumes)
     here = [*teardown, *classes, *volumes]
     try:
         in_rook, cluster, monitors = yield from _look_at_cluster(scope, own)
@@ -56,8 +64,9 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[Ex
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+        return external_objects_of(here, run=run, events=about_volumes, kinds_problem=f"{problem}{remedy}")
     events = [
+        *about_volumes,
         *(yield from look_for_events(scope.rook_namespace, in_rook, (BLOCK_POOL, CEPH_CLIENT))),
         *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
     ]
@@ -77,6 +86,14 @@ def survey_rook(cluster: NamespacedName) -> Look[RookPlatform]:
             raise UnansweredError(_missing_permission(error, cluster.namespace), is_forbidden=True) from error
         return RookPlatform(problem=error.reason)
     return RookPlatform(cluster=next(iter(clusters), None), pools=tuple(pools), osds=tuple(osds))
+
+
+def _look_for_volume_events(volumes: Sequence[Object]) -> Look[Sequence[Object]]:
+    """Find why PersistentVolumes are not deleted. An operator that watches some namespaces only may not list them."""
+    try:
+        return (yield from look_for_events(CLUSTER_SCOPED_EVENTS, volumes, (VOLUME,)))
+    except UnansweredError:
+        return ()
 
 
 def _look_at_cluster(scope: Scope, own: Mapping[str, str]) -> Look[tuple[Sequence[Object], Object | None, str]]:

@@ -10,7 +10,7 @@ from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.rook import render
 from plimsoll.lifecycle.rook.cluster import inactive_groups
-from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact
+from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, RookFact, readiness_fact
 from plimsoll.lifecycle.rook.removal import deletion_blocker, removal_fact
 from plimsoll.lifecycle.storage.ceph.access import Access
 from plimsoll.lifecycle.storage.ceph.resources import CephResource, hidden_fact, removal_step
@@ -157,7 +157,9 @@ class RookAccess(Access):
             return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
         if volumes := self.there.volumes:
             left = counted(len(volumes), "PersistentVolume")
-            return Fact.false(Reason.IN_PROGRESS, f"waiting for the provisioner to delete {left}: {listed(volumes)}")
+            message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
+            why = f" ({warning[:MAX_CHARACTERS]})" if (warning := self.there.volume_warning) else ""
+            return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
         return None
 
 

@@ -34,7 +34,7 @@ def main_reasons(reasons: Iterable[str]) -> str:
 
 
 def _most_frequent_first(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """Return what made attempts not count, then what made them Suspect; of equally frequent reasons, the latest first."""
+    """Return what made attempts not count, then what made them Suspect; of equally frequent ones, the latest first."""
     against = Counter[str]()
     doubts = Counter[str]()
     for trial in reversed(trials):

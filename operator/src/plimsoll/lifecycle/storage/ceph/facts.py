@@ -35,6 +35,7 @@ class ExternalObjects:
         storage_class: the run's own; None if there is none.
         volumes: PersistentVolumes of that StorageClass that are deleted with their PVCs: names, and which PVC each is
             bound to.
+        volume_warning: the newest warning about one of them; empty if there is none.
         claimed_by_others: those of them that are bound to PVCs of others: any user can create one for a StorageClass.
         record: ConfigMap with what the run may leave in Ceph; None if it does not exist.
         recorded: its content; None if it cannot be read.
@@ -55,6 +56,7 @@ class ExternalObjects:
     all_users: tuple[Object, ...] = ()
     storage_class: Child | None = None
     volumes: tuple[str, ...] = ()
+    volume_warning: str = ""
     claimed_by_others: tuple[str, ...] = ()
     record: Child | None = None
     recorded: TeardownRecord | None = None
@@ -111,6 +113,7 @@ def external_objects_of(
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=storage_class,
         volumes=tuple(map(_named, volumes)),
+        volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
         claimed_by_others=tuple(_named(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
         record=next(map(child_of, records), None),
         recorded=_recorded(records, run),

@@ -1,0 +1,236 @@
+"""Volumes by PersistentVolumeClaims on pools that Rook creates. Rook and ceph-csi are stand-ins, Ceph is real."""
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ceph import NAMESPACE, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, rook_run
+from support import Cluster, workload
+
+pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
+
+CLIENTS = 2
+SIZE = 64 * 2**20
+SHORT = {"provisionSeconds": 20, "readySeconds": 60, "totalSeconds": 600}
+READS = workload(
+    fio={"pattern": "read", "blockSize": ["64Ki"], "ioDepth": [4], "rateIops": 100, "until": "DataSetDone"},
+    rampSeconds=0,
+    runtimeSeconds=120,
+)
+WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "rateIops": 50}, runtimeSeconds=10)
+
+# POOL: watch an image, and die like a node that loses its power. Ceph forgets such a watcher after 30 seconds.
+_LEAVE_WATCHER = """
+image=$(rbd ls "$1" | head -n 1)
+sleep 60 | rbd watch "$1/$image" > /tmp/watch &
+for attempt in $(seq 100); do
+    ! grep --quiet 'press enter' /tmp/watch || break
+    sleep 0.2
+done
+grep --quiet 'press enter' /tmp/watch
+kill -KILL $!
+echo "$image"
+"""
+
+
+def claimed(name: str, namespace: str, mode: str = "Block", **changes: Any) -> dict[str, Any]:
+    """Return a run of two clients, each with a PVC in a pool that Rook creates."""
+    manifest = rook_run(name, namespace, changes.pop("pool", None), **changes)
+    manifest["spec"]["storage"]["volume"] = {"size": "64Mi", "access": "PVC", "mode": mode}
+    return manifest
+
+
+def counters(ceph: Ceph, pool: str) -> tuple[int, int]:
+    """Return the bytes that all clients of a pool have read and written, once they no longer change."""
+    seen: list[tuple[int, int]] = []
+    for _ in range(15):
+        (found,) = (each for each in ceph.json("rados", "df")["pools"] if each["name"] == pool)
+        seen.append((int(found["read_bytes"]), int(found["write_bytes"])))
+        # The OSDs report every five seconds.
+        if len(seen) > 1 and seen[-1] == seen[-2]:
+            return seen[-1]
+        time.sleep(6)
+    message = f"the counters of {pool} still change: {seen}"
+    raise AssertionError(message)
+
+
+def drop_page_cache(cluster: Cluster, node: str) -> None:
+    """Drop the page cache, which holds what has been written to the images. All nodes share that of the machine."""
+    cluster.docker("exec", node, "sh", "-c", "sync && echo 3 > /proc/sys/vm/drop_caches")
+
+
+def volumes(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
+    """Return the PersistentVolumes of a namespace's PVCs, also after these are gone."""
+    found = cluster.api.objects("persistentvolumes")
+    return [each for each in found if (each["spec"].get("claimRef") or {}).get("namespace") == namespace]
+
+
+def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    prepare = {"settleSeconds": 8}
+    cluster.apply(claimed("block", namespace, workloads=[READS], prepare=prepare, cleanup="Never"))
+    cluster.until(
+        lambda: cluster.state("block", namespace).get("phase") == "Settling", seconds=180, what="the prefill is done"
+    )
+    drop_page_cache(cluster, cluster.client_pod("block", namespace, 0)["spec"]["nodeName"])
+    cluster.until_measured("block", namespace)
+    (pool,) = clean.pools()
+    read, written = counters(clean, pool)
+    assert written == pytest.approx(CLIENTS * SIZE, rel=0.05), "the prefill"
+    assert read == pytest.approx(CLIENTS * SIZE, rel=0.05), "each byte once, whatever the number of attempts"
+    (result,) = cluster.results("block", namespace)
+    environment = result["status"]["environment"]
+    assert [each["name"] for each in environment["ceph"]["pools"]] == [pool]
+    assert environment["pool"].items() >= {"type": "replicated", "size": OSDS, "pgNum": PLACEMENT_GROUPS}.items()
+    bound = volumes(cluster, namespace)
+    assert len(clean.json("rbd", "ls", pool)) == len(bound) == CLIENTS
+    remove_kept(cluster, "block", namespace)
+    assert volumes(cluster, namespace) == []
+
+
+@pytest.mark.kills
+def test_an_operator_that_dies_between_the_steps_of_a_teardown_leaves_nothing(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    """On an erasure-coded pool with file systems, which has the most steps."""
+    manifest = claimed("coded", namespace, "Filesystem", pool=erasure_coded(), workloads=[WRITES], cleanup="Never")
+    cluster.apply(manifest)
+    cluster.until_measuring("coded", namespace)
+    nodes = {cluster.client_pod("coded", namespace, client)["spec"]["nodeName"] for client in range(CLIENTS)}
+    assert len(nodes) == CLIENTS
+    cluster.until_measured("coded", namespace)
+    (data,) = (name for name in clean.pools() if name.endswith("-data"))
+    _, written = counters(clean, data)
+    assert written >= CLIENTS * 0.8 * SIZE, "the files of the prefill, which fill 80 percent"
+    (result,) = cluster.results("coded", namespace)
+    assert {each["name"] for each in result["status"]["environment"]["ceph"]["pools"]} == set(clean.pools())
+    steps = remove_kept(cluster, "coded", namespace, kill=True)
+    assert len(steps) >= 4, steps
+    assert volumes(cluster, namespace) == []
+
+
+def remove_kept(cluster: Cluster, name: str, namespace: str, *, kill: bool = False) -> list[str]:
+    """Remove what a run keeps, and return the messages of the removal; kill the operator after each of them."""
+    kept = cluster.condition(name, namespace, "CleanedUp")
+    assert kept is not None
+    assert kept["reason"] == "StorageKept"
+    patch = json.dumps({"spec": {"cleanup": "Always"}})
+    cluster.kubectl("patch", "benchmarkrun", name, "-n", namespace, "--type=merge", "-p", patch)
+    steps: list[str] = []
+
+    def removed() -> bool:
+        now = cluster.condition(name, namespace, "CleanedUp")
+        assert now is not None
+        if now["reason"] not in {"StorageKept", "Removed"} and now["message"] not in steps:
+            steps.append(now["message"])
+            if kill:
+                cluster.kill_operator()
+        return now["reason"] == "Removed"
+
+    cluster.until(removed, seconds=300, what="everything is removed")
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("phase", "way"),
+    [("Claiming", "namespace"), ("Preparing", "background"), ("Measuring", "namespace"), ("CleaningUp", "background")],
+)
+def test_a_deleted_run_leaves_no_volume(cluster: Cluster, clean: Ceph, namespace: str, phase: str, way: str) -> None:
+    prepare = {"settleSeconds": 30 if phase == "Preparing" else 0}
+    cluster.apply(claimed("doomed", namespace, workloads=[WRITES], prepare=prepare))
+    match phase:
+        case "Claiming":
+            cluster.until(lambda: volumes(cluster, namespace), seconds=90, what="a volume is provisioned")
+        case "Preparing":
+            cluster.until(
+                lambda: cluster.state("doomed", namespace).get("phase") in {"Preparing", "Settling"},
+                seconds=120,
+                what="the volumes are prefilled",
+            )
+        case "Measuring":
+            cluster.until_measuring("doomed", namespace)
+        case _:
+            cluster.until(
+                lambda: (cluster.condition("doomed", namespace, "Succeeded") or {}).get("status") in {"True", "False"},
+                seconds=240,
+                what="the run has ended",
+            )
+    if way == "namespace":
+        cluster.kubectl("delete", "namespace", namespace, "--timeout=240s")
+    else:
+        cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", namespace, "--timeout=240s")
+    assert volumes(cluster, namespace) == []
+    assert clean.leftovers() == []
+
+
+def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    cluster.apply(claimed("watched", namespace, workloads=[workload(runtimeSeconds=60)]))
+    cluster.until_measuring("watched", namespace)
+    (pool,) = clean.pools()
+    image = clean.admin("sh", "-ec", _LEAVE_WATCHER, "leave", pool).split()[-1]
+    cluster.kubectl("delete", "benchmarkrun", "watched", "-n", namespace, "--wait=false")
+
+    def is_named() -> bool:
+        cleaned = cluster.condition("watched", namespace, "CleanedUp") or {"message": ""}
+        return f"rbd {image} is still being used" in cleaned["message"]
+
+    cluster.until(is_named, seconds=60, what="the image is named as the obstacle")
+    assert clean.pools() == [pool]
+    cluster.kubectl("wait", "--for=delete", "benchmarkrun/watched", "-n", namespace, "--timeout=120s")
+    assert volumes(cluster, namespace) == []
+
+
+def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
+    cluster: Cluster, clean: Ceph, namespace: str
+) -> None:
+    with provisioner_down(cluster):
+        cluster.apply(claimed("unserved", namespace, timeouts=SHORT))
+        ended = cluster.until_over("unserved", namespace, seconds=120)
+    assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.diagnosis("unserved", namespace)
+    assert f"{NAMESPACE}.rbd.csi.ceph.com" in ended["message"], "Kubernetes names the provisioner it waits for"
+    assert clean.leftovers() == []
+    assert cluster.leftovers(namespace) == []
+
+
+def test_a_wrong_key_of_the_provisioner_is_reported(cluster: Cluster, clean: Ceph, namespace: str) -> None:
+    with wrong_key(cluster, clean):
+        cluster.apply(claimed("locked-out", namespace, timeouts=SHORT))
+        ended = cluster.until_over("locked-out", namespace, seconds=120)
+    assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.diagnosis("locked-out", namespace)
+    assert "failed to get connection" in ended["message"]
+    assert cluster.leftovers(namespace) == []
+
+
+@contextmanager
+def provisioner_down(cluster: Cluster) -> Iterator[None]:
+    """Stop the provisioner of the volumes."""
+    scale = ("scale", "deployment/csi-provisioner", "-n", NAMESPACE)
+    cluster.kubectl(*scale, "--replicas=0")
+    cluster.kubectl("wait", "--for=delete", "pod", "-l", "app=csi-provisioner", "-n", NAMESPACE, "--timeout=60s")
+    try:
+        yield
+    finally:
+        cluster.kubectl(*scale, "--replicas=1")
+        cluster.kubectl("rollout", "status", "deployment/csi-provisioner", "-n", NAMESPACE, "--timeout=60s")
+
+
+@contextmanager
+def wrong_key(cluster: Cluster, ceph: Ceph) -> Iterator[None]:
+    """Give the provisioner the key of another user."""
+    name = "rook-csi-rbd-provisioner"
+    right = cluster.object("secrets", name, NAMESPACE)["data"]["userKey"]
+    wrong = base64.b64encode(ceph.admin("ceph", "auth", "get-key", "client.csi-rbd-node").strip().encode()).decode()
+
+    def write(key: str) -> None:
+        patch = json.dumps({"data": {"userKey": key}})
+        cluster.kubectl("patch", "secret", name, "-n", NAMESPACE, "--type=merge", "-p", patch)
+
+    write(wrong)
+    try:
+        yield
+    finally:
+        write(right)
