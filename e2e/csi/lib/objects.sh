@@ -96,13 +96,13 @@ EOF
         - name: $kind
           image: $IMAGE
           imagePullPolicy: IfNotPresent
-          command: [sh, -ec, 'mkdir -p /csi/$kind && exec csi-driver "\$@"', csi-driver, $(arguments "$kind" "/csi/$kind")]
+          args: [sh, -ec, 'mkdir -p /csi/$kind && exec csi-driver "\$@"', csi-driver, $(arguments "$kind" "/csi/$kind")]
           resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 512Mi}}
           volumeMounts: [{name: sockets, mountPath: /csi}, {name: clusters, mountPath: /etc/clusters}]
         - name: $kind-provisioner
           image: $IMAGE
           imagePullPolicy: IfNotPresent
-          command: [csi-provisioner, --csi-address=/csi/$kind/csi.sock, --timeout=60s, --retry-interval-start=500ms,
+          args: [csi-provisioner, --csi-address=/csi/$kind/csi.sock, --timeout=60s, --retry-interval-start=500ms,
             --retry-interval-max=5s, --default-fstype=ext4, --extra-create-metadata, --v=1]
           resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}
           volumeMounts: [{name: sockets, mountPath: /csi}]
@@ -139,7 +139,7 @@ EOF
         - name: $kind
           image: $IMAGE
           imagePullPolicy: IfNotPresent
-          command: [sh, -ec, 'mkdir -p $directory && exec csi-driver "\$@"', csi-driver, $(arguments "$kind" "$directory"),
+          args: [sh, -ec, 'mkdir -p $directory && exec csi-driver "\$@"', csi-driver, $(arguments "$kind" "$directory"),
             -registry=$kubelet/plugins_registry, -kubelet-socket=$directory/csi.sock]
           env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
           securityContext: {privileged: true}

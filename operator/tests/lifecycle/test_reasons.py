@@ -224,6 +224,16 @@ CASES = [
         says=("Running and not active yet", "log"),
     ),
     Case(
+        reason="ClientsNotReady",
+        name="a volume cannot be mounted",
+        before=set_faults(unmounted={1}),
+        says=(
+            "client 1 (pod a-client-1-0-",
+            "is Pending: FailedMapVolume: MapVolume.SetUpDevice failed",
+            "image not found",
+        ),
+    ),
+    Case(
         reason="QuotaExceeded",
         name="a client makes no pod",
         before=set_faults(over_quota={1}),

@@ -23,6 +23,21 @@ def test_the_conductor_starts_before_the_containers_of_the_clients(world: Preten
     assert world.until_ended(uid)["status"] == "True"
 
 
+def test_a_volume_that_cannot_be_mounted_is_explained_while_the_client_waits(world: PretendWorld) -> None:
+    world.cluster.faults.unmounted = {1}
+    uid = world.create("a", timeouts=TIMEOUTS)
+
+    def clients() -> dict[str, str]:
+        return world.conditions(uid).get("ClientsReady", {"message": ""})
+
+    world.until(lambda: "FailedMapVolume" in clients()["message"], rounds=8)
+    assert clients()["reason"] == "Starting"
+    assert clients()["message"].startswith("clients are starting; client 1 (pod a-client-1-0-")
+    world.cluster.faults.unmounted = set()
+    assert world.until_ended(uid)["status"] == "True"
+    assert "FailedMapVolume" not in clients()["message"]
+
+
 def test_the_conductor_takes_no_clients_place_on_a_node(world: PretendWorld) -> None:
     world.cluster.faults.unschedulable = {1}
     uid = world.create("a", timeouts=TIMEOUTS)

@@ -40,6 +40,7 @@ class Faults:
 
     Attributes:
         silent: their containers do not start, and the pod does not say why.
+        unmounted: their volumes cannot be mounted.
         unusable: their containers cannot be made.
         over_quota: their Jobs may make no pods.
         nodes_ahead: how far the clocks of all nodes are ahead of the API server's.
@@ -49,6 +50,7 @@ class Faults:
 
     unschedulable: set[int | None] = field(default_factory=set)
     unpullable: set[int | None] = field(default_factory=set)
+    unmounted: set[int | None] = field(default_factory=set)
     unusable: set[int | None] = field(default_factory=set)
     silent: set[int | None] = field(default_factory=set)
     over_quota: set[int | None] = field(default_factory=set)
@@ -281,6 +283,9 @@ class PretendCluster:
             self._hold(pod, "ImagePullBackOff", 'Back-off pulling image "runner:1"')
         elif client in self.faults.unusable:
             self._hold(pod, "CreateContainerConfigError", "secret not found")
+        elif client in self.faults.unmounted:
+            self._hold(pod, "ContainerCreating", "")
+            self._complain(pod, "FailedMapVolume", "MapVolume.SetUpDevice failed: rpc error: image not found")
         elif client in self.faults.silent:
             self._hold(pod, "ContainerCreating", "")
         elif self._has_volume(pod) and self._has_sources(pod):

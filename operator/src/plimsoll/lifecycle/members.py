@@ -52,6 +52,11 @@ class Members:
         return any(claim.fact.phase != "Bound" for claim in self.claims)
 
     @property
+    def has_pod_without_container(self) -> bool:
+        """Whether a pod has a node, but its containers are not created yet: its volumes are mounted before."""
+        return any(pod.fact.phase == "Pending" and pod.fact.node for pod in self.pods)
+
+    @property
     def has_job_without_pod(self) -> bool:
         """Whether a Job has no pod but may still create one."""
         pods = (pod for pod in self.pods if pod.fact.phase in _MAY_BELONG_TO_A_JOB)

@@ -40,7 +40,7 @@ class Observed:
         departing: objects of an earlier run with the same name that are being deleted with it.
         name_taken: another owner's object that occupies the plan's name; empty if there is none.
         others: objects that need only to be deleted.
-        warnings: UID of a PVC or a Job -> the newest warning about it.
+        warnings: UID of a PVC, a Job or a pod -> the newest warning about it.
         external: what the storage provider found outside the run's namespace; None if there can be nothing.
         platform: the cluster; None if the operator may not inspect it, or once the plan describes it.
         ahead: runs that come before this one on the same target, by name; empty if it is its turn.
@@ -175,6 +175,7 @@ def observe(
     foreign_results = [result for result in results if result.run_uid != run.uid]
     jobs = tuple(job.fact for job in members.jobs if job.own)
     claims = tuple(claim.fact for claim in members.claims if claim.own)
+    uids = {fact.child.uid for facts in (claims, jobs, members.own_pods) for fact in facts}
     return Observed(
         plan=plan,
         plan_problem=problem,
@@ -192,7 +193,7 @@ def observe(
         pods=members.own_pods,
         claims=claims,
         others=tuple(map(child_of, own)),
-        warnings=warnings_about({*(c.child.uid for c in claims), *(j.child.uid for j in jobs)}, events),
+        warnings=warnings_about(uids, events),
     )
 
 

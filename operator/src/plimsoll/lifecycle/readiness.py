@@ -31,7 +31,8 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
         return conductor
     if seen.all_registered:
         return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')} registered")
-    return Fact.false(Reason.STARTING, "clients are starting")
+    warnings = listed([text for client in range(plan.clients) if (text := _pod_warning(client, seen))], separator="; ")
+    return Fact.false(Reason.STARTING, f"clients are starting{'; ' if warnings else ''}{warnings}")
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
@@ -70,7 +71,8 @@ def not_running_fact(plan: Plan, seen: Observed) -> Fact:
         if pod is None:
             texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not created yet'}) has no pod")
         elif pod.phase != "Running":
-            texts.append(f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}")
+            state = f"client {client} (pod {pod.child.name} on {pod.node or 'no node'}) is {pod.phase}"
+            texts.append(_pod_warning(client, seen) or state)
     message = listed(texts, separator="; ") or "the conductor is not created yet"
     return Fact.false(Reason.CLIENTS_NOT_READY, message)
 
@@ -102,6 +104,16 @@ def client_problem(client: int, seen: Observed) -> str:
     if pod.phase == "Failed":
         return f"{where} failed: {pod.exit_message}"
     return f"{where} is {pod.phase} and has not registered" if missing else ""
+
+
+def _pod_warning(client: int, seen: Observed) -> str:
+    """Return the newest warning about a client's pod whose containers are not created; empty if there is none.
+
+    Kubernetes tries again, and many warnings are about something that is ready a moment later.
+    """
+    pod = seen.client_pod(client)
+    warning = seen.warnings.get(pod.child.uid, "") if pod is not None and pod.phase == "Pending" else ""
+    return f"client {client} {_place(pod)} is Pending: {warning}" if pod is not None and warning else ""
 
 
 def worst_reason(pods: Sequence[PodFact]) -> Reason | None:

@@ -159,11 +159,13 @@ async def _foreign_plan(kube: Kube, namespace: str, name: str, objects: Sequence
 
 
 def _waiting(members: Members) -> Iterator[str]:
-    """Yield the kinds whose events explain what the run waits for: unbound PVCs, Jobs without a pod."""
+    """Yield the kinds whose events explain the wait: unbound PVCs, Jobs without a pod, pods without a container."""
     if members.has_unbound_claim:
         yield _CLAIM.kind
     if members.has_job_without_pod:
         yield _JOB.kind
+    if members.has_pod_without_container:
+        yield _POD.kind
 
 
 async def answer_look(look: Look[Found], kube: Kube) -> Found:
