@@ -103,10 +103,15 @@ func (c *connection) run(ctx context.Context, program string, arguments ...strin
 		options = append(options, "--connect-timeout", "20")
 	}
 	output, err := command(ctx, program, append(options, arguments...)...)
-	if err != nil && (strings.Contains(err.Error(), "Permission denied") || strings.Contains(err.Error(), "couldn't connect")) {
+	if err != nil && couldNotConnect(err.Error()) {
 		return "", status.Errorf(codes.Internal, "failed to get connection: connecting failed: %v", err)
 	}
 	return output, err
+}
+
+// couldNotConnect returns whether `ceph` or `rbd` complains like this about a wrong key or monitors that do not answer.
+func couldNotConnect(complaint string) bool {
+	return strings.Contains(complaint, "error connecting to the cluster") || strings.Contains(complaint, "couldn't connect")
 }
 
 // commandError is how a program ended.
