@@ -13,7 +13,7 @@ from plimsoll.lifecycle.measured import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate, trial_seconds
+from plimsoll.plan.estimate import estimate, renewal_seconds, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
 """How wrong an estimate may be before it is replaced."""
@@ -91,7 +91,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     """Return the pace of the measured trials; the planned one if there are none."""
     took = {point.name: tuple(_seconds_taken(seen, point.name)) for point in plan.points}
     gaps = [max(0.0, gap) for gap in _gaps(seen)]
-    preparing = estimate(plan).preparation_seconds if plan.renews_data_sets else 0
+    preparing = renewal_seconds(plan)
     between = median(gaps) if gaps else preparing
     planned = sum(len(took[point.name]) * (trial_seconds(point) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)

@@ -83,6 +83,11 @@ def estimate(plan: Plan) -> Estimate:
     )
 
 
+def renewal_seconds(plan: Plan) -> int:
+    """Return the seconds of the preparation before each trial; 0 if there is only one, before the first trial."""
+    return estimate(plan).preparation_seconds if plan.renews_data_sets else 0
+
+
 def trial_seconds(point: Point) -> int:
     """Return the seconds from the start of one trial of a point to the start of the next trial."""
     tool = TOOLS[point.tool]
