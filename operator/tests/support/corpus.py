@@ -104,7 +104,7 @@ _PREPARE = [
             "spec.prepare": {"prefill": False, "discard": False, "perTrial": "NewDataSet"},
             f"{FIO}.pattern": "write",
         },
-        says=("spec.prepare.perTrial", "requires prefill or discard"),
+        says=("spec.prepare.perTrial", "must be absent unless prefill or discard is true"),
     ),
 ]
 

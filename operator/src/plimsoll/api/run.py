@@ -190,7 +190,8 @@ _PREFILL_REQUIRED = (
 
 
 _WRITTEN_OR_DISCARDED = (
-    "requires prefill or discard, because nothing else renews the data set; set one of them to true, or remove perTrial"
+    "must be absent unless prefill or discard is true, because nothing else renews the data set; set one of them to "
+    "true, or remove perTrial"
 )
 
 

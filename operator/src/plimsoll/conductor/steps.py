@@ -66,6 +66,7 @@ def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
         t0_nanoseconds=attempt.t0,
         windowed=tool.windowed,
         ends_when_done=tool.ends_when_done(_parameters(attempt.point)),
+        new_data_set=attempt.new_data_set,
         least_runtime_seconds=tool.least_runtime_seconds,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
