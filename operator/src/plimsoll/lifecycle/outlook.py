@@ -41,14 +41,13 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
         case RunPhase.SETTLING:
             new = _after(now, plan.prepare.settle_seconds + _left_seconds(plan, state, pace))
             return _unless_close(before, new, now, may_grow=False)
-        case RunPhase.PREPARING if before and plan.renews_data_sets and any(_all_trials(seen)):
-            # The estimate of the last attempt includes the preparations between trials.
-            return before
         case RunPhase.PREPARING:
             cost = estimate(plan)
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, _prefill_seconds(run, state, cost.prefill_seconds, now) + afterwards)
-            return _unless_close(before, new, now, may_grow=not _is_filled(state))
+            # The estimate of the last attempt includes the preparations between trials.
+            is_known = before is not None and plan.renews_data_sets and any(_all_trials(seen))
+            return before if is_known else _unless_close(before, new, now, may_grow=not _is_filled(state))
         case _:
             return before
 
