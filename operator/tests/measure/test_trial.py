@@ -196,8 +196,8 @@ def test_first_writes_to_a_new_data_set_are_intended_where_each_block_is_written
     work = sum(sample.bytes for sample in measurement().operations)
     unwritten = document(0, measurement(work_bytes=work), prefilled=False)
     assert measure(unwritten, ends_when_done=True, new_data_set=True).verdict is Verdict.VALID
-    for facts in ({"ends_when_done": True}, {"new_data_set": True}):
-        assert only(measure(unwritten, **facts), "NotPrefilled").verdict is Verdict.SUSPECT
+    for planned in ({"ends_when_done": True}, {"new_data_set": True}):
+        assert only(measure(unwritten, **planned), "NotPrefilled").verdict is Verdict.SUSPECT
     reading = measurement(operation(operation=Operation.READ), work_bytes=work)
     once = measure(document(0, reading, prefilled=False), ends_when_done=True, new_data_set=True)
     assert only(once, "NotPrefilled").verdict is Verdict.SUSPECT

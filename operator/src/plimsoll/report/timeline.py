@@ -69,8 +69,8 @@ def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: b
         key=f"time-{number}",
         title=f"{name}: {result.spec.label}, {count_text(result.spec.clients, 'client')}{_absent(missing)}",
         description=(
-            f"{unit[0].upper()}{unit[1:]} of {name} over the window of {len(with_series)} trials, up to {end:g} s long. "
-            f"Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
+            f"{unit[0].upper()}{unit[1:]} of {name} over the window of {len(with_series)} trials, up to {end:g} s "
+            f"long. Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
         ),
         data=[*(_trace(trial, one, in_bytes=in_bytes) for trial, one in drawn), *_stalls(trials)],
         layout={
