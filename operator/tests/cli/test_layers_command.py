@@ -11,7 +11,6 @@ from click.testing import CliRunner
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli import layers as layers_module
 from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
 from plimsoll.tools.registry import LAYERS
@@ -142,7 +141,7 @@ def test_clients_with_devices_of_their_own_are_accepted(
 def test_parameters_of_another_version_are_an_error_that_names_the_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layers_module, "LAYERS", dict.fromkeys(LAYERS, Layer.NETWORK))
+    monkeypatch.setitem(LAYERS, "fio", Layer.NETWORK)
     strange = result("n-0", "fio", {WRITE: (1, 0)})
     strange = strange.model_copy(update={"spec": strange.spec.model_copy(update={"parameters": {"strange": 1}})})
     found = show(placed([strange], REPLICATED), tmp_path, code=1)

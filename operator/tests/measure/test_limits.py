@@ -221,7 +221,7 @@ def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
     return found.model_copy(update={"status": found.status.model_copy(update={"environment": environment})})
 
 
-NETWORK = LAYERS | {"pairs": Layer.NETWORK}
+NETWORK = {**LAYERS, "pairs": Layer.NETWORK}
 LINKS = [
     result("n-0", "pairs", {WRITE: (60, 0)}),
     result("n-1", "pairs", {WRITE: (200, 0)}),

@@ -20,7 +20,7 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import AbortReason, LatencyKind, Layer, Operation, RunPhase, Verdict
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import TrialKey
-from plimsoll.cli import layers as cli_layers
+from plimsoll.cli.layers import layers_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running
 from plimsoll.conductor.sink import FilesSink
@@ -53,7 +53,7 @@ from plimsoll.tools.base import (
     ToolParameters,
 )
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
-from plimsoll.tools.registry import TOOLS, loading_clients
+from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients
 from support import simulation as simulated
 from support.layers import RUN
 from support.layers import result as layered
@@ -331,12 +331,12 @@ def test_layers_know_how_many_clients_send_at_the_same_time() -> None:
 
 def test_the_network_is_a_layer_of_a_report_and_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair has 60 bytes per second, one pair at a time: this limits a run with one client to 60."""
-    monkeypatch.setattr(cli_layers, "LAYERS", {PAIRS.key: PAIRS.layer, **cli_layers.LAYERS})
+    monkeypatch.setitem(LAYERS, PAIRS.key, PAIRS.layer)
     pairs = layered("n-0", PAIRS.key, {Operation.WRITE: (60, 0)})
     pairs = pairs.model_copy(
         update={"spec": pairs.spec.model_copy(update={"parameters": {"streams": 1}, "clients": 3})}
     )
-    rows = cli_layers.layers_of([*RUN, pairs])
+    rows = layers_of([*RUN, pairs])
     assert [*layer_sentences(rows)][:2] == [
         "RADOS reads reach 833 % of the limit set by the clients' network.",
         "RADOS writes reach 400 % of the limit set by the clients' network.",

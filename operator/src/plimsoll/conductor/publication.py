@@ -73,7 +73,8 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Gathering() if missing:
             message = f"waiting for {names(missing)}"
         case Preparing():
-            message = f"{_purpose(session)}{_preparation(session.unprepared())}"
+            step = "prefilling" if session.plan.prepare.prefill else "preparing"
+            message = f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
         case Gating():
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
@@ -81,7 +82,8 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Recording():
             message = f"recording {session.phase.attempt.key}"
         case Settling():
-            message = f"{_purpose(session)}settling for {session.plan.prepare.settle_seconds} s after the prefill"
+            step = "prefill" if session.plan.prepare.prefill else "preparation"
+            message = f"{_purpose(session)}settling for {session.plan.prepare.settle_seconds} s after the {step}"
     return message
 
 
@@ -91,14 +93,14 @@ def _purpose(session: Session) -> str:
     return f"new data set for {key}: " if key else ""
 
 
-def _preparation(unfinished: Sequence[Client]) -> str:
-    """Return the clients' current steps; a client without a message of its own prefills."""
+def _preparation(unfinished: Sequence[Client], step: str) -> str:
+    """Return the clients' current steps: `step` of a client without a message of its own."""
     others = [client for client in unfinished if client.is_in(AgentState.PREPARING) and client.message]
-    prefilling = [client for client in unfinished if client not in others]
+    silent = [client for client in unfinished if client not in others]
     # The clients' progress differs by a second or two, so one message is enough.
-    steps = [("prefilling", prefilling), (others[0].message if others else "", others)]
-    messages = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
-    return "; ".join(messages) or "prefilled"
+    steps = [(step, silent), (others[0].message if others else "", others)]
+    messages = [f"{text}: {names([client.number for client in clients])}" for text, clients in steps if clients]
+    return "; ".join(messages) or "prepared"
 
 
 def _staging(unfinished: Sequence[Client]) -> str:
