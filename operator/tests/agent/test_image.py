@@ -71,6 +71,14 @@ async def test_an_image_is_found_discarded_filled_and_overwritten(tmp_path: Path
     assert armed.prefilled
 
 
+async def test_an_image_is_discarded_and_filled_again(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path)
+    for _ in range(2):
+        assert await worker.prepare(PREPARE, RecordedProgress()) == SIZE
+    asked = [line.split()[0] for line in (tmp_path / "work/asked").read_text().splitlines()]
+    assert asked == ["discard", "prefill"] * 2
+
+
 async def test_an_image_that_was_not_filled_is_known_as_such(tmp_path: Path) -> None:
     worker = make_worker(tmp_path, fio="exit 3")
     order = PrepareOrder(discard=False, prefill=False, fill_percent=80, seed=1)

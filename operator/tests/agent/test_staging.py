@@ -275,7 +275,7 @@ async def test_a_missing_tool_version_is_that_of_its_program(tmp_path: Path, mon
 
 
 async def test_trimmed_data_is_unwritten_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def prefilled(*_: object) -> PreparedDataSet:
+    async def prefilled(*_: object, **__: object) -> PreparedDataSet:
         target = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=2**20)
         return PreparedDataSet(target=target, identity=None, prefilled=True)
 

@@ -89,6 +89,29 @@ async def test_storage_without_discard_is_reported_and_prepared(tmp_path: Path, 
     assert recorded.messages == [f"{tmp_path}/plimsoll.data does not support discard; overwriting it as it is"]
 
 
+async def test_storage_without_discard_cannot_give_a_new_data_set_without_prefill(tmp_path: Path) -> None:
+    worker = discarding(tmp_path, "exit 2")
+    order = PREPARE.model_copy(update={"must_discard": True, "prefill": False})
+    with pytest.raises(
+        PreparationError,
+        match=r"plimsoll.data does not support discard, so without prefill .*set prepare.prefill: true",
+    ):
+        await worker.prepare(order, RecordedProgress())
+    with pytest.raises(PreparationError, match="not prepared"):
+        worker.arm(ARM)
+
+
+async def test_a_file_that_is_prepared_again_is_new_and_keeps_its_size(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, script(tmp_path, "exit 3"))
+    order = PrepareOrder(discard=True, prefill=False, must_discard=True, fill_percent=100, seed=1)
+    data = tmp_path / "plimsoll.data"
+    assert await worker.prepare(order, RecordedProgress()) == 8 * MEBIBYTE
+    data.write_bytes(b"old" * MEBIBYTE)
+    again = order.model_copy(update={"fill_percent": 50})
+    assert await worker.prepare(again, RecordedProgress()) == 8 * MEBIBYTE
+    assert (data.stat().st_size, data.stat().st_blocks) == (8 * MEBIBYTE, 0)
+
+
 async def test_a_successful_discard_is_not_reported(tmp_path: Path) -> None:
     worker, recorded = discarding(tmp_path, '[ "$LC_ALL" = C ]'), RecordedProgress()
     with pytest.raises(PreparationError, match="not reached"):

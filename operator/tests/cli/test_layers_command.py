@@ -9,9 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.names import Layer
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
+from plimsoll.tools.registry import LAYERS
 from support.layers import RUN, WRITE, result
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
@@ -134,3 +136,13 @@ def test_clients_with_devices_of_their_own_are_accepted(
 ) -> None:
     file = devices(tmp_path, environment, clients=clients)
     assert "Device" in show(placed(RUN, REPLICATED), tmp_path, "--device-run", file)
+
+
+def test_parameters_of_another_version_are_an_error_that_names_the_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LAYERS, "fio", Layer.NETWORK)
+    strange = result("n-0", "fio", {WRITE: (1, 0)})
+    strange = strange.model_copy(update={"spec": strange.spec.model_copy(update={"parameters": {"strange": 1}})})
+    found = show(placed([strange], REPLICATED), tmp_path, code=1)
+    assert "point n-0 has parameters that fio does not have in this version of Plimsoll; use the version that" in found

@@ -108,6 +108,16 @@ def test_overwriting_is_shown_if_there_is_any(tmp_path: Path) -> None:
     assert costs(tmp_path, prepare={"precondition": {"seconds": 600}})["Overwriting"] == "0:10:00"
 
 
+def test_preparation_before_each_trial_is_shown_with_its_sum(tmp_path: Path) -> None:
+    assert "Preparing" not in costs(tmp_path)
+    found = costs(tmp_path, prepare={"precondition": {"seconds": 600}, "perTrial": "NewDataSet", "settleSeconds": 0})
+    words, altogether = found["Preparing"].rsplit(", ", 1)
+    times = int(words.split(", ")[1].removesuffix(" times"))
+    assert words == f"a new data set before each trial, {times} times"
+    assert altogether.endswith(" altogether")
+    assert found["Trials"] == f"{times}, plus repeated attempts"
+
+
 def test_objects_need_no_prefill(tmp_path: Path) -> None:
     storage = {"rook": {"cluster": CLUSTER, "existingPool": {"name": "rbd"}}}
     said = costs(tmp_path, storage=storage, workloads=[{"name": "objects", "radosBench": {}}])

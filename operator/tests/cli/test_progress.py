@@ -13,7 +13,7 @@ from plimsoll.cli.progress import LocalProgress, describe, done_share, remaining
 from plimsoll.cli.run_view import Lines, Screen
 from plimsoll.conductor.sink import STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
@@ -71,6 +71,16 @@ def test_remaining_time_is_that_of_the_trials_that_are_left(plan: Plan) -> None:
 def test_running_trial_counts_down(plan: Plan) -> None:
     assert remaining_seconds(measuring(started=NOW - 3, done=4), plan, NOW) == 8 * TRIAL_SECONDS - 3
     assert remaining_seconds(measuring(started=NOW + 1, done=4), plan, NOW) == 8 * TRIAL_SECONDS
+
+
+def test_preparation_before_each_trial_is_part_of_the_remaining_time(plan: Plan) -> None:
+    renewing = plan.model_copy(update={"prepare": plan.prepare.model_copy(update={"per_trial": "NewDataSet"})})
+    preparing = estimate(plan).preparation_seconds
+    assert preparing > 0
+    assert remaining_seconds(RunState(), renewing, NOW) == TRIALS * (TRIAL_SECONDS + preparing)
+    begun = measuring(started=NOW - 3, done=4)
+    assert remaining_seconds(begun, renewing, NOW) == 8 * TRIAL_SECONDS + 7 * preparing - 3
+    assert done_share(RunState(trials_done=6), renewing, NOW) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("late", [100.0, 1e6])

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -11,6 +12,7 @@ import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.api.run import Prepare
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret
@@ -168,6 +170,28 @@ async def test_agents_survive_a_restart_of_the_conductor(setting: Setting) -> No
     trials, _ = await FilesSink(setting.results).load()
     epochs = {trial.epoch for recorded in trials.values() for trial in recorded}
     assert epochs == {"first", "second"}
+
+
+async def test_agents_prepare_before_every_measurement_also_after_a_restart_of_the_conductor(tmp_path: Path) -> None:
+    plan = make_plan(points=1, clients=3, repetitions=2)
+    prepare = Prepare(per_trial="NewDataSet", settle_seconds=0)
+    setting = Setting(tmp_path, plan.model_copy(update={"prepare": prepare}))
+    work = [PretendedWork(client) for client in range(3)]
+    first = asyncio.create_task(setting.conduct("first"))
+    agents = [asyncio.create_task(setting.agent(client, work=work[client])) for client in range(3)]
+    async with asyncio.timeout(60):
+        while not all("measured" in one.done for one in work):
+            await asyncio.sleep(0.02)
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    assert await setting.conduct("second") == EXIT_COMPLETE
+    assert await asyncio.gather(*agents) == [0, 0, 0]
+    for one in work:
+        assert one.done.count("measured") >= 2
+        assert all(pair == ("prepared", "measured") for pair in pairwise(one.done) if pair[1] == "measured")
+    trials, _ = await FilesSink(setting.results).load()
+    assert all(trial.new_data_set for recorded in trials.values() for trial in recorded)
 
 
 async def test_a_failed_preparation_ends_the_run_with_the_agent_s_message(setting: Setting) -> None:

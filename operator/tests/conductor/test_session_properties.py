@@ -28,9 +28,14 @@ class RunUnderFaults(RuleBasedStateMachine):
 
     simulation: Simulation
 
-    @initialize(taking_part=st.integers(min_value=1, max_value=3), reads=st.booleans(), cluster=st.none() | CLUSTER)
-    def begin(self, taking_part: int, cluster: ClusterView | None, *, reads: bool) -> None:
-        plan = make_plan(points=2, clients=3, taking_part=taking_part, repetitions=2, reads=reads)
+    @initialize(
+        taking_part=st.integers(min_value=1, max_value=3),
+        reads=st.booleans(),
+        renews=st.booleans(),
+        cluster=st.none() | CLUSTER,
+    )
+    def begin(self, taking_part: int, cluster: ClusterView | None, *, reads: bool, renews: bool) -> None:
+        plan = make_plan(points=2, clients=3, taking_part=taking_part, repetitions=2, reads=reads, renews=renews)
         self.simulation = Simulation(plan, cluster=cluster)
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 1.0, 3.5, 25.0]))
@@ -122,6 +127,12 @@ class RunUnderFaults(RuleBasedStateMachine):
         for attempt, clients in self.simulation.armed.items():
             assert len(self.simulation.staged[attempt]) >= self.simulation.plan.points[0].clients
             assert clients <= self.simulation.staged[attempt]
+
+    @invariant()
+    def no_attempt_meets_the_data_of_another_if_every_one_begins_with_a_new_data_set(self) -> None:
+        if self.simulation.plan.renews_data_sets:
+            assert not self.simulation.on_old_data
+            assert all(trial.new_data_set for trial in self.simulation.trials)
 
     def teardown(self) -> None:
         simulation = self.simulation

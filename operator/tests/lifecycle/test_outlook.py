@@ -17,7 +17,7 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.plan.document import Plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS
+from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
 from support.pretend_world import PretendWorld, make_run
 
@@ -195,6 +195,32 @@ def test_a_slower_prefill_moves_the_end_and_one_that_is_done_does_not() -> None:
     assert late > early
     done = prefill.look(1400, 1000)
     assert prefill.look(5000, 1000) == done
+
+
+def test_new_data_sets_come_on_top_of_each_trial_and_the_pace_learns_what_they_take() -> None:
+    plan = plan_of(perTrial="NewDataSet")
+    preparing = estimate(plan).preparation_seconds
+    first = seen_in(RunPhase.PREPARING, plan=plan)
+    assert estimated_end(run_with(), first, NOON) == after(TRIALS * (PLANNED + preparing))
+    one, other, third = order(plan)[:3]
+    trials = {one: (measured(0, 9),), other: (measured(59, 9),)}
+    seen = seen_in(
+        RunPhase.MEASURING,
+        plan=plan,
+        trials=trials,
+        trials_done=2,
+        in_flight=TrialKey(point=third, pass_number=1, attempt=0),
+        in_flight_since=after(118).isoformat(),
+    )
+    assert estimated_end(run_with(), seen, after(119)) == after(118 + 9 + 50 + 9), "none after the last trial"
+
+
+def test_a_later_preparation_does_not_move_the_end() -> None:
+    plan = plan_of(perTrial="NewDataSet")
+    recorded = {order(plan)[0]: (measured(0, 9),)}
+    seen = seen_in(RunPhase.PREPARING, plan=plan, trials=recorded, trials_done=1, prefill=Prefill(total_bytes=10**12))
+    assert estimated_end(run_with(after(500)), seen, after(100)) == after(500)
+    assert estimated_end(run_with(), seen, after(100)) is not None
 
 
 def test_settling_does_not_put_the_end_off_but_may_bring_it_nearer() -> None:

@@ -219,3 +219,51 @@ def test_only_osds_of_the_class_of_the_pool_count() -> None:
 def of_ceph(found: BenchmarkResult, *, osds: int) -> BenchmarkResult:
     environment = Environment.model_validate({"ceph": {"osds": {"count": osds}}})
     return found.model_copy(update={"status": found.status.model_copy(update={"environment": environment})})
+
+
+NETWORK = {**LAYERS, "pairs": Layer.NETWORK}
+LINKS = [
+    result("n-0", "pairs", {WRITE: (60, 0)}),
+    result("n-1", "pairs", {WRITE: (200, 0)}),
+]
+
+
+def at_once(found: BenchmarkResult) -> int:
+    """In the first point one client sends at a time, in the second one four do."""
+    return {"n-0": 1, "n-1": 4}[found.spec.point]
+
+
+def test_the_network_is_a_layer_between_osds_and_rados_and_limits_what_is_above_it() -> None:
+    found = layers([*RUN, *LINKS], NETWORK, write_amplification=3, at_once=at_once)
+    assert [(one.layer, one.operation) for one in found[:3]] == [
+        (Layer.OSD, WRITE),
+        (Layer.NETWORK, WRITE),
+        (Layer.RADOS, READ),
+    ]
+    network = row(found, Layer.NETWORK, WRITE)
+    assert network.iops is None
+    assert network.bytes_per_second is not None
+    assert (network.bytes_per_second.value, network.bytes_per_second.limit) == (200, None)
+    assert limited(found, Layer.RADOS, WRITE) == (60, Layer.NETWORK), "the best client of the best point"
+    assert limited(found, Layer.RADOS, READ) == (60, Layer.NETWORK), "like the other direction"
+
+
+def test_each_direction_of_the_network_limits_its_own() -> None:
+    both = [*LINKS, result("n-2", "pairs", {READ: (70, 0)})]
+    found = layers([*RUN, *both], NETWORK, write_amplification=3, at_once=lambda _: 1)
+    assert limited(found, Layer.RADOS, WRITE) == (200, Layer.NETWORK)
+    assert limited(found, Layer.RADOS, READ) == (70, Layer.NETWORK)
+
+
+def test_a_measured_network_is_compared_with_the_stated_one_and_replaces_it() -> None:
+    found = layers([*RUN, *LINKS], NETWORK, write_amplification=3, network_rate=80, at_once=at_once)
+    network = row(found, Layer.NETWORK, WRITE).bytes_per_second
+    assert network is not None
+    assert (network.limit, network.limited_by, network.efficiency) == (4 * 80, Layer.NETWORK, 200 / 320)
+    assert limited(found, Layer.RADOS, WRITE) == (60, Layer.NETWORK)
+
+
+def test_an_invalid_measurement_of_the_network_limits_nothing() -> None:
+    bad = result("n-0", "pairs", {WRITE: (1, 0)}, verdict=Verdict.INVALID)
+    found = layers([*RUN, bad], NETWORK, write_amplification=3, at_once=at_once)
+    assert found == layers(RUN, LAYERS, write_amplification=3)

@@ -192,6 +192,17 @@ def test_reads_of_what_was_never_written_are_suspect() -> None:
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))
 
 
+def test_first_writes_to_a_new_data_set_are_intended_where_each_block_is_written_once() -> None:
+    work = sum(sample.bytes for sample in measurement().operations)
+    unwritten = document(0, measurement(work_bytes=work), prefilled=False)
+    assert measure(unwritten, ends_when_done=True, new_data_set=True).verdict is Verdict.VALID
+    for planned in ({"ends_when_done": True}, {"new_data_set": True}):
+        assert only(measure(unwritten, **planned), "NotPrefilled").verdict is Verdict.SUSPECT
+    reading = measurement(operation(operation=Operation.READ), work_bytes=work)
+    once = measure(document(0, reading, prefilled=False), ends_when_done=True, new_data_set=True)
+    assert only(once, "NotPrefilled").verdict is Verdict.SUSPECT
+
+
 def test_writes_to_what_was_never_written_are_suspect_and_trims_are_not() -> None:
     finding = only(measure(document(0, prefilled=False)), "NotPrefilled")
     assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (0,))

@@ -58,6 +58,17 @@ def test_a_precondition_takes_its_specified_time(make_run: MakeRun) -> None:
     assert estimate(without_volume).precondition_seconds == 0
 
 
+def test_a_new_data_set_for_each_trial_takes_the_whole_preparation_each_time(make_run: MakeRun) -> None:
+    prepare = {"precondition": {"seconds": 900}, "settleSeconds": 7}
+    workload = {"fio": {"ioDepth": [1, 2]}}
+    once = cost_of(make_run(workload, repetitions=3, prepare=prepare))
+    each = cost_of(make_run(workload, repetitions=3, prepare=prepare | {"perTrial": "NewDataSet"}))
+    assert (once.preparations, each.preparations) == (1, 6)
+    assert each.preparation_seconds == each.prefill_seconds + 900 + 7
+    assert each.total_seconds == once.total_seconds + 5 * each.preparation_seconds
+    assert each.data_bytes == once.data_bytes
+
+
 def test_part_of_a_second_counts_as_one(make_run: MakeRun) -> None:
     assert cost_of(make_run({"fio": {}}, storage=storage("1Mi"))).prefill_seconds == 1
 
@@ -142,3 +153,19 @@ def test_a_precondition_counts_towards_the_deadline(make_run: MakeRun) -> None:
         check_fits_deadline(
             make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
         )
+
+
+def test_each_new_data_set_counts_towards_the_deadline(make_run: MakeRun) -> None:
+    workload = {"fio": {}, "runtimeSeconds": 100, "rampSeconds": 0}
+    prepare = {"precondition": {"seconds": 600}, "settleSeconds": 20, "perTrial": "NewDataSet"}
+    needed = 2 * (100 + TRIAL_OVERHEAD_SECONDS + 600 + 20)
+    check_fits_deadline(make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
+    with pytest.raises(SpecError) as caught:
+        check_fits_deadline(
+            make_plan(make_run(workload, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
+        )
+    assert str(caught.value) == (
+        f"spec.timeouts.totalSeconds: {needed - 1} is less than the {needed} s that 2 trials, each on a new data set, "
+        "and 1200 s of preconditioning take without prefill; raise it, shorten runtimeSeconds or an axis, or lower "
+        "repetitions"
+    )

@@ -103,6 +103,14 @@ def test_preconditioning_is_identity() -> None:
     ]
 
 
+def test_a_new_data_set_for_each_trial_is_identity_and_none_leaves_the_digest_as_it_was() -> None:
+    other = taken(prepare=Prepare(settle_seconds=2, per_trial="NewDataSet"))
+    assert [(found.key, found.baseline, found.candidate) for found in differences(BASE, other)] == [
+        ("prepare.perTrial", None, "NewDataSet")
+    ]
+    assert "perTrial" not in str(BASE.identity)
+
+
 def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fingerprint:
     """Return the fingerprint of a run whose pool and StorageClass were created for it."""
     run = RunIdentity(name="run", namespace="default", uid=uid)

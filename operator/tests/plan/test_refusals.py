@@ -45,6 +45,14 @@ def test_tools_on_volumes_need_a_volume(make_run: MakeRun, tool: str) -> None:
     ]
 
 
+def test_a_new_data_set_for_each_trial_needs_a_data_set(make_run: MakeRun) -> None:
+    prepare = {"perTrial": "NewDataSet"}
+    assert problems(make_run({"radosBench": {}}, storage={"ceph": CEPH}, prepare=prepare)) == [
+        "spec.prepare.perTrial: NewDataSet has no effect, because no workload uses a volume; remove it"
+    ]
+    assert expand(make_run({"radosBench": {}}, {"rbdBench": {}}, storage=IMAGES, prepare=prepare))
+
+
 def test_rbd_bench_needs_an_image(make_run: MakeRun) -> None:
     assert problems(make_run({"rbdBench": {}}, storage=CLAIMS)) == [
         (

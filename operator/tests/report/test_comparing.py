@@ -96,7 +96,10 @@ def test_layers_are_shown_with_their_limits_and_marks() -> None:
     assert measured["text"][1] == f"{rate_text(rados.bytes_per_second.value / MEBIBYTE)} *"
     assert "The pool writes 3" in words_of(section)
     (table,) = tables_of(section)
-    assert [row[6].mark for row in table.rows] == ["Suspect"] * 3
+    assert [row[7].mark for row in table.rows] == ["Suspect"] * 3
+    assert [row[4].text for row in table.rows] == ["-", "the OSDs", "RADOS"]
+    assert "RADOS writes reach" in words_of(section)
+    assert "of the limit set by the OSDs." in words_of(section)
 
 
 def test_a_single_layer_is_no_layering() -> None:

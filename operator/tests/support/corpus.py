@@ -97,6 +97,15 @@ _PREPARE = [
         changes={"spec.prepare": {"prefill": False, "precondition": {}}, f"{FIO}.pattern": "write"},
         says=("spec.prepare.prefill", "must be true, because precondition overwrites"),
     ),
+    *choice("spec.prepare.perTrial", "NewDataSet"),
+    Manifest(
+        name="a new data set that nothing renews",
+        changes={
+            "spec.prepare": {"prefill": False, "discard": False, "perTrial": "NewDataSet"},
+            f"{FIO}.pattern": "write",
+        },
+        says=("spec.prepare.perTrial", "must be absent unless prefill or discard is true"),
+    ),
 ]
 
 _REST = [

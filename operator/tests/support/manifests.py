@@ -100,6 +100,7 @@ FULL: Mapping[str, Any] = {
             "dropCaches": False,
             "settleSeconds": 10,
             "fillPercent": 90,
+            "perTrial": "NewDataSet",
         },
         "gates": {"cephHealth": "Required", "acceptedHealthChecks": ["MON_DISK_LOW"], "pauseScrub": True},
         "timeouts": {"provisionSeconds": 600, "readySeconds": 300, "totalSeconds": 14400},

@@ -48,6 +48,7 @@ class PretendedWork:
         self.client = client
         self.broken = broken
         self.started_at: list[int] = []
+        self.done: list[str] = []
 
     async def facts(self) -> dict[str, JsonValue]:
         return {"kernel": "pretended"}
@@ -56,6 +57,7 @@ class PretendedWork:
         if self.broken:
             raise PreparationError(self.broken)
         progress(0, 2**30)
+        self.done.append("prepared")
         return 2**30
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:
@@ -73,6 +75,7 @@ class PretendedWork:
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
         self.started_at.append(time.time_ns())
+        self.done.append("measured")
         await asyncio.sleep(0.1)
         return make_document(self.client, armed.order.t0_nanoseconds)
 

@@ -94,6 +94,7 @@ _TRIAL = Trial(
     attempt=2,
     epoch="d9428888-122b-11e1-b85c-61cd3cbb3210",
     clients=tuple(range(0, 1000, 2)),
+    new_data_set=True,
     outcome=Outcome.MEASURED,
     started_at="2026-01-01T00:00:00.000Z",
     finished_at="2026-01-01T00:01:00.000Z",

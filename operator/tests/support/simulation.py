@@ -33,8 +33,12 @@ def make_plan(
     repetitions: int = 2,
     total_seconds: int = 2_000_000,
     reads: bool = False,
+    renews: bool = False,
 ) -> Plan:
-    """Return a plan of points with a ramp of 1 s and a runtime of 4 s; with `reads`, clients write data first."""
+    """Return a plan of points with a ramp of 1 s and a runtime of 4 s.
+
+    With `reads`, clients write data first; with `renews`, every attempt begins with a new data set.
+    """
     return Plan(
         run=RunIdentity(name="simulated", namespace="default", uid="u"),
         seed=1,
@@ -55,7 +59,7 @@ def make_plan(
         ),
         order=tuple(shuffled(1, pass_number=number, points=points) for number in range(repetitions)),
         volume=Volume(size=2**30, mode="Filesystem"),
-        prepare=Prepare(settle_seconds=2),
+        prepare=Prepare(settle_seconds=2, per_trial="NewDataSet" if renews else None),
         gates=Gates(),
         timeouts=Timeouts(ready_seconds=1000, total_seconds=total_seconds),
     )
@@ -98,6 +102,7 @@ class SimulatedAgent:
     after: int = -1
     order: messages.Order = field(default_factory=messages.WaitOrder)
     prepared_bytes: int = 0
+    used_by: TrialKey | None = None
     armed: messages.ArmOrder | None = None
     started: bool = False
     left: bool = False
@@ -128,6 +133,8 @@ class Simulation:
         self.agents = [SimulatedAgent(client=number) for number in range(plan.clients)]
         self.posts: list[messages.ResultPost] = []
         self.touched: list[tuple[str, TrialKey, int]] = []
+        self.on_old_data: list[tuple[TrialKey, int]] = []
+        """The attempts whose clients worked on data sets that were not prepared, or that another attempt had used."""
         self.armed: dict[tuple[str, TrialKey], set[int]] = {}
         self.failing: set[int] = set()
         self.staged: dict[tuple[str, TrialKey], set[int]] = {}
@@ -243,9 +250,10 @@ class Simulation:
                 agent.started = False
                 self._report(agent, AgentState.IDLE)
             case messages.PrepareOrder():
-                agent.prepared_bytes = 2**30
+                agent.prepared_bytes, agent.used_by = 2**30, None
                 self._report(agent, AgentState.PREPARED, done=2**30)
             case messages.StageOrder(trial=trial):
+                self._use_data_set(agent, trial)
                 state = self.staging.get(agent.client, AgentState.STAGED)
                 if state is AgentState.STAGED:
                     self.staged.setdefault((agent.epoch, trial), set()).add(agent.client)
@@ -263,10 +271,16 @@ class Simulation:
                     return
                 agent.started = True
                 self.touched.append((agent.epoch, trial, agent.client))
+                self._use_data_set(agent, trial)
                 self._report(agent, AgentState.RUNNING)
             case messages.LeaveOrder():
                 agent.left = True
                 self._report(agent, AgentState.LEAVING)
+
+    def _use_data_set(self, agent: SimulatedAgent, trial: TrialKey) -> None:
+        if not agent.prepared_bytes or agent.used_by not in {None, trial}:
+            self.on_old_data.append((trial, agent.client))
+        agent.used_by = trial
 
     def _finish(self, agent: SimulatedAgent) -> None:
         if self.moment.wall < self._t0 + 5 * SECOND:
@@ -323,6 +337,7 @@ class Simulation:
             attempt=agent.attempt,
             node=f"node-{agent.client % 2}",
             prepared_bytes=agent.prepared_bytes,
+            data_set_used=agent.used_by is not None,
         )
 
     def _report(self, agent: SimulatedAgent, state: AgentState, done: int = 0, message: str = "") -> None:

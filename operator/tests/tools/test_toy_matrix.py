@@ -20,6 +20,7 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import AbortReason, LatencyKind, Layer, Operation, RunPhase, Verdict
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import TrialKey
+from plimsoll.cli.layers import layers_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running
 from plimsoll.conductor.sink import FilesSink
@@ -39,6 +40,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
 from plimsoll.plan.expand import make_plan
 from plimsoll.protocol.messages import AgentState, ArmOrder, ServeOrder
+from plimsoll.report.text import layer_sentences
 from plimsoll.tools.base import (
     Command,
     Output,
@@ -51,8 +53,10 @@ from plimsoll.tools.base import (
     ToolParameters,
 )
 from plimsoll.tools.cast import Cast, RosterMember, Round, choose_clients
-from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.registry import LAYERS, TOOLS, loading_clients
 from support import simulation as simulated
+from support.layers import RUN
+from support.layers import result as layered
 from support.rendezvous import PretendedWork, Setting
 from support.simulation import SECOND, Simulation, make_document
 
@@ -317,3 +321,24 @@ async def test_a_server_that_does_not_start_is_an_error(tmp_path: Path, program:
 
     with pytest.raises(PreparationError, match=words):
         await worker_of(tmp_path / "server", 1, program).serve(serve_order({0: "10.0.0.7"}), ready)
+
+
+def test_layers_know_how_many_clients_send_at_the_same_time() -> None:
+    assert loading_clients(PAIRS.key, {"streams": 2}, 3) == 1
+    assert loading_clients("fio", {"pattern": "read"}, 3) == 3
+    assert loading_clients("osdBench", {"keyringSecret": {"name": "k"}}, 3) == 1
+
+
+def test_the_network_is_a_layer_of_a_report_and_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair has 60 bytes per second, one pair at a time: this limits a run with one client to 60."""
+    monkeypatch.setitem(LAYERS, PAIRS.key, PAIRS.layer)
+    pairs = layered("n-0", PAIRS.key, {Operation.WRITE: (60, 0)})
+    pairs = pairs.model_copy(
+        update={"spec": pairs.spec.model_copy(update={"parameters": {"streams": 1}, "clients": 3})}
+    )
+    rows = layers_of([*RUN, pairs])
+    assert [*layer_sentences(rows)][:2] == [
+        "RADOS reads reach 833 % of the limit set by the clients' network.",
+        "RADOS writes reach 400 % of the limit set by the clients' network.",
+    ]
+    assert Layer.NETWORK in {row.layer for row in rows}

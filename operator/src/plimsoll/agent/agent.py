@@ -93,6 +93,7 @@ class Agent:
         self._instance = uuid.uuid4().hex
         self._epoch = ""
         self._prepared_bytes = 0
+        self._data_set_used = False
         self._task: asyncio.Task[None] | None = None
         self._armed_trial: ArmOrder | None = None
         self._go: asyncio.Future[int] | None = None
@@ -153,6 +154,7 @@ class Agent:
             attempt=self._identity.attempt,
             node=self._identity.node,
             prepared_bytes=self._prepared_bytes,
+            data_set_used=self._data_set_used,
             facts=facts,
         )
         return await _retry(lambda: self._connection.register(registration))
@@ -207,17 +209,20 @@ class Agent:
             self._go.set_result(sequence)
 
     async def _prepare(self, order: PrepareOrder, sequence: int) -> None:
+        # Until it is prepared again: a part may be written.
+        self._prepared_bytes = 0
         try:
             begin = partial(self._work.prepare, order)
             size = await self._report_progress(begin, AgentState.PREPARING, sequence)
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
             return
-        self._prepared_bytes = size
+        self._prepared_bytes, self._data_set_used = size, False
         _log.info("prepared %d bytes", size)
         await self._send(self._report(AgentState.PREPARED, sequence, done=size, total=size))
 
     async def _stage(self, order: StageOrder, sequence: int) -> None:
+        self._data_set_used = True
         try:
             await self._report_progress(partial(self._work.stage, order), AgentState.STAGING, sequence)
         except PreparationError as error:
@@ -264,6 +269,7 @@ class Agent:
         if not await _sleep_until(order.t0_nanoseconds):
             await self._send(self._report(AgentState.LATE, released))
             return
+        self._data_set_used = True
         reporting = asyncio.create_task(self._report_rates(armed, released))
         try:
             document = await self._work.measure(armed, clock)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plimsoll.agent.host.open_files import DataSetIdentity, identify
@@ -42,23 +42,29 @@ class PreparedDataSet:
     prefilled: bool
 
 
-async def prepare(volume: Volume, order: PrepareOrder, programs: Programs, progress: Progress) -> PreparedDataSet:
-    """Prepare a volume as ordered; PreparationError, with the tool's own output if any, if that fails."""
+async def prepare(
+    volume: Volume, order: PrepareOrder, programs: Programs, progress: Progress, *, size: int | None = None
+) -> PreparedDataSet:
+    """Prepare a volume as ordered; PreparationError, with the tool's own output if any, if that fails.
+
+    `size` is the size of the data set if it was prepared before: it keeps it, although the free space may differ.
+    """
     try:
         if isinstance(volume, ImageVolume):
             return await _prepare_image(volume, order, programs, progress)
-        return await _prepare_local(volume, order, programs, progress)
+        target = volume.target(order.fill_percent)
+        target = target if size is None else replace(target, size=size)
+        return await _prepare_local(volume, target, order, programs, progress)
     except (VolumeError, ValueError, OSError) as error:
         raise PreparationError(str(error)) from error
 
 
 async def _prepare_local(
-    volume: LocalVolume, order: PrepareOrder, programs: Programs, progress: Progress
+    volume: LocalVolume, target: VolumeTarget, order: PrepareOrder, programs: Programs, progress: Progress
 ) -> PreparedDataSet:
-    target = volume.target(order.fill_percent)
     fio = _FioSteps(programs, progress, target)
     if order.discard:
-        await _discard(volume, target, programs, progress)
+        await _discard(volume, target, programs, progress, required=order.must_discard)
     if order.prefill:
         progress(0, target.size)
         await fio.prefill(order.seed, lambda pid: progress(min(written_bytes(pid), target.size), target.size))
@@ -70,8 +76,13 @@ async def _prepare_local(
     return PreparedDataSet(target=target, identity=identify(target), prefilled=order.prefill)
 
 
-async def _discard(volume: LocalVolume, target: VolumeTarget, programs: Programs, progress: Progress) -> None:
-    """Discard the volume's content. Storage without discard is reported, here and in the fact `volumeDiscards`."""
+async def _discard(
+    volume: LocalVolume, target: VolumeTarget, programs: Programs, progress: Progress, *, required: bool
+) -> None:
+    """Discard the volume's content.
+
+    Storage without discard is reported, here and in the fact `volumeDiscards`; VolumeError if the discard is required.
+    """
     volume.clear()
     argv = volume.discard_command(target)
     if argv is None:
@@ -79,7 +90,14 @@ async def _discard(volume: LocalVolume, target: VolumeTarget, programs: Programs
     directory = programs.fresh_directory("discard")
     # Untranslated, because its messages are parsed.
     output = await programs.run(Command(argv=argv, environment={"LC_ALL": "C"}), directory)
-    if discard_is_unsupported(output.exit_code, output.stderr):
+    unsupported = discard_is_unsupported(output.exit_code, output.stderr)
+    if unsupported and required:
+        message = (
+            f"{target.path} does not support discard, so without prefill no trial can have a new data set "
+            "(prepare.perTrial: NewDataSet); set prepare.prefill: true, or use storage that supports discard"
+        )
+        raise VolumeError(message)
+    if unsupported:
         progress(0, target.size, f"{target.path} does not support discard; overwriting it as it is")
     else:
         check_step(output, directory.name, of=target.name, remedy="; prepare.discard: false skips this step")

@@ -106,6 +106,7 @@ class Worker:
         self._pool = next((target for target in targets if isinstance(target, PoolTarget)), None)
         self._osds = next((target for target in targets if isinstance(target, OsdsTarget)), None)
         self._data_set: PreparedDataSet | None = None
+        self._data_set_bytes: int | None = None
         self._staged: TrialKey | None = None
         self._measuring = False
 
@@ -120,8 +121,9 @@ class Worker:
         if self._volume is None:
             raise PreparationError("this agent's assignment has no volume")
         self._data_set = None
-        self._data_set = await prepare(self._volume, order, self._programs, progress)
-        return self._data_set.target.size
+        self._data_set = await prepare(self._volume, order, self._programs, progress, size=self._data_set_bytes)
+        self._data_set_bytes = self._data_set.target.size
+        return self._data_set_bytes
 
     async def stage(self, order: StageOrder, progress: Progress) -> None:
         """Run the tool's step before arming, if any; PreparationError, with its output, if it fails or stalls."""

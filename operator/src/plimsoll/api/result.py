@@ -168,6 +168,8 @@ class Trial(Model):
         attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
         epoch: Identity of the conductor process that ran it.
         clients: Numbers of the clients that took part, such as 0-7,12.
+        new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
+            otherwise.
         outcome: How the attempt ended.
         started_at: When the attempt began.
         finished_at: When the attempt ended.
@@ -191,6 +193,7 @@ class Trial(Model):
     attempt: Count
     epoch: Annotated[str, ServerOnly(max_length=128)]
     clients: ClientNumbers
+    new_data_set: bool | None = None
     outcome: Outcome
     started_at: _Time
     finished_at: _Time

@@ -189,6 +189,12 @@ _PREFILL_REQUIRED = (
 )
 
 
+_WRITTEN_OR_DISCARDED = (
+    "must be absent unless prefill or discard is true, because nothing else renews the data set; set one of them to "
+    "true, or remove perTrial"
+)
+
+
 class Prepare(Model):
     """Preparation of every volume before the first trial, in this order: discard, prefill, precondition, settle.
 
@@ -200,6 +206,9 @@ class Prepare(Model):
         drop_caches: Drop the caches of the nodes before every trial. Requires the administrator's permission.
         settle_seconds: Time to wait after that, until background work of the storage is done.
         fill_percent: Part of a file system that the data set uses; the file system needs some space itself.
+        per_trial: With NewDataSet, every attempt begins with this whole preparation, so that no trial depends on what
+            earlier ones wrote. Requires prefill or discard; without prefill, the storage has to support discard. Done
+            once, before the first trial, if absent.
 
     """
 
@@ -209,6 +218,11 @@ class Prepare(Model):
             message=_PREFILL_REQUIRED,
             field_path=".prefill",
         ),
+        Rule(
+            rule="!has(self.perTrial) || self.prefill || self.discard",
+            message=_WRITTEN_OR_DISCARDED,
+            field_path=".perTrial",
+        ),
     )
 
     prefill: Flag = True
@@ -217,11 +231,18 @@ class Prepare(Model):
     drop_caches: Flag = False
     settle_seconds: Annotated[Integer, Field(ge=0, le=24 * 3600)] = 10
     fill_percent: Percent = 80
+    per_trial: Literal["NewDataSet"] | None = None
 
     @model_validator(mode="after")
     def _check_precondition(self) -> Self:
         if self.precondition is not None and not self.prefill:
             raise SpecError([Problem(field="prefill", value="false", remedy=_PREFILL_REQUIRED)])
+        return self
+
+    @model_validator(mode="after")
+    def _check_per_trial(self) -> Self:
+        if self.per_trial and not (self.prefill or self.discard):
+            raise SpecError([Problem(field="perTrial", value=self.per_trial, remedy=_WRITTEN_OR_DISCARDED)])
         return self
 
 

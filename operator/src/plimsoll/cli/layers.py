@@ -1,8 +1,9 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import click
+from pydantic import ValidationError
 from rich.text import Text
 
 from plimsoll.api.environment import Environment, StorageClassDescription
@@ -15,8 +16,8 @@ from plimsoll.cli.source import load_results
 from plimsoll.conductor.reporting import MAX_FACTS
 from plimsoll.measure.limits import Best, LayerRow, amplification, layers, osd_count
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.text import NONE, mebibytes, ratio_text
-from plimsoll.tools.registry import LAYERS
+from plimsoll.report.text import NONE, layer_sentences, mebibytes, ratio_text
+from plimsoll.tools.registry import LAYERS, loading_clients
 
 _QUANTITIES = ("bytes_per_second", "iops")
 
@@ -25,8 +26,6 @@ _PARTS = {"": "value", "_limit": "limit", "_limited_by": "limitedBy", "_efficien
 
 COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in _QUANTITIES for suffix in _PARTS))
 """Columns of CSV, a row per layer and operation: bytes and operations per second, and ratios to the limit."""
-
-_NAMES = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", Layer.OSD: "the OSDs"}
 
 
 @click.command()
@@ -50,7 +49,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
         raise click.ClickException(message)
     devices = _device_results(device_run) if device_run else []
     copies = write_amplification(found)
-    rows = layers(found, LAYERS, write_amplification=copies, network_rate=network_rate(found), devices=devices)
+    rows = layers_of(found, devices)
     if output == CSV:
         write_csv(COLUMNS, map(_row, rows))
         return
@@ -59,8 +58,31 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
         return
     console = stdout_console()
     console.print(_table(rows))
-    for line in (*_sentences(rows), *_explanations(rows, copies, osd_count(found))):
+    for line in (*layer_sentences(rows), *_explanations(rows, copies, osd_count(found))):
         console.print(Text(line), soft_wrap=True)
+
+
+def layers_of(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult] = ()) -> tuple[LayerRow, ...]:
+    """Return the layers of one run, with what their tools and the run's specification tell about its network."""
+    copies, nominal = write_amplification(results), network_rate(results)
+    return layers(
+        results, LAYERS, write_amplification=copies, network_rate=nominal, devices=devices, at_once=_clients_at_once
+    )
+
+
+def _clients_at_once(result: BenchmarkResult) -> int:
+    """Return how many clients generated load at the same time.
+
+    Raises:
+        click.ClickException: if the tool has other parameters in this version.
+
+    """
+    spec = result.spec
+    try:
+        return loading_clients(spec.tool, spec.parameters, spec.clients)
+    except ValidationError as error:
+        message = f"point {spec.point} has parameters that {spec.tool} does not have in this version of Plimsoll"
+        raise click.ClickException(f"{message}; use the version that measured it") from error
 
 
 def _device_results(source: str) -> list[BenchmarkResult]:
@@ -159,17 +181,12 @@ def _table(rows: Sequence[LayerRow]) -> FittedTable[LayerRow]:
     return FittedTable(rows=rows, layouts=_LAYOUTS, missed=_LAYOUTS[0], remedy="-o json")
 
 
-def _sentences(rows: Sequence[LayerRow]) -> Iterator[str]:
-    """Yield what each layer attains, in bytes, and what limits it."""
-    for row in rows:
-        best = row.bytes_per_second
-        if best is not None and best.limited_by is not None:
-            limit = _NAMES.get(best.limited_by, best.limited_by)
-            yield f"{row.layer} {row.operation}s reach {ratio_text(best.efficiency)} of the limit set by {limit}."
-
-
 def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | None) -> list[str]:
     lines = ["OSD is the sum of all OSDs, each measured alone. Rates are the best ones that are not Invalid."]
+    if any(row.layer is Layer.NETWORK for row in rows):
+        lines.append(
+            "Network is what all clients that send at the same time reach; what each of them reaches limits it above."
+        )
     if any(row.layer is Layer.DEVICE for row in rows):
         lines.append(
             "The number of OSDs is unknown: Device is the sum of the measured devices, which set no limit."

@@ -108,6 +108,7 @@ def _costs(plan: Plan) -> Table:
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Settling", f"{cost.settle_seconds} s"),
+        ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
         ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", _capacity(cost)),
     ):
@@ -148,6 +149,11 @@ def _prefill(plan: Plan, cost: Estimate, rate: str) -> str:
     if not plan.prepare.prefill or plan.volume is None:
         return "none"
     return f"{timedelta(seconds=cost.prefill_seconds)} if every client writes {rate}/s"
+
+
+def _renewal(cost: Estimate) -> str:
+    altogether = timedelta(seconds=cost.preparations * cost.preparation_seconds)
+    return f"a new data set before each trial, {cost.preparations} times, {altogether} altogether"
 
 
 def _size(size: int) -> str:

@@ -19,7 +19,7 @@ from plimsoll.cli.watched import (
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, renewal_seconds
 
 
 class LocalProgress:
@@ -91,7 +91,7 @@ def describe(state: RunState, plan: Plan) -> str:
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:
     """Return the part of a run that is done, 0 to 1, by time."""
-    total = plan.repetitions * sum(_seconds(plan, index) for index in range(len(plan.points)))
+    total = remaining_seconds(RunState(), plan, now)
     return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
 
 
@@ -100,13 +100,14 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
 
     Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
     """
+    preparing = renewal_seconds(plan)
     order = [index for passes in plan.order for index in passes]
-    left = sum(_seconds(plan, index) for index in order[state.trials_done :])
+    left = sum(_seconds(plan, index) + preparing for index in order[state.trials_done :])
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
     # A trial that overruns does not shorten the ones after it.
-    return left - min(max(0.0, now - state.current.starts_at), length)
+    return left - preparing - min(max(0.0, now - state.current.starts_at), length)
 
 
 def _seconds(plan: Plan, index: int) -> int:

@@ -7,17 +7,15 @@ from pathlib import Path
 import click
 
 from plimsoll.cli.cluster import cluster_options
-from plimsoll.cli.layers import network_rate, write_amplification
+from plimsoll.cli.layers import layers_of, write_amplification
 from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.measure.limits import layers
 from plimsoll.report.likeness import likeness_of
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import Compared, ReportedRun, runs_of
 from plimsoll.report.text import count_text
-from plimsoll.tools.registry import LAYERS
 
 MOST_RUNS = 8
 """The number of distinguishable colours."""
@@ -76,9 +74,7 @@ def _with_layers(run: ReportedRun) -> ReportedRun:
     """Add the layers of a run on a Ceph cluster."""
     if all(result.status.environment.ceph is None for result in run.results):
         return run
-    copies = write_amplification(run.results)
-    rows = layers(run.results, LAYERS, write_amplification=copies, network_rate=network_rate(run.results))
-    return replace(run, layers=rows, write_amplification=copies)
+    return replace(run, layers=layers_of(run.results), write_amplification=write_amplification(run.results))
 
 
 def _compared(runs: Sequence[ReportedRun]) -> list[Compared]:

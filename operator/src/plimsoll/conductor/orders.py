@@ -13,6 +13,8 @@ def prepare(plan: Plan, client: int) -> PrepareOrder:
     """Return the order to discard, prefill and overwrite."""
     return PrepareOrder(
         discard=plan.prepare.discard,
+        # Nothing else would make the data set new.
+        must_discard=plan.renews_data_sets and not plan.prepare.prefill,
         prefill=plan.prepare.prefill,
         precondition=plan.prepare.precondition,
         fill_percent=plan.prepare.fill_percent,

@@ -33,6 +33,7 @@ class Attempt:
         is_postponed: whether the current round has a second T0, because the first one was too soon for its clients.
         documents: documents of the current round, by client.
         numbers: results of the completed rounds.
+        new_data_set: whether the data sets of all clients were prepared for this attempt.
 
     """
 
@@ -43,6 +44,7 @@ class Attempt:
     t0: int = 0
     is_postponed: bool = False
     started_at: str = ""
+    new_data_set: bool = False
     documents: dict[int, ClientDocument] = field(default_factory=dict)
     numbers: list[TrialNumbers] = field(default_factory=list)
 
@@ -84,6 +86,7 @@ class Attempt:
             attempt=self.key.attempt,
             epoch=epoch,
             clients=self.clients,
+            new_data_set=self.new_data_set or None,
             outcome=Outcome.MEASURED,
             started_at=self.started_at,
             finished_at=timestamp(moment.wall),
@@ -107,6 +110,7 @@ class Attempt:
             attempt=self.key.attempt,
             epoch=epoch,
             clients=self.clients,
+            new_data_set=self.new_data_set or None,
             outcome=Outcome.ABORTED,
             started_at=self.started_at,
             finished_at=timestamp(moment.wall),

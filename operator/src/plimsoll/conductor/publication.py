@@ -21,7 +21,7 @@ from plimsoll.conductor.roster import Client
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.steps import unready_clients
 from plimsoll.conductor.timings import Moment
-from plimsoll.protocol.messages import AgentState
+from plimsoll.protocol.messages import AgentState, PrepareOrder
 
 _LIVE_INTERVALS = 3
 """A client without a report for this many intervals does not count for live rates."""
@@ -73,7 +73,8 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Gathering() if missing:
             message = f"waiting for {names(missing)}"
         case Preparing():
-            message = _preparation([client for client in session.roster if not client.prepared_bytes])
+            step = "prefilling" if session.plan.prepare.prefill else "preparing"
+            message = f"{_purpose(session)}{_preparation(session.unprepared(), step)}"
         case Gating():
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
@@ -81,18 +82,25 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Recording():
             message = f"recording {session.phase.attempt.key}"
         case Settling():
-            message = f"settling for {session.plan.prepare.settle_seconds} s after the prefill"
+            step = "prefill" if session.plan.prepare.prefill else "preparation"
+            message = f"{_purpose(session)}settling for {session.plan.prepare.settle_seconds} s after the {step}"
     return message
 
 
-def _preparation(unfinished: Sequence[Client]) -> str:
-    """Return the clients' current steps; a client without a message of its own prefills."""
+def _purpose(session: Session) -> str:
+    """Return the attempt that the clients prepare for; empty if they prepare for all of them."""
+    key = session.ledger.next_trial() if session.plan.renews_data_sets else None
+    return f"new data set for {key}: " if key else ""
+
+
+def _preparation(unfinished: Sequence[Client], step: str) -> str:
+    """Return the clients' current steps: `step` of a client without a message of its own."""
     others = [client for client in unfinished if client.is_in(AgentState.PREPARING) and client.message]
-    prefilling = [client for client in unfinished if client not in others]
+    silent = [client for client in unfinished if client not in others]
     # The clients' progress differs by a second or two, so one message is enough.
-    steps = [("prefilling", prefilling), (others[0].message if others else "", others)]
-    messages = [f"{step}: {names([client.number for client in clients])}" for step, clients in steps if clients]
-    return "; ".join(messages) or "prefilled"
+    steps = [(step, silent), (others[0].message if others else "", others)]
+    messages = [f"{text}: {names([client.number for client in clients])}" for text, clients in steps if clients]
+    return "; ".join(messages) or "prepared"
 
 
 def _staging(unfinished: Sequence[Client]) -> str:
@@ -103,10 +111,18 @@ def _staging(unfinished: Sequence[Client]) -> str:
 
 
 def _prefill(session: Session) -> Prefill:
-    return Prefill(
-        done_bytes=sum(client.prepared_bytes or client.done_bytes for client in session.roster),
-        total_bytes=sum(client.prepared_bytes or client.total_bytes for client in session.roster),
-    )
+    """Return the progress of the clients' last preparations; one that prepares again begins at 0 bytes."""
+    written = [_written(client) for client in session.roster]
+    return Prefill(done_bytes=sum(done for done, _ in written), total_bytes=sum(total for _, total in written))
+
+
+def _written(client: Client) -> tuple[int, int]:
+    """Return how much of its data set a client has written, and the size of the data set."""
+    prepares = isinstance(client.order, PrepareOrder) and not client.is_in(AgentState.PREPARED)
+    if client.prepared_bytes and not prepares:
+        return client.prepared_bytes, client.prepared_bytes
+    reported = (client.done_bytes, client.total_bytes) if client.is_in(AgentState.PREPARING) else (0, 0)
+    return reported[0], reported[1] or client.prepared_bytes
 
 
 def _current(attempt: Attempt) -> CurrentTrial:

@@ -7,7 +7,16 @@ from pydantic import JsonValue
 
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Clock
-from plimsoll.protocol.messages import AgentState, Order, RefusedError, Registration, Report, WaitOrder
+from plimsoll.protocol.messages import (
+    AgentState,
+    GoOrder,
+    Order,
+    RefusedError,
+    Registration,
+    Report,
+    StageOrder,
+    WaitOrder,
+)
 
 _QUIET_STATES = {AgentState.IDLE, AgentState.PREPARED}
 
@@ -17,6 +26,7 @@ class Client:
     """One client as the conductor knows it.
 
     Attributes:
+        data_set_used: whether a tool may have worked since its data set was prepared.
         sequence: number of its current order.
         answered: number of the order that `state` belongs to.
         last_contact: time of its last request; see `Moment.seconds`.
@@ -32,6 +42,7 @@ class Client:
     node: str
     last_contact: float
     prepared_bytes: int = 0
+    data_set_used: bool = False
     facts: dict[str, JsonValue] = field(default_factory=dict)
     order: Order = field(default_factory=WaitOrder)
     sequence: int = 0
@@ -50,6 +61,7 @@ class Client:
         self.order = order
         self.sequence += 1
         self.rates = ()
+        self.data_set_used |= isinstance(order, StageOrder | GoOrder)
 
     def is_in(self, state: AgentState) -> bool:
         """Whether it has reached a state under its current order."""
@@ -98,6 +110,7 @@ class Roster:
             node=registration.node,
             last_contact=now,
             prepared_bytes=registration.prepared_bytes,
+            data_set_used=registration.data_set_used,
             facts=registration.facts,
             address=address,
         )
@@ -128,7 +141,7 @@ class Roster:
         client.done_bytes, client.total_bytes = report.done_bytes, report.total_bytes
         client.rates, client.rated_at = report.rates, now
         if report.state is AgentState.PREPARED:
-            client.prepared_bytes = report.done_bytes
+            client.prepared_bytes, client.data_set_used = report.done_bytes, False
 
     def get(self, numbers: Iterable[int]) -> list[Client]:
         """Return those of the clients that are registered."""

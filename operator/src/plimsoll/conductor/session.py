@@ -9,7 +9,7 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.state import Failure, RunState, TrialKey
-from plimsoll.conductor import faults, orders, reporting
+from plimsoll.conductor import faults, orders, reporting, steps
 from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.lead import Lead
 from plimsoll.conductor.ledger import Ledger
@@ -35,7 +35,6 @@ from plimsoll.conductor.phases import (
 )
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.start import Start
-from plimsoll.conductor.steps import cast_of, facts_of, needs_staging, staging_seconds, unarmed_clients, unready_clients
 from plimsoll.conductor.timings import Moment, Timings
 from plimsoll.measure.rounds import combined
 from plimsoll.measure.trial import TrialNumbers
@@ -143,15 +142,16 @@ class Session:
         if not isinstance(self.phase, Beginning):
             raise TypeError(self.phase)
         attempt = self.phase.attempt
-        attempt.cast = attempt.cast or cast_of(attempt.point, self.roster)
-        if not needs_staging(attempt):
+        attempt.cast = attempt.cast or steps.cast_of(attempt.point, self.roster)
+        if not steps.needs_staging(attempt):
             self._arm(attempt, moment)
             return
         for client in self.roster.get(attempt.round.serving):
             client.give(orders.serve(self.plan, attempt, client.number, self.roster))
         for client in self.roster.get(attempt.round.loading):
             client.give(orders.stage(self.plan, attempt, client.number))
-        self.phase = Staging(attempt=attempt, deadline=moment.seconds + staging_seconds(attempt.point, self.timings))
+        limit = steps.staging_seconds(attempt.point, self.timings)
+        self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Record the judged attempt, or start its next round once all clients are present and quiet again."""
@@ -186,6 +186,10 @@ class Session:
         if not isinstance(self.phase, Ended):
             return False
         return self.roster.has_left(moment.seconds) or moment.seconds - self.phase.since > self.timings.linger
+
+    def unprepared(self) -> list[Client]:
+        """Return the clients that have to prepare their data sets before the next attempt."""
+        return steps.unprepared_clients(self.plan, self.roster, continues=self._unfinished is not None)
 
     def elapsed(self, moment: Moment) -> float:
         """Return the seconds that the run has been active, across all its conductors."""
@@ -235,25 +239,23 @@ class Session:
             return self._wait_for_cluster(moment)
         if missing or not all(client.is_quiet for client in self.roster):
             return self._fail_unready(phase.deadline, missing, moment)
-        if self._unprepared():
+        if self.unprepared():
             self.phase = Preparing()
         elif self.gate.problems(moment.seconds):
             self._wait_for_cluster(moment)
         else:
-            self.phase = Beginning(attempt=self._unfinished or self._new_attempt(key, moment))
+            new = steps.new_attempt(self.plan, key, reporting.timestamp(moment.wall))
+            self.phase = Beginning(attempt=self._unfinished or new)
             self._unfinished = None
             self._effects.append(BeginAttempt())
         return True
-
-    def _new_attempt(self, key: TrialKey, moment: Moment) -> Attempt:
-        return Attempt(key=key, point=self.plan.point(key.point), started_at=reporting.timestamp(moment.wall))
 
     def _leave_preparing(self, phase: Preparing, moment: Moment) -> bool:
         """Have all clients prefill, including processes that replaced others meanwhile."""
         message = reporting.failures(self.roster)
         if message:
             return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
-        unprepared = self._unprepared()
+        unprepared = self.unprepared()
         for client in unprepared:
             if client.is_quiet:
                 client.give(orders.prepare(self.plan, client.number))
@@ -266,9 +268,6 @@ class Session:
             return False
         self.phase = Settling(until=moment.seconds + self.plan.prepare.settle_seconds)
         return True
-
-    def _unprepared(self) -> list[Client]:
-        return [client for client in self.roster if not client.prepared_bytes] if self.plan.volume else []
 
     def _fail_unready(self, deadline: float, missing: tuple[int, ...], moment: Moment) -> bool:
         """End the run if the clients were not ready in time; false before the deadline."""
@@ -294,7 +293,7 @@ class Session:
 
     def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
         attempt = phase.attempt
-        if not unready_clients(attempt, self.roster):
+        if not steps.unready_clients(attempt, self.roster):
             self._arm(attempt, moment)
             return True
         fault = faults.reported_failure(attempt.round.members, self.roster, AbortReason.CLIENT_NOT_STAGED)
@@ -314,7 +313,7 @@ class Session:
             return self._abort_if(attempt, fault, moment)
         since = moment.seconds - phase.since
         too_late = moment.wall >= attempt.t0 - int(self._lead.margin(attempt, since) * _SECOND)
-        unarmed = unarmed_clients(attempt, self.roster)
+        unarmed = steps.unarmed_clients(attempt, self.roster)
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):
@@ -331,7 +330,7 @@ class Session:
             return False
         self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        self._effects.append(JudgeAttempt(facts=facts_of(attempt, self.plan), documents=attempt.documents))
+        self._effects.append(JudgeAttempt(facts=steps.facts_of(attempt, self.plan), documents=attempt.documents))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
@@ -361,7 +360,7 @@ class Session:
 
     def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
         """Record the attempt that was in flight when the previous conductor died."""
-        attempt = Attempt(key=key, point=self.plan.point(key.point), started_at=started_at)
+        attempt = steps.new_attempt(self.plan, key, started_at)
         self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:

@@ -1,7 +1,8 @@
-"""The steps of a point's tool, and the time limits of an attempt."""
+"""The clients to prepare, the steps of a point's tool, and the time limits of an attempt."""
 
+from plimsoll.api.state import TrialKey
 from plimsoll.conductor.phases import Attempt
-from plimsoll.conductor.roster import Roster
+from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import TrialFacts
 from plimsoll.plan.document import Plan, Point
@@ -9,6 +10,11 @@ from plimsoll.protocol.messages import AgentState
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast
 from plimsoll.tools.registry import TOOLS
+
+
+def new_attempt(plan: Plan, key: TrialKey, started_at: str) -> Attempt:
+    """Return an attempt that begins once all clients are prepared."""
+    return Attempt(key=key, point=plan.point(key.point), started_at=started_at, new_data_set=plan.renews_data_sets)
 
 
 def has_step(point: Point, step: StepKind) -> bool:
@@ -19,6 +25,18 @@ def has_step(point: Point, step: StepKind) -> bool:
 def cast_of(point: Point, roster: Roster) -> Cast:
     """Return the clients of each round of a trial of the point."""
     return TOOLS[point.tool].cast(_parameters(point), tuple(roster), point.clients)
+
+
+def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
+    """Return the clients that have to prepare their data sets before the next attempt.
+
+    With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
+    and `continues` with its next round.
+    """
+    if plan.volume is None:
+        return []
+    renews = plan.renews_data_sets and not continues
+    return [client for client in roster if not client.prepared_bytes or (renews and client.data_set_used)]
 
 
 def needs_staging(attempt: Attempt) -> bool:
@@ -48,6 +66,7 @@ def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
         t0_nanoseconds=attempt.t0,
         windowed=tool.windowed,
         ends_when_done=tool.ends_when_done(_parameters(attempt.point)),
+        new_data_set=attempt.new_data_set,
         least_runtime_seconds=tool.least_runtime_seconds,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,

@@ -13,7 +13,7 @@ from plimsoll.lifecycle.measured import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate, trial_seconds
+from plimsoll.plan.estimate import estimate, renewal_seconds, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
 """How wrong an estimate may be before it is replaced."""
@@ -45,7 +45,9 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
             cost = estimate(plan)
             afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, _prefill_seconds(run, state, cost.prefill_seconds, now) + afterwards)
-            return _unless_close(before, new, now, may_grow=not _is_filled(state))
+            # The estimate of the last attempt includes the preparations between trials.
+            is_known = before is not None and plan.renews_data_sets and any(_all_trials(seen))
+            return before if is_known else _unless_close(before, new, now, may_grow=not _is_filled(state))
         case _:
             return before
 
@@ -67,30 +69,34 @@ class _Pace:
 
     Attributes:
         known: by measured point.
+        preparing: planned between two trials: zero unless each trial has a new data set.
         between: from the end of a trial to the start of the next.
-        ratio: of the real to the planned duration of trials.
+        ratio: of the real to the planned duration of trials, both with what is between them.
 
     """
 
     known: Mapping[str, float]
+    preparing: float
     between: float
     ratio: float
 
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""
         known = self.known.get(point.name)
-        return known + self.between if known is not None else trial_seconds(point) * self.ratio
+        return known + self.between if known is not None else (trial_seconds(point) + self.preparing) * self.ratio
 
 
 def _pace(plan: Plan, seen: Observed) -> _Pace:
     """Return the pace of the measured trials; the planned one if there are none."""
     took = {point.name: tuple(_seconds_taken(seen, point.name)) for point in plan.points}
     gaps = [max(0.0, gap) for gap in _gaps(seen)]
-    between = median(gaps) if gaps else 0.0
-    planned = sum(len(took[point.name]) * trial_seconds(point) for point in plan.points)
+    preparing = renewal_seconds(plan)
+    between = median(gaps) if gaps else preparing
+    planned = sum(len(took[point.name]) * (trial_seconds(point) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)
     return _Pace(
         known={name: fmean(seconds) for name, seconds in took.items() if seconds},
+        preparing=preparing,
         between=between,
         ratio=taken / planned if planned else 1.0,
     )
@@ -98,6 +104,11 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
 
 def _trials(seen: Observed, point: str) -> Sequence[TrialFact]:
     return seen.results[point].trials if point in seen.results else ()
+
+
+def _all_trials(seen: Observed) -> Iterator[TrialFact]:
+    for point in seen.results:
+        yield from _trials(seen, point)
 
 
 def _seconds_taken(seen: Observed, point: str) -> Iterator[float]:
@@ -108,9 +119,7 @@ def _seconds_taken(seen: Observed, point: str) -> Iterator[float]:
 
 def _gaps(seen: Observed) -> Iterator[float]:
     """Yield the seconds between one attempt and the next of the same conductor."""
-    trials = [trial for point in seen.results for trial in _trials(seen, point)]
-    trials.sort(key=lambda trial: trial.started)
-    for one, other in pairwise(trials):
+    for one, other in pairwise(sorted(_all_trials(seen), key=lambda trial: trial.started)):
         if one.epoch == other.epoch:
             yield (other.started - one.finished).total_seconds()
 
@@ -122,7 +131,10 @@ def _left(plan: Plan, state: RunState) -> list[tuple[int, Point]]:
 
 
 def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
-    return sum(pace.seconds(point) for _, point in _left(plan, state))
+    """Return the seconds from the start of the next trial to the end of the last one."""
+    seconds = sum(pace.seconds(point) for _, point in _left(plan, state))
+    # Nothing is prepared after the last trial.
+    return max(0.0, seconds - pace.between) if pace.preparing else seconds
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:

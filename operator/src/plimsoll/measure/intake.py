@@ -31,6 +31,7 @@ class TrialFacts:
         cluster: the polls of the Ceph cluster around the trial; None if the run watches none.
         osd_classes: the known device classes of OSDs.
         ends_when_done: the load ends when its work is done, and the runtime only limits it.
+        new_data_set: the clients' data sets were prepared for this attempt.
         least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
         quantities: what the tool can report.
 
@@ -45,8 +46,14 @@ class TrialFacts:
     cluster: ClusterWatch | None = None
     osd_classes: Mapping[int, str] = field(default_factory=dict)
     ends_when_done: bool = False
+    new_data_set: bool = False
     least_runtime_seconds: int = 0
     quantities: Quantities = ALL_QUANTITIES
+
+    @property
+    def writes_blocks_once(self) -> bool:
+        """Whether no write meets a block that this or an earlier trial has written."""
+        return self.new_data_set and self.ends_when_done
 
     @property
     def planned_start(self) -> int:

@@ -7,11 +7,12 @@
 with c the network rate of one client, d the read rate and j the write rate of one OSD, in bytes per second, and as
 amplification the number of replicas, or (k + m) / k for k data and m coding chunks. Source: Gudu, Hardt, Streit,
 "Evaluating the Performance and Scalability of the Ceph Distributed Storage System" (IEEE Big Data 2014), table III,
-where j is half of the device's write rate if it also holds the journal; BlueStore has no such journal.
+where c was measured between two hosts, and j is half of the device's write rate if it also holds the journal;
+BlueStore has no such journal.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -107,6 +108,10 @@ def limits(  # the formula's own quantities
     return RateLimits(read=min(network, osds * disk_rate), write=min(network, osds * write_rate / write_amplification))
 
 
+def _all_clients(result: BenchmarkResult) -> int:
+    return result.spec.clients
+
+
 def layers(
     results: Collection[BenchmarkResult],
     layer_of: Mapping[str, Layer],
@@ -114,6 +119,7 @@ def layers(
     write_amplification: float | None,
     network_rate: float | None = None,
     devices: Collection[BenchmarkResult] = (),
+    at_once: Callable[[BenchmarkResult], int] = _all_clients,
 ) -> tuple[LayerRow, ...]:
     """Return the best of each layer for reads and writes, bottom up, from the results of one run.
 
@@ -123,9 +129,11 @@ def layers(
     A point counts if it is not Invalid and has a summary. The limit of RADOS is the mean rate of an OSD times the
     number of OSDs, for writes divided by the amplification; without an amplification writes have none. `osd bench`
     only writes, so it sets no limit for reads, but devices do. The limit of RBD is the best of RADOS, that of a file
-    system the best of RBD, or of RADOS if RBD was not measured. None exceeds the network of the clients, if
-    `network_rate`, bytes per second of one client, is known. fio counts as RBD or as a file system, so pass only
-    results of runs on Ceph. A layer may exceed its limit: then the layer below was not measured at its best.
+    system the best of RBD, or of RADOS if RBD was not measured. None exceeds the network of the clients: the best
+    measured rate of one client, in each direction if both were measured, and otherwise `network_rate`, bytes per second
+    as specified. `at_once` returns how many clients a tool of the network let send at the same time. fio counts as RBD
+    or as a file system, so pass only results of runs on Ceph. A layer may exceed its limit: then the layer below was
+    not measured at its best.
     """
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
@@ -137,8 +145,11 @@ def layers(
     osds = [*_osd_rows(usable[Layer.OSD], permitted)]
     found += osds
     permitted = _amplified(permitted | _permitted_by(osds), write_amplification)
+    links = [(result, at_once(result)) for result in usable[Layer.NETWORK]]
+    found += _network_rows(links, network_rate)
+    carried = _carried_by_client(links, network_rate)
     for layer in (Layer.RADOS, Layer.RBD, Layer.FILE_SYSTEM):
-        rows = [*_rows(layer, usable[layer], permitted, network_rate)]
+        rows = [*_rows(layer, usable[layer], permitted, carried)]
         found += rows
         permitted |= _permitted_by(rows)
     return tuple(found)
@@ -167,6 +178,9 @@ class _Permits:
     bytes_per_second: float | None = None
     iops: float | None = None
 
+
+_Links = Sequence[tuple[BenchmarkResult, int]]
+"""Results of the network, each with the number of clients that send at the same time."""
 
 _NOTHING_KNOWN = _Permits()
 _Permitted = dict[Operation, _Permits]
@@ -217,6 +231,31 @@ def _osd_rows(results: Collection[BenchmarkResult], permitted: _Permitted) -> It
         )
 
 
+def _network_rows(links: _Links, network_rate: float | None) -> Iterator[LayerRow]:
+    """Yield the rates of all clients that send at the same time, against those of the specification."""
+    for operation in _DATA:
+        rates = [*_link_rates(operation, links)]
+        if rates:
+            best = _best(rates, network_rate=network_rate)
+            yield LayerRow(layer=Layer.NETWORK, operation=operation, bytes_per_second=best, iops=None)
+
+
+def _carried_by_client(links: _Links, network_rate: float | None) -> Mapping[Operation, float | None]:
+    """Return what the network carries for one client; a direction that was not measured is like the other."""
+    measured = {
+        operation: max((rate / clients for rate, clients, _ in _link_rates(operation, links)), default=None)
+        for operation in _DATA
+    }
+    either = next((rate for rate in measured.values() if rate is not None), network_rate)
+    return {operation: either if rate is None else rate for operation, rate in measured.items()}
+
+
+def _link_rates(operation: Operation, links: _Links) -> Iterator[tuple[float, int, str]]:
+    """Yield rate, number of clients that send at the same time, and name of every point with the operation."""
+    for result, clients in links:
+        yield from ((one.bytes_per_second.mean, clients, name) for name, _, one in _summaries(operation, [result]))
+
+
 def _permitted_by(rows: Iterable[LayerRow]) -> _Permitted:
     return {
         row.operation: _Permits(
@@ -243,7 +282,10 @@ def _amplified(permitted: _Permitted, amplification: float | None) -> _Permitted
 
 
 def _rows(
-    layer: Layer, results: Collection[BenchmarkResult], permitted: _Permitted, network_rate: float | None
+    layer: Layer,
+    results: Collection[BenchmarkResult],
+    permitted: _Permitted,
+    carried: Mapping[Operation, float | None],
 ) -> Iterator[LayerRow]:
     for operation in _DATA:
         measured = [*_summaries(operation, results)]
@@ -254,7 +296,7 @@ def _rows(
             yield LayerRow(
                 layer=layer,
                 operation=operation,
-                bytes_per_second=_best(rates, below.bytes_per_second, below.layer, network_rate),
+                bytes_per_second=_best(rates, below.bytes_per_second, below.layer, carried[operation]),
                 iops=_best(ios, below.iops, below.layer),
             )
 

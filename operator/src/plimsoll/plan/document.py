@@ -122,6 +122,11 @@ class Plan(Model):
             raise SpecError([Problem(field="points", remedy=f"must have unique names; {_DAMAGED}")])
         return self
 
+    @property
+    def renews_data_sets(self) -> bool:
+        """Whether every attempt begins with a new data set."""
+        return self.volume is not None and self.prepare.per_trial is not None
+
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""
         for point in self.points:

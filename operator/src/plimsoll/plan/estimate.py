@@ -26,9 +26,10 @@ class Estimate:
         trials: points times repetitions, without repeated attempts.
         measuring_seconds: warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated
             attempts.
-        prefill_seconds: at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
-        precondition_seconds: overwriting after the prefill. Certain, except for replaced clients.
-        settle_seconds: a single pause after that.
+        preparations: how often the data sets are prepared: once, or before each trial. Without replaced clients.
+        prefill_seconds: of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
+        precondition_seconds: of one preparation: overwriting after the prefill. Certain.
+        settle_seconds: of one preparation: the pause after that.
         data_bytes: maximum size of all clients' data sets together, without objects.
         stored_bytes: the same with the replicas or coding chunks of a pool that is created for the run; None for
             existing storage, whose layout is unknown.
@@ -38,6 +39,7 @@ class Estimate:
     points: int
     trials: int
     measuring_seconds: int
+    preparations: int
     prefill_seconds: int
     precondition_seconds: int
     settle_seconds: int
@@ -47,7 +49,17 @@ class Estimate:
     @property
     def total_seconds(self) -> int:
         """Seconds from the first prefill to the last result."""
-        return self.measuring_seconds + self.prefill_seconds + self.precondition_seconds + self.settle_seconds
+        return self.measuring_seconds + self.preparations * self.preparation_seconds
+
+    @property
+    def preparation_seconds(self) -> int:
+        """Seconds of one preparation."""
+        return self.prefill_seconds + self.precondition_seconds + self.settle_seconds
+
+    @property
+    def certain_seconds(self) -> int:
+        """The same as `total_seconds`, without prefill."""
+        return self.total_seconds - self.preparations * self.prefill_seconds
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -57,16 +69,23 @@ def estimate(plan: Plan) -> Estimate:
     prefilled = filled if plan.prepare.prefill else 0
     precondition = plan.prepare.precondition
     made = plan.ceph.made if plan.ceph else None
+    trials = len(plan.points) * plan.repetitions
     return Estimate(
         points=len(plan.points),
-        trials=len(plan.points) * plan.repetitions,
+        trials=trials,
         measuring_seconds=plan.repetitions * sum(map(trial_seconds, plan.points)),
+        preparations=trials if plan.renews_data_sets else 1,
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
         settle_seconds=plan.prepare.settle_seconds,
         data_bytes=plan.clients * filled,
         stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
     )
+
+
+def renewal_seconds(plan: Plan) -> int:
+    """Return the seconds of the preparation before each trial; 0 if there is only one, before the first trial."""
+    return estimate(plan).preparation_seconds if plan.renews_data_sets else 0
 
 
 def trial_seconds(point: Point) -> int:
@@ -87,15 +106,21 @@ def check_fits_deadline(plan: Plan) -> None:
 
     """
     cost = estimate(plan)
-    needed = cost.measuring_seconds + cost.precondition_seconds + cost.settle_seconds
+    needed = cost.certain_seconds
     if needed > plan.timeouts.total_seconds:
-        overwriting = f" and {cost.precondition_seconds} s of preconditioning" if cost.precondition_seconds else ""
+        overwriting = cost.preparations * cost.precondition_seconds
         remedy = (
-            f"is less than the {needed} s that {cost.trials} trials{overwriting} take without prefill; raise it, "
-            "shorten runtimeSeconds or an axis, or lower repetitions"
+            f"is less than the {needed} s that {_work_text(cost.trials, overwriting, plan)} take without prefill; "
+            "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])
+
+
+def _work_text(trials: int, overwriting_seconds: int, plan: Plan) -> str:
+    overwriting = f" and {overwriting_seconds} s of preconditioning" if overwriting_seconds else ""
+    renewed = ", each on a new data set," if plan.renews_data_sets else ""
+    return f"{trials} trials{renewed}{overwriting}"
 
 
 def _is_filesystem(plan: Plan) -> bool:

@@ -22,7 +22,7 @@ from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
-_PREPARE_IDENTITY = {"prefill", "precondition", "discard", "drop_caches", "fill_percent"}
+_PREPARE_IDENTITY = {"per_trial", "prefill", "precondition", "discard", "drop_caches", "fill_percent"}
 _IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")
 """Fields of an environment that belong to the identity, at least in part; the rest is context."""
 

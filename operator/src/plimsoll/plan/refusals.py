@@ -47,6 +47,7 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _different_accounts(expanded)
     yield from _impossible_rounds(expanded)
     yield from _unwritten_reads(spec, expanded)
+    yield from _unused_data_sets(spec, expanded)
     yield from _large_overwrites(spec)
     yield from _unfit_parameters(spec, expanded)
 
@@ -105,6 +106,13 @@ def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
             "access to the storage; set it to true, or leave out the workloads that read"
         )
         yield Problem(field="spec.prepare.prefill", value="false", remedy=remedy)
+
+
+def _unused_data_sets(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+    """Yield a new data set for every trial if no workload has a data set."""
+    if spec.prepare.per_trial and not any(sweep.tool.target.is_data_set for sweep, _ in expanded):
+        remedy = "has no effect, because no workload uses a volume; remove it"
+        yield Problem(field="spec.prepare.perTrial", value=spec.prepare.per_trial, remedy=remedy)
 
 
 def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:

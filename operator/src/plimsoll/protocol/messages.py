@@ -93,6 +93,7 @@ class Registration(Model):
         instance: random, one per agent process.
         attempt: number of earlier processes of this client.
         prepared_bytes: size of the data set that this process has prepared; 0 if it has not.
+        data_set_used: whether a tool has worked since then.
         facts: kernel, processors, tool versions, ... for the result's environment.
 
     """
@@ -103,6 +104,7 @@ class Registration(Model):
     attempt: Annotated[int, Field(ge=0, le=MAX_ATTEMPT)] = 0
     node: NodeName
     prepared_bytes: ByteCount = 0
+    data_set_used: bool = False
     facts: Facts = Field(default_factory=dict)
 
 
@@ -138,11 +140,13 @@ class PrepareOrder(Model):
 
     Attributes:
         precondition: random overwrite after the prefill, if any.
+        must_discard: whether to fail if the storage does not support discard.
 
     """
 
     kind: Literal["Prepare"] = "Prepare"
     discard: bool
+    must_discard: bool = False
     prefill: bool
     precondition: Precondition | None = None
     fill_percent: int

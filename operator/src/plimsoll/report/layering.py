@@ -8,12 +8,13 @@ from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import colour, linear_axis
 from plimsoll.report.points import verdict_text
 from plimsoll.report.runs import ReportedRun
-from plimsoll.report.text import MEBIBYTE, NONE, ratio_text
+from plimsoll.report.text import MEBIBYTE, NONE, layer_sentences, limiting_text, ratio_text
 from plimsoll.report.view import Block, Cell, Chart, Section, Table, Text
 
 _WORDS = (
     "OSD is the sum of all OSDs, each measured alone. The limit of a layer is the rate of the layer below, for writes "
-    "divided by the copies that the pool keeps, and at most the capacity of the clients' network if that is known. "
+    "divided by the copies that the pool keeps, and at most what the clients' network carries, as measured or as "
+    "specified, if that is known. "
     "Rates are the best ones that are not Invalid; a * marks Suspect ones. More than 100 % means that the layer below "
     "was not fully loaded, or that a cache answered."
 )
@@ -35,7 +36,8 @@ def _blocks(number: int, run: ReportedRun, *, several: bool) -> Iterator[Block]:
         paragraphs=[
             "The pool's layout is unknown, so the OSDs set no limit."
             if copies is None
-            else f"The pool writes {copies:g} bytes per byte of a client."
+            else f"The pool writes {copies:g} bytes per byte of a client.",
+            *layer_sentences(run.layers),
         ]
     )
     volumes = [(row, row.bytes_per_second) for row in run.layers]
@@ -70,7 +72,7 @@ def _chart(
             {
                 "type": "scatter",
                 "mode": "markers",
-                "name": "limit by the layer below",
+                "name": "limit",
                 "x": [name for name, _ in limited],
                 "y": [limit for _, limit in limited],
                 "marker": {"color": colour(1), "symbol": "line-ew-open", "size": 42, "line": {"width": 3}},
@@ -96,31 +98,32 @@ def _verdict(run: ReportedRun, best: Best) -> str:
 
 
 def _table(run: ReportedRun) -> Table:
-    quantity = ("Limit", "Of limit", "At", "Verdict")
+    quantity = ("Limit", "Set by", "Of limit", "At", "Verdict")
     return Table(
         caption="Best rates of each layer",
         headings=("Layer", "Op", "MiB/s", *quantity, "IOPS", *quantity),
-        numbers=("MiB/s", "IOPS", *quantity[:2]),
+        numbers=("MiB/s", "IOPS", "Limit", "Of limit"),
         rows=[
             [
                 Cell(text=row.layer),
                 Cell(text=row.operation),
-                *_cells(run, row.bytes_per_second, MEBIBYTE),
-                *_cells(run, row.iops, 1),
+                *_cells(run, row, row.bytes_per_second, MEBIBYTE),
+                *_cells(run, row, row.iops, 1),
             ]
             for row in run.layers
         ],
     )
 
 
-def _cells(run: ReportedRun, best: Best | None, scale: float) -> list[Cell]:
-    """Return rate, limit, ratio, point and verdict."""
+def _cells(run: ReportedRun, row: LayerRow, best: Best | None, scale: float) -> list[Cell]:
+    """Return rate, limit, what sets it, ratio, point and verdict."""
     if best is None:
-        return [Cell(text=NONE)] * 5
+        return [Cell(text=NONE)] * 6
     verdict = _verdict(run, best)
     return [
         Cell(text=rate_text(best.value / scale), sort=best.value),
         Cell(text=NONE if best.limit is None else rate_text(best.limit / scale), sort=best.limit),
+        Cell(text=limiting_text(row.layer, best)),
         Cell(text=ratio_text(best.efficiency), sort=best.efficiency),
         Cell(text=best.point),
         Cell(text=verdict, mark=verdict),

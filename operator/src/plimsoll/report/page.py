@@ -10,6 +10,7 @@ from plimsoll.report.hosts import hosts_section
 from plimsoll.report.layering import layers_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.points import sweeps_of
+from plimsoll.report.positions import positions_section
 from plimsoll.report.provenance import provenance_section
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.table import results_section
@@ -34,6 +35,7 @@ def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) ->
         heat_section(sweeps),
         distribution_section(sweeps),
         timeline_section(runs),
+        positions_section(runs),
         trials_section(runs),
         hosts_section(runs),
         layers_section(runs),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.quantity import parse_quantity
@@ -11,7 +11,7 @@ from plimsoll.api.result import BenchmarkResult, OperationSummary
 from plimsoll.measure.summary import counted
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import count_text
-from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES
+from plimsoll.tools.registry import DEPTH_AXES, SIZE_AXES, TOOLS
 
 CLIENTS = "clients"
 UNFINISHED = "Unfinished"
@@ -76,6 +76,18 @@ class PlottedSweep:
         chosen = self.axes if axes is None else axes
         parts = [axis_text(axis, axis_value(one.result, axis)) for axis in reversed(chosen)]
         return ", ".join([*parts, *([one.run.label] if self.runs > 1 else [])]) or one.result.spec.label
+
+
+def does_data_set_once(result: BenchmarkResult) -> bool:
+    """Whether each client works through its data set once; false for tools and parameters of other versions."""
+    tool = TOOLS.get(result.spec.tool)
+    if tool is None:
+        return False
+    try:
+        parameters = tool.parameters.model_validate(result.spec.parameters)
+    except ValidationError:
+        return False
+    return tool.target.is_data_set and tool.ends_when_done(parameters)
 
 
 def verdict_text(result: BenchmarkResult) -> str:

@@ -1,13 +1,16 @@
 """How tables, figures and messages write counts, names, rates, latencies and ratios."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from plimsoll.api.duration import format_duration
+from plimsoll.api.names import Layer
 from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.limits import Best, LayerRow
 from plimsoll.measure.rates import rate_text
 
 MEBIBYTE = 2**20
 NONE = "-"
+_LIMITS = {Layer.NETWORK: "the clients' network", Layer.DEVICE: "the devices", Layer.OSD: "the OSDs"}
 
 
 def count_text(number: int, noun: str) -> str:
@@ -43,6 +46,23 @@ def metric_text(metric: Metric, value: float | None) -> str:
     if metric is Metric.IOPS:
         return NONE if value is None else rate_text(value)
     return duration_text(value)
+
+
+def layer_sentences(rows: Iterable[LayerRow]) -> Iterator[str]:
+    """Yield what each layer reaches, in bytes, and what limits it."""
+    for row in rows:
+        best = row.bytes_per_second
+        if best is not None and best.limited_by is not None:
+            part = ratio_text(best.efficiency)
+            yield f"{row.layer} {row.operation}s reach {part} of the limit set by {limiting_text(row.layer, best)}."
+
+
+def limiting_text(layer: Layer, best: Best) -> str:
+    """Return what limits a layer; a dash without a limit."""
+    if best.limited_by is None:
+        return NONE
+    is_stated = best.limited_by is layer
+    return "clients.networkBytesPerSecond" if is_stated else _LIMITS.get(best.limited_by, best.limited_by.value)
 
 
 def ratio_text(ratio: float | None, decimals: int = 0) -> str:

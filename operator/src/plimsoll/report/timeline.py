@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from plimsoll.api.names import Operation, Outcome, Verdict
-from plimsoll.api.result import BenchmarkResult, OperationResult, Trial
+from plimsoll.api.result import BenchmarkResult, OperationResult, Series, Trial
 from plimsoll.measure.summary import counted
 from plimsoll.report.figure import colour, dash, linear_axis, vertical_line
-from plimsoll.report.points import drawable, longest_stall, verdict_text
+from plimsoll.report.points import does_data_set_once, drawable, longest_stall, verdict_text
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import MEBIBYTE, NONE, count_text
 from plimsoll.report.view import Block, Cell, Chart, Json, Section, Table, Text
@@ -26,7 +26,7 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
 
     With many points, those with the longest stalls are shown first, then those that are not Valid, then the others.
     """
-    found = [(run, result) for run in runs for result in run.results if [*_series(result)]]
+    found = [(run, result) for run in runs for result in run.results if [*series_of(result)]]
     if not found:
         return None
     # Sorting is stable.
@@ -46,7 +46,7 @@ def timeline_section(runs: Sequence[ReportedRun]) -> Section | None:
     return Section(key="time", title="Throughput over time", blocks=blocks)
 
 
-def _series(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
+def series_of(result: BenchmarkResult) -> Iterator[tuple[Trial, OperationResult]]:
     """Yield the series of the trials of a point that count."""
     for trial in counted(result.status.trials) if drawable(result) else ():
         yield from ((trial, one) for one in trial.operations if one.series and one.series.iops)
@@ -57,23 +57,25 @@ def _stall(result: BenchmarkResult) -> float:
 
 
 def _chart(number: int, run: ReportedRun, result: BenchmarkResult, *, several: bool) -> Chart:
-    drawn = [*_series(result)]
+    drawn = [*series_of(result)]
     trials = counted(result.status.trials)
     with_series = {trial.pass_number for trial, _ in drawn}
     missing = [trial for trial in trials if trial.pass_number not in with_series]
     name = f"{result.spec.point}" + (f", {run.label}" if several else "")
     end = max((trial.window.seconds for trial in trials if trial.window), default=0.0)
+    in_bytes = does_data_set_once(result)
+    unit = "MiB per second" if in_bytes else "operations per second"
     return Chart(
         key=f"time-{number}",
         title=f"{name}: {result.spec.label}, {count_text(result.spec.clients, 'client')}{_absent(missing)}",
         description=(
-            f"Operations per second of {name} over the window of {len(with_series)} trials, up to {end:g} s long. "
-            f"Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
+            f"{unit[0].upper()}{unit[1:]} of {name} over the window of {len(with_series)} trials, up to {end:g} s "
+            f"long. Verdict {verdict_text(result)}; longest stall {_stall(result):g} s."
         ),
-        data=[*(_trace(trial, one) for trial, one in drawn), *_stalls(trials)],
+        data=[*(_trace(trial, one, in_bytes=in_bytes) for trial, one in drawn), *_stalls(trials)],
         layout={
             "xaxis": {"title": {"text": "seconds of the common window"}, "range": [-0.02 * end, 1.02 * end]},
-            "yaxis": linear_axis("operations per second"),
+            "yaxis": linear_axis(unit),
             "shapes": [vertical_line(x, "$muted", "dash") for x in (0.0, end)],
             "showlegend": True,
         },
@@ -87,37 +89,53 @@ def _absent(trials: Sequence[Trial]) -> str:
     return f" ({', '.join(map(attempt_text, trials))} has no series)" if trials else ""
 
 
-def _trace(trial: Trial, one: OperationResult) -> Json:
-    times, iops = _steps(trial, one)
-    name = f"{one.operation}, pass {trial.pass_number}"
-    if trial.verdict is not Verdict.VALID:
-        name += f" ({trial.verdict})"
-    volumes = [0.0] if one.series is None else [volume / MEBIBYTE for volume in one.series.bytes_per_second]
+def _trace(trial: Trial, one: OperationResult, *, in_bytes: bool) -> Json:
+    series = one.series
+    if series is None:
+        return {}
+    ios, volumes = [*series.iops, series.iops[-1]], mebibytes_of(series)
+    hover = ("customdata:,.0f", "y:,.1f") if in_bytes else ("y:,.0f", "customdata:,.1f")
+    return {
+        **line(trial, one),
+        "x": edges(trial, series),
+        "y": volumes if in_bytes else ios,
+        "customdata": ios if in_bytes else volumes,
+        "hovertemplate": "%{{{}}} IOPS, %{{{}}} MiB/s<extra>".format(*hover) + f"{line_name(trial, one)}</extra>",
+    }
+
+
+def line(trial: Trial, one: OperationResult) -> Json:
+    """Return the line of a trial without its places; it holds each rate to the end of its interval."""
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": name,
-        "x": times,
-        "y": iops,
-        "customdata": [*volumes, volumes[-1]],
+        "name": line_name(trial, one),
         "line": {
             "color": colour(_OPERATIONS.index(one.operation)),
             "dash": dash(trial.pass_number),
             "width": 1.8,
             "shape": "hv",
         },
-        "hovertemplate": "%{y:,.0f} IOPS, %{customdata:,.1f} MiB/s<extra>" + name + "</extra>",
     }
 
 
-def _steps(trial: Trial, one: OperationResult) -> tuple[list[float], list[float]]:
-    """Return the start of each interval and the end of the last one, with the rates from there on."""
-    if one.series is None:
-        return [], []
-    rates = [*one.series.iops]
-    starts = [0.0, *accumulate([float(one.series.interval_seconds)] * (len(rates) - 1))]
-    end = trial.window.seconds if trial.window else starts[-1] + one.series.interval_seconds
-    return [*starts, max(end, starts[-1])], [*rates, rates[-1]]
+def line_name(trial: Trial, one: OperationResult) -> str:
+    """Return operation and pass, and the verdict unless the trial is Valid."""
+    mark = "" if trial.verdict is Verdict.VALID else f" ({trial.verdict})"
+    return f"{one.operation}, pass {trial.pass_number}{mark}"
+
+
+def mebibytes_of(series: Series) -> list[float]:
+    """Return MiB per second at each of the `edges`, from there on."""
+    rates = [rate / MEBIBYTE for rate in series.bytes_per_second]
+    return [*rates, rates[-1]]
+
+
+def edges(trial: Trial, series: Series) -> list[float]:
+    """Return the start of each interval and the end of the last one, in seconds of the common window."""
+    starts = [0.0, *accumulate([float(series.interval_seconds)] * (len(series.iops) - 1))]
+    end = trial.window.seconds if trial.window else starts[-1] + series.interval_seconds
+    return [*starts, max(end, starts[-1])]
 
 
 def _stalls(trials: Sequence[Trial]) -> Iterator[Json]:

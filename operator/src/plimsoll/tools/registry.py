@@ -1,6 +1,9 @@
 """The list of all tools."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from plimsoll.api.names import Layer
 from plimsoll.tools.base import AnyTool
@@ -25,3 +28,24 @@ SIZE_AXES: tuple[str, ...] = tuple(dict.fromkeys(filter(None, (tool.parameters.s
 
 DATA_SET_TOOL = FIO.key
 """The tool whose program writes the data sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Client:
+    """A client on a node of its own."""
+
+    number: int
+    node: str
+
+
+def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int) -> int:
+    """Return how many clients generate load at the same time, at most, in a trial with that number of clients.
+
+    Raises:
+        ValidationError: the parameters are not those of this version of the tool.
+
+    """
+    tool = TOOLS[key]
+    roster = tuple(_Client(number=number, node=str(number)) for number in range(clients))
+    cast = tool.cast(tool.parameters.model_validate(parameters), roster, clients)
+    return max((len(one.loading) for one in cast.rounds), default=1)

@@ -41,7 +41,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.DATA_SET_UNFINISHED, _work_done(measured) if facts.ends_when_done else ()),
         *_judge_window(evidence.window, measured),
         *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
-        *evaluate(checks.NOT_PREFILLED, _unwritten(measured)),
+        *evaluate(checks.NOT_PREFILLED, _unwritten(facts, measured)),
         *evaluate(checks.SHORT_IO, _short_ios(measured)),
         *evaluate(checks.DROPPED_IO, _dropped_ios(measured)),
         *evaluate(checks.LOST_IO, _lost_ios(measured)),
@@ -179,9 +179,11 @@ def _estimated_starts(measured: Iterable[ClientMeasurement]) -> Iterator[Checked
             yield CheckedValue(clients=(item.client,), value=1, detail=detail)
 
 
-def _unwritten(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+def _unwritten(facts: TrialFacts, measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
     for item, sample in _samples(measured):
-        if sample.operation in _USES_EXTENTS and not item.answer.document.prefilled:
+        # All of them are first writes, as planned: the same kind of work in every trial.
+        is_intended = sample.operation is Operation.WRITE and facts.writes_blocks_once
+        if sample.operation in _USES_EXTENTS and not item.answer.document.prefilled and not is_intended:
             detail = f"{_USES_EXTENTS[sample.operation]} a data set that was never written, or was trimmed since"
             yield CheckedValue(clients=(item.client,), value=1, detail=detail)
 
