@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Clock
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import AgentState, Order, RefusedError, Registration, Report, WaitOrder
 
 _QUIET_STATES = {AgentState.IDLE, AgentState.PREPARED}
@@ -23,6 +24,7 @@ class Client:
         rates: the latest rates of its tool under the current order.
         rated_at: time of these rates; see `Moment.seconds`.
         address: the address of its registration, where other clients reach it.
+        caches: what it dropped under its current order.
 
     """
 
@@ -44,12 +46,14 @@ class Client:
     rates: tuple[LiveRate, ...] = ()
     rated_at: float = 0.0
     address: str = ""
+    caches: CacheDrop | None = None
 
     def give(self, order: Order) -> None:
         """Give the client a new order."""
         self.order = order
         self.sequence += 1
         self.rates = ()
+        self.caches = None
 
     def is_in(self, state: AgentState) -> bool:
         """Whether it has reached a state under its current order."""
@@ -127,6 +131,7 @@ class Roster:
         client.answered, client.state, client.message = report.sequence, report.state, report.message
         client.done_bytes, client.total_bytes = report.done_bytes, report.total_bytes
         client.rates, client.rated_at = report.rates, now
+        client.caches = report.caches
         if report.state is AgentState.PREPARED:
             client.prepared_bytes = report.done_bytes
 
