@@ -151,10 +151,9 @@ class Session:
         self.phase = Staging(attempt=attempt, deadline=moment.seconds + staging_seconds(attempt.point, self.timings))
 
     def authorized(self, token: str) -> None:
-        """Have the clients drop caches with that token, which is empty without helpers."""
-        if not isinstance(self.phase, Dropping):
-            raise TypeError(self.phase)
-        self.phase.token = token
+        """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
+        if isinstance(self.phase, Dropping):
+            self.phase.token = token
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Record the judged attempt, or start its next round once all clients are present and quiet again."""

@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.context import Context
@@ -33,7 +34,7 @@ _ServiceName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+
 _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
 
 
-class _Caches(TypedDict):
+class _Caches(Model):
     """The Service of the helpers that drop caches, and the namespaces whose runs may use them."""
 
     service: _ServiceName
@@ -184,8 +185,8 @@ def settings_of(environment: dict[str, str]) -> Settings:
         runner_image=image,
         namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
-        cache_helper=_service(caches["service"]) if caches else None,
-        cache_namespaces=caches["namespaces"] if caches else (),
+        cache_helper=_service(caches.service) if caches else None,
+        cache_namespaces=caches.namespaces if caches else (),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),

@@ -95,8 +95,8 @@ ENDING_REASONS = (
         ended=Explanation(
             "`prepare.dropCaches: true`, but the administrator has not enabled the helpers that drop caches, or not "
             "for runs in this namespace",
-            "ask the administrator to set the chart's `caches.enabled` and to add the namespace to `caches.namespaces`, "
-            "or set it to false and use volumes larger than the memory of the nodes",
+            "ask the administrator to set the chart's `caches.enabled` and to add the namespace to "
+            "`caches.namespaces`, or set it to false and use volumes larger than the memory of the nodes",
         ),
     ),
     ReasonEntry(
