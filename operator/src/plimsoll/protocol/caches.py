@@ -15,7 +15,8 @@ PATH = "/drop"
 
 MAX_REQUEST_BYTES = 1024
 MAX_ANSWER_BYTES = 64 * 2**10
-MAX_TOKEN_CHARACTERS = 8192
+MAX_TOKEN_CHARACTERS = 4096
+"""A token of a ServiceAccount has about 1000."""
 
 _MAX_FSID = 64
 
