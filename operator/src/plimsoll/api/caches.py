@@ -45,7 +45,7 @@ class OsdCaches(Model):
 
     """
 
-    count: _Number = 0
+    count: _Number
     osds: Annotated[tuple[_Osd, ...], Field(max_length=MAX_LISTED)] = ()
     reason: Annotated[str, Field(max_length=MAX_REASON)] | None = None
 

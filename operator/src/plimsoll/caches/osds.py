@@ -23,11 +23,12 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
 
     """
     if commands is None:
-        return OsdCaches(reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
+        return OsdCaches(count=0, reason="the helper has no key of a Ceph administrator (caches.ceph of the chart)")
     try:
         dump = _parsed(await commands.ceph("osd", "dump"))
         if dump.get("fsid") != fsid:
-            return OsdCaches(reason=f"the helper has a key for Ceph cluster {dump.get('fsid')} only, not for {fsid}")
+            reason = f"the helper has a key for Ceph cluster {dump.get('fsid')} only, not for {fsid}"
+            return OsdCaches(count=0, reason=reason)
         numbers = osds_up(dump)
         for number in numbers:
             await commands.ceph("tell", f"osd.{number}", "cache", "drop", limit_seconds=_ANSWER_SECONDS)
