@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from conftest import until_gone
 from support import Cluster, run, workload
 
 # Every drop slows down whatever else uses this machine's files.
@@ -31,17 +30,22 @@ print(answer.status, answer.read().decode())
 @pytest.fixture
 def cold(cluster: Cluster) -> Iterator[str]:
     """Return the namespace whose runs may drop caches, which is deleted after the test."""
-    until_gone(cluster, ALLOWED)
+    until_gone(cluster)
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ALLOWED, "labels": labels}})
     cluster.namespaces.append(ALLOWED)
     yield ALLOWED
     cluster.kubectl("delete", "namespace", ALLOWED, "--ignore-not-found", "--wait=false")
-    until_gone(cluster, ALLOWED)
+    until_gone(cluster)
+
+
+def until_gone(cluster: Cluster) -> None:
+    what = f"namespace {ALLOWED} is gone"
+    cluster.until(lambda: not cluster.exists("namespaces", ALLOWED), seconds=180, what=what)
 
 
 def test_every_trial_begins_with_cold_caches_on_both_nodes(cluster: Cluster, cold: str) -> None:
-    buffered = workload(fio={"pattern": "read", "blockSize": "64Ki", "directIo": False, "rateIops": 40})
+    buffered = workload(fio={"pattern": "read", "blockSize": ["64Ki"], "directIo": False, "rateIops": 40})
     changes = {"workloads": [buffered], "prepare": {"settleSeconds": 0, "dropCaches": True}}
     cluster.apply(run("cold", cold, **changes))
     cluster.until_measuring("cold", cold)

@@ -3,11 +3,10 @@
 import pytest
 
 from plimsoll.caches.review import TokenReviews
-from plimsoll.kube.client import AioKube
 from plimsoll.protocol.caches import AUDIENCE
 from support.apiserver import ApiServer
 
-pytestmark = pytest.mark.crd
+pytestmark = [pytest.mark.crd, pytest.mark.usefixtures("real")]
 
 
 def token(server: ApiServer, namespace: str, *audiences: str) -> str:
@@ -22,9 +21,8 @@ def token(server: ApiServer, namespace: str, *audiences: str) -> str:
 
 
 async def test_only_a_token_for_the_helpers_names_its_service_account(
-    apiserver: ApiServer, real: AioKube, namespace: str, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
+    apiserver: ApiServer, namespace: str, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert real
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     ours, general = token(apiserver, namespace, AUDIENCE), token(apiserver, namespace)
     async with TokenReviews() as reviews:

@@ -210,7 +210,9 @@ def test_a_record_lists_a_bounded_number_of_nodes() -> None:
         chosen[client.node] = number
         client.answered, client.state = client.sequence, AgentState.DROPPED
         client.caches = drop_on(client.node)
-    attempt = simulation.session.phase.attempt  # type: ignore[union-attr] - it is Running
+    phase = simulation.session.phase
+    assert isinstance(phase, Running)
+    attempt = phase.attempt
     found = dropping.dropped(Dropping(attempt=attempt, deadline=0.0, token="", chosen=chosen), roster)
     assert found.node_count == 200
     assert [one.node for one in found.nodes] == [f"node-{number:03d}" for number in range(MAX_LISTED)]

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.system, pytest.mark.fio]
 
 SECTOR = 512
 DATA = 16 * 2**20
-READS = {"name": "read", "fio": {"pattern": "read", "blockSize": "64Ki", "directIo": False, "ioDepth": 1}}
+READS = {"name": "read", "fio": {"pattern": "read", "blockSize": ["64Ki"], "directIo": False, "ioDepth": [1]}}
 WORKLOAD = READS | {"runtimeSeconds": 3, "rampSeconds": 0}
 
 
