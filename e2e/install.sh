@@ -44,6 +44,7 @@ install() {
     # Take over objects that e2e/rook or others have applied before.
     "$helm" upgrade --install plimsoll "$root/charts/plimsoll" --namespace plimsoll-system --create-namespace \
         --take-ownership "${values[@]}" --set-string "podAnnotations.plimsoll\.dev/build=$(revision operator)" \
+        --set-string "caches.podAnnotations.plimsoll\.dev/build=$(revision runner)" \
         --wait --timeout 180s > /dev/null
     kubectl label namespace plimsoll-system pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 }

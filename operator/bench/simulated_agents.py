@@ -21,9 +21,11 @@ from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.conductor.secret import client_directory
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
     ArmOrder,
+    DropCachesOrder,
     GoOrder,
     Ordered,
     PrepareOrder,
@@ -92,6 +94,9 @@ class PretendedWork:
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
         del order
         await ready()
+
+    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
+        raise NotImplementedError(order.kind)
 
     def arm(self, order: ArmOrder) -> Armed:
         self._notes.t0[str(order.trial)] = order.t0_nanoseconds

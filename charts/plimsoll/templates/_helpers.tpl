@@ -30,6 +30,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
 
+{{/* The namespace of the helpers that drop caches, and the name of their objects. */}}
+{{- define "plimsoll.cachesName" -}}
+{{- printf "%s-caches" (include "plimsoll.fullname" .) }}
+{{- end }}
+
+{{/* Of the helpers' pods. A DaemonSet cannot change its selector: never change these. */}}
+{{- define "plimsoll.cachesSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "plimsoll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: caches
+{{- end }}
+
 {{- define "plimsoll.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}

@@ -177,6 +177,25 @@ def security(**changes: Any) -> Callable[[Document], None]:
     return lambda job: job["spec"]["template"]["spec"]["containers"][0]["securityContext"].update(changes)
 
 
+def test_the_conductor_may_have_a_token_for_the_helpers_that_drop_caches(operator: ApiServer) -> None:
+    job, other = (cold_conductor(audience) for audience in ("plimsoll-caches", "https://kubernetes.default.svc"))
+    tried(operator, job).expect(201)
+    answer = tried(operator, other)
+    assert answer.code == 422
+    assert "a conductor a token for plimsoll-caches" in answer.message
+
+
+def cold_conductor(audience: str) -> Document:
+    found: Document = next(job for job in jobs("rook-images") if job["metadata"]["name"].endswith("-conductor"))
+    source = {"serviceAccountToken": {"path": "token", "audience": audience, "expirationSeconds": 3600}}
+    found["spec"]["template"]["spec"]["volumes"].append({"name": "cold", "projected": {"sources": [source]}})
+    return found
+
+
+COLD_TOKEN = {
+    "name": "t",
+    "projected": {"sources": [{"serviceAccountToken": {"path": "token", "audience": "plimsoll-caches"}}]},
+}
 TOKEN = {"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
 HOSTILE: dict[str, tuple[Callable[[Document], None], str]] = {
     "another account": (pod(serviceAccountName="admin"), "must use the ServiceAccount of its own conductor"),
@@ -190,6 +209,7 @@ HOSTILE: dict[str, tuple[Callable[[Document], None], str]] = {
     "a node": (pod(nodeName="control-plane"), "must not use the host"),
     "the host's files": (pod(volumes=[{"name": "h", "hostPath": {"path": "/"}}]), "as volumes"),
     "a token by a volume": (pod(volumes=[TOKEN]), "as volumes"),
+    "a client's token for the helpers": (pod(volumes=[COLD_TOKEN]), "as volumes"),
     "another image": (container(image="evil:1"), "with the image runner"),
     "an image that begins alike": (container(image="runner.example.com/evil:1"), "with the image runner"),
     "two containers": (

@@ -279,3 +279,8 @@ def test_command_line_names_its_commands() -> None:
     for name in ("plan", "run", "watch", "results", "report", "compare", "noise", "percentile"):
         assert f"\n  {name} " in result.output
     assert CliRunner().invoke(main, ["bogus"]).exit_code == 2
+
+
+def test_dropping_caches_is_shown_if_the_run_does(tmp_path: Path) -> None:
+    assert costs(tmp_path, prepare={"dropCaches": True})["Caches"] == "dropped on the clients' nodes before every trial"
+    assert "Caches" not in costs(tmp_path)

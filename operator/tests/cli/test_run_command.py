@@ -104,3 +104,17 @@ def test_raw_output_is_refused_before_anything_is_written(tmp_path: Path) -> Non
     assert refused.exit_code == 1
     assert "is not empty" in refused.output
     assert not results.exists()
+
+
+def test_cold_caches_are_refused_to_a_user_who_may_not_drop_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run would measure warm caches."""
+    monkeypatch.setattr("plimsoll.cli.run.may_drop_caches", lambda: False)
+    file = tmp_path / "run.yaml"
+    given = document({"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}, fio={})
+    given["spec"]["prepare"] = {"dropCaches": True}
+    file.write_text(json.dumps(given))
+    words = refusal(file, tmp_path)
+    assert "spec.prepare.dropCaches is true" in words
+    assert "run as root, or set it to false" in words

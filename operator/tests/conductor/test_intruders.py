@@ -217,6 +217,7 @@ BAD_REPORTS = {
     "totalBytes": 2**63,
     "clock": {"offset": 0, "error": 1e9},
     "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * 5,
+    "caches": {"node": {"node": "n" * 254, "droppedAt": "", "beforeBytes": 0, "afterBytes": 0}},
 }
 
 

@@ -72,3 +72,26 @@ def test_the_hold_is_a_number_of_seconds() -> None:
     for text in ("59", "1h", "-1", "1.5"):
         with pytest.raises(kopf.PermanentError, match=f"PLIMSOLL_HOLD_SECONDS is '{text}': write whole seconds, 60"):
             settings_of(IMAGE | {"PLIMSOLL_HOLD_SECONDS": text})
+
+
+def test_nobody_drops_caches_by_default() -> None:
+    settings = settings_of(IMAGE)
+    assert settings.cache_helper is None
+    assert "caches.enabled" in settings.caches_problem("bench")
+
+
+def test_namespaces_that_are_listed_may_drop_caches() -> None:
+    text = '{"service": "plimsoll-caches/helpers", "namespaces": ["bench"]}'
+    settings = settings_of(IMAGE | {"PLIMSOLL_CACHES": text})
+    assert settings.cache_helper == NamespacedName(namespace="plimsoll-caches", name="helpers")
+    assert not settings.caches_problem("bench")
+    assert "namespace lab may not drop caches" in settings.caches_problem("lab")
+    assert not settings_of(IMAGE | {"PLIMSOLL_CACHES": text.replace("bench", "*")}).caches_problem("lab")
+
+
+@pytest.mark.parametrize(
+    "text", ["[", "[]", "{}", '{"service": "helpers", "namespaces": []}', '{"service": "a/b", "namespaces": "bench"}']
+)
+def test_helpers_that_cannot_be_read_are_refused_with_an_example(text: str) -> None:
+    with pytest.raises(kopf.PermanentError, match=r'PLIMSOLL_CACHES.*write JSON such as \{"service"'):
+        settings_of(IMAGE | {"PLIMSOLL_CACHES": text})

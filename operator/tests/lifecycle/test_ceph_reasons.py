@@ -129,9 +129,9 @@ CASES = [
     ),
     Case(reason="OsdBenchNotAllowed", spec=OSD_BENCH, says=("all OSDs", "PLIMSOLL_OSD_BENCH=true")),
     Case(
-        reason="CacheDroppingNotSupported",
+        reason="CacheDroppingNotAllowed",
         spec={**ON_ROOK, "prepare": {"dropCaches": True}},
-        says=("spec.prepare.dropCaches", "set it to false"),
+        says=("spec.prepare.dropCaches", "caches.enabled", "set it to false"),
     ),
     Case(reason="RookNotFound", before=uninstall_rook, says=("rook-ceph/rook-ceph", "install Rook")),
     Case(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret
 from plimsoll.lifecycle import naming
@@ -235,3 +236,35 @@ def test_a_client_requests_processor_time_unless_the_run_says_how_much() -> None
     assert resources(requests={"memory": "1Gi"}) == {"requests": {"cpu": "100m", "memory": "1Gi"}}
     assert resources(requests={"cpu": "2"}) == {"requests": {"cpu": "2"}}
     assert resources(limits={"cpu": "2"}) == {"limits": {"cpu": "2"}}
+
+
+def cold(plan: Plan) -> Plan:
+    return plan.model_copy(update={"cache_helper": NamespacedName(namespace="plimsoll-caches", name="helpers")})
+
+
+def test_only_a_run_that_drops_caches_has_a_token_for_the_helpers_and_a_way_to_them() -> None:
+    run, plan = run_named("filesystem")
+    for frozen, expected in ((plan, False), (cold(plan), True)):
+        found = yaml.safe_dump(conductor.job(run, frozen, SETTINGS))
+        assert ("audience: plimsoll-caches" in found) == expected
+        assert ("PLIMSOLL_CACHES_TOKEN" in found) == expected
+        client_policy, conductor_policy = network.policies(run, frozen, SETTINGS)
+        assert ("plimsoll-caches" in yaml.safe_dump(client_policy)) == expected
+        assert "plimsoll-caches" not in yaml.safe_dump(conductor_policy)
+
+
+def test_clients_know_the_helper_and_have_no_token_for_it() -> None:
+    run, plan = run_named("filesystem")
+    assigned = client.assignment(run, cold(plan), SETTINGS, client=0, attempt=0)
+    assert assigned.caches is not None
+    assert assigned.caches.helper == "http://helpers.plimsoll-caches.svc:8080"
+    assert client.assignment(run, plan, SETTINGS, client=0, attempt=0).caches is None
+    spec = client.job(run, cold(plan), SETTINGS, client=0, attempt=0)["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    assert not [volume for volume in spec["volumes"] if "projected" in volume]
+
+
+def test_pods_of_a_run_that_drops_caches_satisfy_the_restricted_profile() -> None:
+    run, plan = run_named("filesystem")
+    for job in (client.job(run, cold(plan), SETTINGS, client=0, attempt=0), conductor.job(run, cold(plan), SETTINGS)):
+        assert list(restricted(job["spec"]["template"]["spec"])) == []

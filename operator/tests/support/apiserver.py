@@ -204,6 +204,8 @@ def _kube_apiserver(binaries: Binaries, directory: Path, etcd_port: int, port: i
         "--service-account-issuer=https://plimsoll.test",
         f"--service-account-key-file={key}",
         f"--service-account-signing-key-file={key}",
+        # As clusters have it: the helpers that drop caches are privileged.
+        "--allow-privileged=true",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--endpoint-reconciler-type=none",
         # Nobody makes service accounts here.

@@ -137,6 +137,8 @@ def _ceph(state: State, arguments: list[str]) -> str:
                     flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
                     pool["flags_names"] = ",".join(sorted(flags))
             return ""
+        case ["tell", _, "cache", "drop"]:
+            return ""
         case ["pg", "dump", "pgs_brief"]:
             groups = [
                 {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}
@@ -266,20 +268,24 @@ def validate_command(descriptions: str, arguments: list[str]) -> Mapping[str, An
 
 
 def find_cmd_target(arguments: list[str]) -> tuple[str, str]:
-    """Return whom to ask: the monitors."""
-    return "mon" if arguments else "", ""
+    """Return whom to ask: an OSD for `tell osd.0 ...`, otherwise the monitors."""
+    if arguments[0] == "tell":
+        kind, _, number = arguments[1].partition(".")
+        return kind, number
+    return "mon", ""
 
 
 def json_command(
     _: Rados, *, target: tuple[str, str] = ("mon", ""), prefix: str = "", argdict: Mapping[str, Any] | None = None
 ) -> tuple[int, bytes, str]:
     """Run a command; return its code, below 0 if it fails, its output and its message."""
-    assert target == ("mon", "")
     if prefix:
         return 0, b"", ""
     assert argdict is not None
     assert argdict["format"] == "json"
-    code, output, message = _run("ceph", argdict["words"], _ceph)
+    kind, number = target
+    words = argdict["words"] if kind == "mon" else ["tell", f"{kind}.{number}", *argdict["prefix"].split()]
+    code, output, message = _run("ceph", words, _ceph)
     return -code, output.encode(), message.partition(": ")[2]
 
 

@@ -20,6 +20,12 @@ EVERYTHING: Document = {
     "rook": {"clusters": {"rook-ceph/a": ["bench"], "rook-ceph/b": ["*"], "other/c": ["bench", "lab"]}},
     "ceph": {"keyrings": {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}},
     "osdBench": {"enabled": True},
+    "caches": {
+        "enabled": True,
+        "namespaces": ["bench"],
+        "ceph": {"monitors": ["192.0.2.1", "192.0.2.2:3300"], "keyringSecret": "administrator"},
+        "nodeSelector": {"bench": "true"},
+    },
     "admission": {"pods": True},
     "imagePullSecrets": [{"name": "registry"}],
     "serviceAccount": {"annotations": {"who": "me"}},

@@ -31,5 +31,20 @@ def mounted_disk(directory: Path, place: Path) -> Iterator[Path]:
         _call("umount", "--lazy", str(memory))
 
 
+@contextmanager
+def mounted_image(image: Path, place: Path) -> Iterator[Path]:
+    """Mount an empty ext4 in an image, a file of another file system, until the context ends."""
+    place.mkdir(exist_ok=True)
+    image.touch()
+    os.truncate(image, DISK_BYTES // 2)
+    _call("mkfs.ext4", "-q", str(image))
+    _call("mount", "-o", "loop", str(image), str(place))
+    try:
+        (place / "lost+found").rmdir()
+        yield place
+    finally:
+        _call("umount", "--lazy", str(place))
+
+
 def _call(*command: str) -> None:
     subprocess.run(command, check=True)

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
+from plimsoll.api.caches import NodeCaches
 from plimsoll.api.names import Operation
 from plimsoll.api.run import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
@@ -24,10 +25,12 @@ from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import Cells, ClientDocument, Clock
 from plimsoll.plan.document import Plan
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (
     PROTOCOL_VERSION,
     SERVER_NAME,
     ArmOrder,
+    DropCachesOrder,
     PrepareOrder,
     Registration,
     ResultPost,
@@ -66,6 +69,12 @@ class PretendedWork:
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
 
+    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
+        if self.broken:
+            raise PreparationError(self.broken)
+        node = NodeCaches(node="here", dropped_at="2026-01-01T00:00:00Z", before_bytes=2**30, after_bytes=2**20)
+        return CacheDrop(node=node)
+
     def arm(self, order: ArmOrder) -> Armed:
         nothing: Any = None
         return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
@@ -85,6 +94,7 @@ class Setting:
 
     def __init__(self, directory: Path, plan: Plan) -> None:
         self.plan = plan
+        self.caches_token: Path | None = None
         self.results = directory / "results"
         self.results.mkdir()
         (self.results / PLAN_FILE).write_text(plan.model_dump_json())
@@ -119,6 +129,7 @@ class Setting:
             port=self.port,
             tls=server_context(self.secret),
             token_key=(self.secret / TOKEN_KEY_FILE).read_bytes(),
+            caches_token=self.caches_token,
         )
         sink = FilesSink(self.results)
         return await conduct(

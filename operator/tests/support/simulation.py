@@ -9,7 +9,7 @@ from plimsoll.api.state import RunState, TrialKey
 from plimsoll.api.storage import Volume
 from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, RecordAttempt
+from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, ReadToken, RecordAttempt
 from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.session import Session
 from plimsoll.conductor.timings import Moment, Timings
@@ -34,6 +34,7 @@ def make_plan(
     total_seconds: int = 2_000_000,
     reads: bool = False,
     renews: bool = False,
+    drops_caches: bool = False,
 ) -> Plan:
     """Return a plan of points with a ramp of 1 s and a runtime of 4 s.
 
@@ -59,7 +60,7 @@ def make_plan(
         ),
         order=tuple(shuffled(1, pass_number=number, points=points) for number in range(repetitions)),
         volume=Volume(size=2**30, mode="Filesystem"),
-        prepare=Prepare(settle_seconds=2, per_trial="NewDataSet" if renews else None),
+        prepare=Prepare(settle_seconds=2, per_trial="NewDataSet" if renews else None, drop_caches=drops_caches),
         gates=Gates(),
         timeouts=Timeouts(ready_seconds=1000, total_seconds=total_seconds),
     )
@@ -196,13 +197,15 @@ class Simulation:
                 self.stored_state = self.state
             case RecordAttempt(point=point, status=status):
                 self.stored[point] = status.trials
-            case JudgeAttempt():
+            case JudgeAttempt() | ReadToken():
                 pass
 
     def _acknowledge(self, effect: Effect) -> None:
         match effect:
             case BeginAttempt():
                 self.session.begun(self.moment)
+            case ReadToken():
+                self.session.authorized("")
             case RecordAttempt():
                 self.session.recorded(self.moment)
             case JudgeAttempt(facts=facts, documents=documents):

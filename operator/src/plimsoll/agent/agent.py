@@ -18,11 +18,13 @@ from plimsoll.agent.work import Work
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (
     MAX_REPORT_CHARACTERS,
     PROTOCOL_VERSION,
     AgentState,
     ArmOrder,
+    DropCachesOrder,
     GoOrder,
     LeaveOrder,
     Ordered,
@@ -194,6 +196,8 @@ class Agent:
                 self._start(self._stage(order, sequence))
             case ServeOrder():
                 self._start(self._serve(order, sequence))
+            case DropCachesOrder():
+                self._start(self._drop_caches(order, sequence))
             case ArmOrder():
                 self._go = asyncio.get_running_loop().create_future()
                 self._armed_trial = order
@@ -237,6 +241,15 @@ class Agent:
             await self._work.serve(order, lambda: self._send(self._report(AgentState.SERVING, sequence)))
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
+
+    async def _drop_caches(self, order: DropCachesOrder, sequence: int) -> None:
+        try:
+            dropped = await self._work.drop_caches(order)
+        except PreparationError as error:
+            await self._report_failure(str(error), sequence)
+            return
+        _log.info("dropped the caches before %s", order.trial)
+        await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
 
     async def _report_progress(
         self, begin: Callable[[Progress], Coroutine[None, None, T]], state: AgentState, sequence: int
@@ -343,6 +356,7 @@ class Agent:
         total: int = 0,
         clock: Clock | None = None,
         rates: tuple[LiveRate, ...] = (),
+        caches: CacheDrop | None = None,
     ) -> Report:
         return Report(
             epoch=self._epoch,
@@ -355,6 +369,7 @@ class Agent:
             total_bytes=total,
             clock=clock,
             rates=rates,
+            caches=caches,
         )
 
     def _start(self, work: Coroutine[None, None, None]) -> None:

@@ -8,7 +8,8 @@ from pydantic import JsonValue
 from plimsoll.agent.worker import Armed, Progress
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder
+from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder
 
 
 class Work(Protocol):
@@ -28,6 +29,10 @@ class Work(Protocol):
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
         """Serve other clients until cancelled; await `ready` once they may connect."""
+        ...
+
+    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
+        """Drop the caches of this node and return what was dropped."""
         ...
 
     def arm(self, order: ArmOrder) -> Armed:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from plimsoll.agent import process
+from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.host.facts import host_facts, volume_facts
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
@@ -26,7 +27,8 @@ from plimsoll.agent.raw_output import Archive, raw_digest
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
-from plimsoll.protocol.messages import ArmOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
+from plimsoll.protocol.caches import CacheDrop
+from plimsoll.protocol.messages import ArmOrder, DropCachesOrder, PrepareOrder, ServeOrder, StageOrder, ToolOrder
 from plimsoll.tools.base import (
     AnyTool,
     ApiTarget,
@@ -76,6 +78,7 @@ class Worker:
 
     Attributes:
         archive: where raw output is kept, if at all.
+        caches: how the caches of this node are dropped; by default not at all.
 
     """
 
@@ -96,6 +99,7 @@ class Worker:
         `binaries` maps names of programs to paths that are not in PATH; `targets` are for tools that use no volume.
         """
         self.archive: Archive | None = None
+        self.caches = CacheDropper(None, node)
         self._client = client
         self._node = node
         self._volume = volume
@@ -144,6 +148,10 @@ class Worker:
             is_serving=partial(tool.is_serving, parameters),
             ready=ready,
         )
+
+    async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
+        """Drop the caches of this node; see `CacheDropper.drop`."""
+        return await self.caches.drop(order)
 
     def arm(self, order: ArmOrder) -> Armed:
         """Build the command; touches nothing but the work directory.

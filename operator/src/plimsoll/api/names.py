@@ -85,6 +85,7 @@ class AbortReason(StrEnum):
 
     CLIENT_LOST = "ClientLost"
     CLIENT_NOT_STAGED = "ClientNotStaged"
+    CACHES_NOT_DROPPED = "CachesNotDropped"
     CLIENT_NOT_ARMED = "ClientNotArmed"
     LATE_CLIENT = "LateClient"
     TOOL_OVERRAN = "ToolOverran"

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.environment import Environment
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
@@ -181,6 +182,7 @@ class Trial(Model):
         operations: Numbers of each operation.
         hosts: Load of the hosts of all clients during the measurement; absent if unknown. A quantity that no host
             reported is absent.
+        caches: Caches that were dropped before the trial; absent if none were.
         slowest: The clients with the lowest rates, slowest first.
         osds: Rates of all OSDs, each measured alone; absent for other tools.
         cluster: State and load of the Ceph cluster during the measurement; absent without one. A quantity that Ceph did
@@ -204,6 +206,7 @@ class Trial(Model):
     stalls: Stalls | None = None
     operations: Annotated[tuple[OperationResult, ...], ServerOnly(max_length=len(Operation))] = ()
     hosts: Hosts | None = None
+    caches: DroppedCaches | None = None
     slowest: Annotated[tuple[ClientSummary, ...], ServerOnly(max_length=8)] = ()
     osds: Osds | None = None
     cluster: ClusterSummary | None = None

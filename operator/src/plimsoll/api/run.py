@@ -203,7 +203,8 @@ class Prepare(Model):
         precondition: Overwrite the data set at random after the prefill, so that the storage is measured in a used
             state. Not done if absent.
         discard: Discard the volume before it is written, if it supports that.
-        drop_caches: Drop the caches of the nodes before every trial. Requires the administrator's permission.
+        drop_caches: Drop the page caches, dentries and inodes of the clients' nodes before every trial. Requires the
+            administrator's permission; in local mode, root.
         settle_seconds: Time to wait after that, until background work of the storage is done.
         fill_percent: Part of a file system that the data set uses; the file system needs some space itself.
         per_trial: With NewDataSet, every attempt begins with this whole preparation, so that no trial depends on what

@@ -21,6 +21,7 @@ _COMMANDS = {
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",
     "teardown": "plimsoll.cli.teardown",
+    "caches": "plimsoll.cli.caches",
     "remove-runs": "plimsoll.cli.remove_runs",
     "check-installation": "plimsoll.cli.check_installation",
 }

@@ -11,6 +11,7 @@ import click
 from pydantic import ValidationError
 
 from plimsoll.agent.agent import Agent, AgentIdentity
+from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.mounts import OWN_TABLE
 from plimsoll.agent.host.readings import Host
@@ -83,6 +84,7 @@ def _worker(assigned: Assignment, node: str) -> Worker:
         tools=assigned.tools,
         targets=_targets(assigned),
     )
+    worker.caches = CacheDropper(assigned.caches, node)
     worker.archive = None if assigned.raw_output is None else Archive(directory=Path(assigned.raw_output))
     return worker
 

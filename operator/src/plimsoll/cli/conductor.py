@@ -44,6 +44,9 @@ Conduct = Callable[[Plan, Sink, "CephCluster | None"], Coroutine[Any, Any, int]]
 @click.option("--silence", type=float, default=_DEFAULTS.silence, show_default=True, help="Seconds.")
 @click.option("--epoch", help="Identity of this process; random by default.")
 @click.option("--job", default="", help="UID of its Job, if that was created beside the clients' Jobs.")
+@click.option(
+    "--caches-token", type=click.Path(path_type=Path), help="File with the token for the helpers that drop caches."
+)
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
     *,
@@ -58,6 +61,7 @@ def command(
     silence: float,
     epoch: str | None,
     job: str,
+    caches_token: Path | None,
     termination_log: Path | None,
 ) -> None:
     """Measure the missing trials of a plan, with the agents that connect to this address.
@@ -67,7 +71,9 @@ def command(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         token_key = (secret / TOKEN_KEY_FILE).read_bytes()
-        listen = Listen(host=host, port=port, tls=server_context(secret), token_key=token_key)
+        listen = Listen(
+            host=host, port=port, tls=server_context(secret), token_key=token_key, caches_token=caches_token
+        )
         timings = Timings(lost_after=lost_after, silence=silence, hold=min(_DEFAULTS.hold, lost_after / 2))
         measure = partial(
             _measure,

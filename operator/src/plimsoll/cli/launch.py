@@ -15,7 +15,7 @@ from plimsoll.agent.agent import EXIT_UNUSABLE
 from plimsoll.cli.place import Place
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
-from plimsoll.protocol.assignment import Assignment
+from plimsoll.protocol.assignment import Assignment, CacheDropping
 from plimsoll.tools.registry import DATA_SET_TOOL
 
 MAX_RESTARTS = 3
@@ -40,6 +40,7 @@ class Launch:
         secret: directory that `write_session` has written.
         scratch: directory for the agents' assignments and the tools' output.
         raw_output: directory that keeps it; None if it is not kept.
+        drops_caches: whether the agents may drop the caches of this machine, as root.
         extra_conductor_options: passed on as they are.
 
     """
@@ -51,6 +52,7 @@ class Launch:
     clients: int
     fio: str
     raw_output: Path | None = None
+    drops_caches: bool = False
     extra_conductor_options: tuple[str, ...] = ()
     port: int
 
@@ -153,6 +155,7 @@ class Launcher:
             work=str(launch.scratch / f"client-{client}-{attempt}"),
             tools=(DATA_SET_TOOL,),
             volume=launch.place.volume(client),
+            caches=CacheDropping() if launch.drops_caches else None,
             programs={"fio": launch.fio},
             raw_output=None if launch.raw_output is None else str(launch.raw_output),
         )

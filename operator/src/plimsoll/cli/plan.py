@@ -107,6 +107,7 @@ def _costs(plan: Plan) -> Table:
         ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
+        ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
         ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),

@@ -15,6 +15,7 @@ from typing import Literal
 import click
 from rich.console import Console
 
+from plimsoll.agent.host.page_cache import SWITCH, may_drop_caches
 from plimsoll.api.errors import SpecError
 from plimsoll.api.names import Verdict
 from plimsoll.api.run import BenchmarkRun
@@ -89,6 +90,7 @@ def command(
         message = "nothing to measure; give either --directory DIR or --device DEV"
         raise click.UsageError(message)
     run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
+    _check_caches(file, run)
     try:
         with _claimed(run, directory, devices):
             if devices:
@@ -122,6 +124,16 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
     local = Storage(storage_class=StorageClassStorage(name=_LOCAL), volume=volume)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
+
+
+def _check_caches(file: Path, run: BenchmarkRun) -> None:
+    """Exit if the run drops caches and this user may not: it would measure warm caches."""
+    if run.spec.prepare.drop_caches and not may_drop_caches():
+        message = (
+            f"{file} cannot be run as this user: spec.prepare.dropCaches is true, and dropping the caches of this "
+            f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
+        )
+        raise click.ClickException(message)
 
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
@@ -193,6 +205,7 @@ def _run_in_place(
             clients=plan.clients,
             fio=shutil.which(fio) or fio,
             raw_output=raw_output,
+            drops_caches=plan.prepare.drop_caches,
             port=free_port(),
         )
         shown_results = os.path.relpath(results)

@@ -8,6 +8,7 @@ import ssl
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plimsoll.api.names import FailureReason, RunPhase
@@ -15,7 +16,7 @@ from plimsoll.api.state import RunState
 from plimsoll.conductor.exposition import exposing
 from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
-from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, RecordAttempt
+from plimsoll.conductor.phases import BeginAttempt, Ended, JudgeAttempt, ReadToken, RecordAttempt
 from plimsoll.conductor.publication import run_state
 from plimsoll.conductor.server import Rendezvous, moment
 from plimsoll.conductor.session import Session
@@ -57,12 +58,18 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """The conductor's address and credentials."""
+    """The conductor's address and credentials.
+
+    Attributes:
+        caches_token: file with the token for the helpers that drop caches; None if agents drop them themselves.
+
+    """
 
     host: str
     port: int
     tls: ssl.SSLContext
     token_key: bytes = field(repr=False)
+    caches_token: Path | None = None
 
 
 async def conduct(
@@ -84,7 +91,7 @@ async def conduct(
     """
     _allow_many_connections()
     session = await _resume(plan, sink, timings or Timings(), epoch or str(uuid.uuid4()), cluster, job)
-    driver = _Driver(session, sink, cluster)
+    driver = _Driver(session, sink, cluster, listen.caches_token)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, driver.stop)
     listener = Listener(_limits(plan), tls=listen.tls)
@@ -134,10 +141,11 @@ def _allow_many_connections() -> None:
 class _Driver:
     """Drives a session: advances it, performs its effects, publishes its state."""
 
-    def __init__(self, session: Session, sink: Sink, cluster: "CephCluster | None") -> None:
+    def __init__(self, session: Session, sink: Sink, cluster: "CephCluster | None", caches_token: Path | None) -> None:
         self._session = session
         self._sink = sink
         self._cluster = cluster
+        self._token = caches_token
         self._inputs = asyncio.Event()
         self._published: RunState | None = None
         self._published_at = float("-inf")
@@ -189,6 +197,8 @@ class _Driver:
                     self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
+            case ReadToken():
+                session.authorized(await asyncio.to_thread(_read_token, self._token))
             case JudgeAttempt(facts=facts, documents=documents):
                 if self._cluster is not None:
                     facts = await self._cluster.end(facts, self._see)
@@ -224,6 +234,11 @@ class _Driver:
             _log.info("%s %s", state.phase, state.message)
         await self._sink.publish(state)
         self._published, self._published_at = state, now.seconds
+
+
+def _read_token(file: Path | None) -> str:
+    """Return the token for the helpers, which Kubernetes renews in its file; empty without helpers."""
+    return "" if file is None else file.read_text().strip()
 
 
 def _exit_code(session: Session) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from plimsoll.api.names import AbortReason
 from plimsoll.conductor import orders, reporting
-from plimsoll.conductor.phases import Attempt, Fault, Staging
+from plimsoll.conductor.phases import Attempt, Fault, InFlight, Staging
 from plimsoll.conductor.roster import Roster
 from plimsoll.conductor.steps import overrun_seconds, staging_seconds, unready_clients
 from plimsoll.conductor.timings import Moment, Timings
@@ -25,17 +25,18 @@ def reported_failure(members: Sequence[int], roster: Roster, reason: AbortReason
     return Fault(reason=reason, message=message) if message else None
 
 
-def failure_while_running(attempt: Attempt, roster: Roster) -> Fault | None:
-    """Return the servers that failed, or the clients whose documents were refused; None if there are none."""
-    return reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST) or reported_failure(
-        attempt.round.members, roster, AbortReason.RESULT_REFUSED
-    )
+def running_fault(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return the servers that failed, refused documents, or late clients; None if there are none."""
+    failure = reported_failure(attempt.round.serving, roster, AbortReason.CLIENT_LOST)
+    failure = failure or reported_failure(attempt.round.members, roster, AbortReason.RESULT_REFUSED)
+    return failure or _late_clients(attempt, roster, timings, moment)
 
 
-def lost_clients(attempt: Attempt, roster: Roster, moment: Moment) -> Fault | None:
+def lost_clients(phase: InFlight, roster: Roster, moment: Moment) -> Fault | None:
     """Return the clients that are silent or were replaced; None if there are none. Clients that delivered may leave."""
+    attempt = phase.attempt
     silent = set(roster.missing(moment.seconds)) & set(attempt.round.members)
-    clients = roster.get(attempt.round.members)
+    clients = roster.get(phase.ordered)
     replaced = {client.number for client in clients if not orders.belongs_to(client.order, attempt)}
     lost = sorted((silent | replaced) - set(attempt.documents))
     if not lost:
@@ -44,8 +45,13 @@ def lost_clients(attempt: Attempt, roster: Roster, moment: Moment) -> Fault | No
     return Fault(reason=AbortReason.CLIENT_LOST, message=message)
 
 
-def staging_timeout(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
-    """Return the clients that did not get ready for arming in time; None before the deadline."""
+def staging_fault(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+    """Return the clients that failed to get ready for arming, or did not in time; None if there are none."""
+    failure = reported_failure(phase.attempt.round.members, roster, AbortReason.CLIENT_NOT_STAGED)
+    return failure or _staging_timeout(phase, roster, timings, moment)
+
+
+def _staging_timeout(phase: Staging, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     if moment.seconds < phase.deadline:
         return None
     attempt = phase.attempt
@@ -58,13 +64,21 @@ def staging_timeout(phase: Staging, roster: Roster, timings: Timings, moment: Mo
     return Fault(reason=AbortReason.CLIENT_NOT_STAGED, message=message)
 
 
+def out_of_time(elapsed: float, limit: int) -> Fault | None:
+    """Return that the run has exceeded its time limit; None if it has not."""
+    if elapsed <= limit:
+        return None
+    message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
+    return Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
+
+
 def arming_timeout(clients: Sequence[int]) -> Fault:
     """Return the clients that were not armed when T0 was too close to release them."""
     message = f"{reporting.names(clients)} did not report in time that they are armed; no client did any I/O"
     return Fault(reason=AbortReason.CLIENT_NOT_ARMED, message=message)
 
 
-def late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
+def _late_clients(attempt: Attempt, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:
     """Return the clients that did not start at T0, or did not deliver in time; None if there are none."""
     waiting = [client for client in roster.get(attempt.round.loading) if client.number not in attempt.documents]
     must_run = moment.wall > attempt.t0 + int(timings.start_grace * _SECOND)

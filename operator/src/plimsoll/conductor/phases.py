@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
@@ -10,7 +11,7 @@ from plimsoll.conductor.timings import Moment
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Point
-from plimsoll.protocol.messages import ResultPost
+from plimsoll.protocol.messages import RefusedError, ResultPost
 from plimsoll.tools.cast import Cast, Round
 
 
@@ -34,6 +35,7 @@ class Attempt:
         documents: documents of the current round, by client.
         numbers: results of the completed rounds.
         new_data_set: whether the data sets of all clients were prepared for this attempt.
+        caches: what was dropped before the current round; None if nothing was.
 
     """
 
@@ -47,6 +49,7 @@ class Attempt:
     new_data_set: bool = False
     documents: dict[int, ClientDocument] = field(default_factory=dict)
     numbers: list[TrialNumbers] = field(default_factory=list)
+    caches: DroppedCaches | None = None
 
     @property
     def clients(self) -> tuple[int, ...]:
@@ -96,6 +99,7 @@ class Attempt:
             stalls=numbers.stalls,
             operations=numbers.operations,
             hosts=numbers.hosts,
+            caches=self.caches,
             slowest=numbers.slowest,
             osds=numbers.osds,
             cluster=numbers.cluster,
@@ -117,6 +121,16 @@ class Attempt:
             abort=Abort(reason=fault.reason, message=fault.message),
             verdict=Verdict.INVALID,
         )
+
+
+def check_author(post: ResultPost) -> None:
+    """Raise RefusedError if a client posts another client's document."""
+    if post.document.client != post.client:
+        message = (
+            f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
+            "a client posts its own document, or its I/O would count twice"
+        )
+        raise RefusedError("BadRequest", message)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,6 +167,11 @@ class InFlight:
 
     attempt: Attempt
 
+    @property
+    def ordered(self) -> tuple[int, ...]:
+        """The clients that have an order of this attempt."""
+        return self.attempt.round.members
+
 
 class Beginning(InFlight):
     """Waiting for the sink to store that the attempt is in flight."""
@@ -163,6 +182,28 @@ class Staging(InFlight):
     """The clients get ready for arming, such as by writing the data that the attempt reads; T0 is not set yet."""
 
     deadline: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Dropping(InFlight):
+    """One client on each node drops the caches of the node.
+
+    Attributes:
+        is_staged: whether all clients of the round have been ordered to get ready before.
+        token: the conductor's token for the helpers; None until the shell has read it.
+        chosen: node -> the client that drops its caches.
+
+    """
+
+    deadline: float
+    is_staged: bool = False
+    token: str | None = None
+    chosen: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ordered(self) -> tuple[int, ...]:
+        """The clients that have an order of this attempt."""
+        return self.attempt.round.members if self.is_staged else tuple(self.chosen.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,12 +234,30 @@ class Ended:
     since: float
 
 
-Phase = Gathering | Preparing | Settling | Gating | Beginning | Staging | Arming | Running | Judging | Recording | Ended
+Phase = (
+    Gathering
+    | Preparing
+    | Settling
+    | Gating
+    | Beginning
+    | Staging
+    | Dropping
+    | Arming
+    | Running
+    | Judging
+    | Recording
+    | Ended
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginAttempt:
     """Store durably that an attempt is in flight, then call `Session.begun`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadToken:
+    """Read the conductor's token for the helpers that drop caches, then call `Session.authorized`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,4 +276,4 @@ class RecordAttempt:
     status: ResultStatus
 
 
-Effect = BeginAttempt | JudgeAttempt | RecordAttempt
+Effect = BeginAttempt | ReadToken | JudgeAttempt | RecordAttempt

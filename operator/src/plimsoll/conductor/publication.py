@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from plimsoll.api.names import Operation, RunPhase
 from plimsoll.api.state import CurrentTrial, Live, LiveRate, Prefill, RunState
+from plimsoll.conductor.dropping import undropped_nodes
 from plimsoll.conductor.phases import (
     Attempt,
+    Dropping,
     Ended,
     Gathering,
     Gating,
@@ -79,6 +81,8 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
             message = f"waiting for the cluster: {shortened(session.gate.problems(moment.seconds)) or 'it is ready'}"
         case Staging():
             message = _staging(session.roster.get(unready_clients(session.phase.attempt, session.roster)))
+        case Dropping():
+            message = f"dropping the caches of {shortened(undropped_nodes(session.phase, session.roster))}"
         case Recording():
             message = f"recording {session.phase.attempt.key}"
         case Settling():

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Clock
+from plimsoll.protocol.caches import CacheDrop
 from plimsoll.protocol.messages import (
     AgentState,
     GoOrder,
@@ -33,6 +34,7 @@ class Client:
         rates: the latest rates of its tool under the current order.
         rated_at: time of these rates; see `Moment.seconds`.
         address: the address of its registration, where other clients reach it.
+        caches: what it dropped under its current order.
 
     """
 
@@ -55,6 +57,7 @@ class Client:
     rates: tuple[LiveRate, ...] = ()
     rated_at: float = 0.0
     address: str = ""
+    caches: CacheDrop | None = None
 
     def give(self, order: Order) -> None:
         """Give the client a new order."""
@@ -62,6 +65,7 @@ class Client:
         self.sequence += 1
         self.rates = ()
         self.data_set_used |= isinstance(order, StageOrder | GoOrder)
+        self.caches = None
 
     def is_in(self, state: AgentState) -> bool:
         """Whether it has reached a state under its current order."""
@@ -140,6 +144,7 @@ class Roster:
         client.answered, client.state, client.message = report.sequence, report.state, report.message
         client.done_bytes, client.total_bytes = report.done_bytes, report.total_bytes
         client.rates, client.rated_at = report.rates, now
+        client.caches = report.caches
         if report.state is AgentState.PREPARED:
             client.prepared_bytes, client.data_set_used = report.done_bytes, False
 

@@ -9,7 +9,7 @@ at a time. An attempt is measured only after its effect `BeginAttempt` is durabl
 from plimsoll.api.names import AbortReason, FailureReason, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.state import Failure, RunState, TrialKey
-from plimsoll.conductor import faults, orders, reporting, steps
+from plimsoll.conductor import dropping, faults, orders, reporting, steps
 from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.lead import Lead
 from plimsoll.conductor.ledger import Ledger
@@ -18,20 +18,24 @@ from plimsoll.conductor.phases import (
     Attempt,
     BeginAttempt,
     Beginning,
+    Dropping,
     Effect,
     Ended,
     Fault,
     Gathering,
     Gating,
+    InFlight,
     JudgeAttempt,
     Judging,
     Phase,
     Preparing,
+    ReadToken,
     RecordAttempt,
     Recording,
     Running,
     Settling,
     Staging,
+    check_author,
 )
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.start import Start
@@ -112,12 +116,7 @@ class Session:
             RefusedError: another process has replaced the client, or the document is another client's.
 
         """
-        if post.document.client != post.client:
-            message = (
-                f"document.client is {post.document.client}, but it was posted as client {post.client}'s; "
-                "a client posts its own document, or its I/O would count twice"
-            )
-            raise RefusedError("BadRequest", message)
+        check_author(post)
         if post.epoch != self.epoch:
             return False
         client = self.roster.known(post.client, post.instance, moment.seconds)
@@ -144,14 +143,16 @@ class Session:
         attempt = self.phase.attempt
         attempt.cast = attempt.cast or steps.cast_of(attempt.point, self.roster)
         if not steps.needs_staging(attempt):
-            self._arm(attempt, moment)
+            self._drop_or_arm(attempt, moment)
             return
-        for client in self.roster.get(attempt.round.serving):
-            client.give(orders.serve(self.plan, attempt, client.number, self.roster))
-        for client in self.roster.get(attempt.round.loading):
-            client.give(orders.stage(self.plan, attempt, client.number))
+        orders.give_staging(self.plan, attempt, self.roster)
         limit = steps.staging_seconds(attempt.point, self.timings)
         self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
+
+    def authorized(self, token: str) -> None:
+        """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
+        if isinstance(self.phase, Dropping):
+            self.phase.token = token
 
     def judged(self, numbers: TrialNumbers, moment: Moment) -> None:
         """Record the judged attempt, or start its next round once all clients are present and quiet again."""
@@ -202,9 +203,9 @@ class Session:
                 return self._leave_gathering(self.phase, moment)
             case Preparing() | Settling() | Gating():
                 return self._end_if_due(moment) or self._leave_waiting(self.phase, moment)
-            case Staging(attempt=attempt) | Arming(attempt=attempt) | Running(attempt=attempt):
+            case Staging() | Dropping() | Arming() | Running():
                 # A complete attempt counts, even if its clients are gone.
-                is_over = self._judge_if_complete(attempt) or self._abort_if_due(attempt, moment)
+                is_over = self._judge_if_complete(self.phase.attempt) or self._abort_if_due(self.phase, moment)
                 return is_over or self._leave_attempt(self.phase, moment)
             case _:
                 return False
@@ -218,10 +219,12 @@ class Session:
             case Gating():
                 return self._leave_gating(phase, moment)
 
-    def _leave_attempt(self, phase: Staging | Arming | Running, moment: Moment) -> bool:
+    def _leave_attempt(self, phase: Staging | Dropping | Arming | Running, moment: Moment) -> bool:
         match phase:
             case Staging():
                 return self._leave_staging(phase, moment)
+            case Dropping():
+                return self._leave_dropping(phase, moment)
             case Arming():
                 return self._leave_arming(phase, moment)
             case Running():
@@ -256,9 +259,7 @@ class Session:
         if message:
             return self._fail(FailureReason.PREPARATION_FAILED, message, moment)
         unprepared = self.unprepared()
-        for client in unprepared:
-            if client.is_quiet:
-                client.give(orders.prepare(self.plan, client.number))
+        orders.give_preparation(self.plan, unprepared)
         missing = self.roster.missing(moment.seconds)
         if missing:
             phase.deadline = phase.deadline or moment.seconds + self.plan.timeouts.ready_seconds
@@ -294,17 +295,29 @@ class Session:
     def _leave_staging(self, phase: Staging, moment: Moment) -> bool:
         attempt = phase.attempt
         if not steps.unready_clients(attempt, self.roster):
-            self._arm(attempt, moment)
-            return True
-        fault = faults.reported_failure(attempt.round.members, self.roster, AbortReason.CLIENT_NOT_STAGED)
-        fault = fault or faults.staging_timeout(phase, self.roster, self.timings, moment)
-        return self._abort_if(attempt, fault, moment)
+            return self._drop_or_arm(attempt, moment)
+        return self._abort_if(attempt, faults.staging_fault(phase, self.roster, self.timings, moment), moment)
 
-    def _arm(self, attempt: Attempt, moment: Moment) -> None:
+    def _drop_or_arm(self, attempt: Attempt, moment: Moment) -> bool:
+        if not self.plan.prepare.drop_caches:
+            return self._arm(attempt, moment)
+        self.phase = dropping.begin(attempt, self.timings, moment)
+        self._effects.append(ReadToken())
+        return True
+
+    def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
+        fault = dropping.fault(phase, self.roster, self.timings, moment)
+        if fault or phase.token is None or dropping.undropped_nodes(phase, self.roster):
+            dropping.give_orders(phase, self.roster, self.timings, self.describe)
+            return self._abort_if(phase.attempt, fault, moment)
+        phase.attempt.caches = dropping.dropped(phase, self.roster)
+        return self._arm(phase.attempt, moment)
+
+    def _arm(self, attempt: Attempt, moment: Moment) -> bool:
         attempt.t0 = moment.wall + int(self._lead.seconds(attempt, self.roster) * _SECOND)
-        for client in self.roster.get(attempt.round.loading):
-            client.give(orders.arm(self.plan, attempt, client.number, self.roster))
+        orders.give_arming(self.plan, attempt, self.roster)
         self.phase = Arming(attempt=attempt, since=moment.seconds)
+        return True
 
     def _leave_arming(self, phase: Arming, moment: Moment) -> bool:
         attempt = phase.attempt
@@ -317,8 +330,7 @@ class Session:
         if unarmed and not too_late:
             return False
         if self._lead.record_arming(attempt, since, in_time=not too_late):
-            self._arm(attempt, moment)
-            return True
+            return self._arm(attempt, moment)
         if too_late:
             return self._abort_if(attempt, faults.arming_timeout(unarmed or attempt.round.loading), moment)
         self.roster.give(attempt.round.loading, orders.go(attempt))
@@ -334,22 +346,15 @@ class Session:
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
-        fault = faults.failure_while_running(attempt, self.roster)
-        fault = fault or faults.late_clients(attempt, self.roster, self.timings, moment)
-        return self._abort_if(attempt, fault, moment)
+        return self._abort_if(attempt, faults.running_fault(attempt, self.roster, self.timings, moment), moment)
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
-    def _abort_if_due(self, attempt: Attempt, moment: Moment) -> bool:
+    def _abort_if_due(self, phase: InFlight, moment: Moment) -> bool:
         """Abort an attempt if it has lost a client, or if the run is stopped or out of time."""
-        fault = faults.lost_clients(attempt, self.roster, moment)
-        if fault is None and self._stopping:
-            fault = faults.INTERRUPTED
-        if fault is None and self._is_out_of_time(moment):
-            limit = self.plan.timeouts.total_seconds
-            message = f"the run exceeded timeouts.totalSeconds ({limit} s)"
-            fault = Fault(reason=AbortReason.DEADLINE_EXCEEDED, message=message)
-        return self._abort_if(attempt, fault, moment)
+        fault = faults.lost_clients(phase, self.roster, moment) or (faults.INTERRUPTED if self._stopping else None)
+        fault = fault or faults.out_of_time(self.elapsed(moment), self.plan.timeouts.total_seconds)
+        return self._abort_if(phase.attempt, fault, moment)
 
     def _abort_if(self, attempt: Attempt, fault: Fault | None, moment: Moment) -> bool:
         if fault is None:
@@ -373,8 +378,8 @@ class Session:
     def _end_if_due(self, moment: Moment) -> bool:
         if self._stopping:
             return self._end(RunPhase.INTERRUPTED, None, moment)
-        if self._is_out_of_time(moment):
-            limit = self.plan.timeouts.total_seconds
+        limit = self.plan.timeouts.total_seconds
+        if self.elapsed(moment) > limit:
             message = f"not measured within timeouts.totalSeconds ({limit} s); raise it or plan fewer trials"
             return self._fail(FailureReason.DEADLINE_EXCEEDED, message, moment)
         return False
@@ -388,9 +393,6 @@ class Session:
             client.give(WaitOrder() if phase is RunPhase.INTERRUPTED else LeaveOrder())
         self.phase = Ended(phase=phase, failure=failure, since=moment.seconds)
         return True
-
-    def _is_out_of_time(self, moment: Moment) -> bool:
-        return self.elapsed(moment) > self.plan.timeouts.total_seconds
 
     def _gather(self, moment: Moment) -> bool:
         self.phase = Gathering(deadline=self.start.deadline(moment.seconds))

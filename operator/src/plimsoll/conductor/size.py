@@ -24,11 +24,12 @@ def outcome_of(trial: Trial) -> Trial:
         _with(one, latency=Latency(kind=one.latency.kind, count=one.latency.count), series=None, steady_state=None)
         for one in trial.operations
     )
-    return _with(_without_command(_without_storage(trial)), slowest=(), operations=operations)
+    reduced = _without_command(_without_storage(_without_cached_nodes(trial)))
+    return _with(reduced, slowest=(), operations=operations)
 
 
 def fit(status: ResultStatus) -> ResultStatus:
-    """Return a status below `MAX_STATUS_BYTES`: without series, hosts, slowest clients and OSDs, commands, as needed.
+    """Return a status below `MAX_STATUS_BYTES`: if needed without series, hosts, slowest clients, nodes or commands.
 
     Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them.
     """
@@ -61,6 +62,11 @@ def _without_storage(trial: Trial) -> Trial:
     return _with(trial, osds=osds and _with(osds, slowest=()), cluster=cluster and _with(cluster, problems=()))
 
 
+def _without_cached_nodes(trial: Trial) -> Trial:
+    caches = trial.caches
+    return _with(trial, caches=caches and _with(caches, nodes=()))
+
+
 def _without_command(trial: Trial) -> Trial:
     return _with(trial, tool=trial.tool and _with(trial.tool, argv=()))
 
@@ -74,5 +80,6 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("use of the hosts", _without_hosts),
     ("slowest clients", _without_slowest),
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
+    ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),
 )

@@ -22,6 +22,8 @@ class Timings:
         start_grace: a client must report within this time after T0 that it runs.
         work_factor: work that is not time-based may take this multiple of ramp and runtime longer.
         staging_grace: additional time for a tool to write the data that it reads.
+        dropping: an agent may take this time to drop caches, which includes writing all dirty data before ...
+        dropping_grace: ... and may report it this much later.
         overrun_grace: a tool may exceed ramp and runtime by this time.
         clean_up_grace: a tool that cleans up may take ramp, runtime and this time longer.
         gate_fresh: a view of the cluster expires after this time.
@@ -45,6 +47,8 @@ class Timings:
     start_grace: float = 3.0
     work_factor: float = 10.0
     staging_grace: float = 600.0
+    dropping: float = 300.0
+    dropping_grace: float = 15.0
     overrun_grace: float = 45.0
     clean_up_grace: float = 60.0
     gate_fresh: float = 15.0

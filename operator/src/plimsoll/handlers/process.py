@@ -11,7 +11,9 @@ from typing import Annotated, Any, TypeVar
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
+from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.results import KnownResults
 from plimsoll.handlers.run import run_reconciler
@@ -28,7 +30,18 @@ _HOLD_SECONDS = 3600
 _MIN_SECONDS = 60
 
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
+_ServiceName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
+
+
+class _Caches(Model):
+    """The Service of the helpers that drop caches, and the namespaces whose runs may use them."""
+
+    service: _ServiceName
+    namespaces: tuple[str, ...]
+
+
+_CacheHelpers: TypeAdapter[_Caches] = TypeAdapter(_Caches)
 
 _PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
 _Peer = Annotated[dict[_PeerField, dict[str, Any]], Field(min_length=1)]
@@ -37,6 +50,10 @@ _Peers: TypeAdapter[tuple[Mapping[str, Any], ...]] = TypeAdapter(tuple[_Peer, ..
 _ROOK_CLUSTERS_EXAMPLE = (
     'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
     'may use it, or "*" for all'
+)
+_CACHES_EXAMPLE = (
+    'JSON such as {"service": "plimsoll-caches/plimsoll-caches", "namespaces": ["bench"]}: namespace/name of the '
+    'Service of the helpers that drop caches, and the namespaces whose runs may use it, or "*" for all'
 )
 _PEERS_EXAMPLE = (
     "the peers of a NetworkPolicy as JSON, such as "
@@ -163,10 +180,13 @@ def settings_of(environment: dict[str, str]) -> Settings:
     if not image:
         message = "PLIMSOLL_RUNNER_IMAGE is not set; set it to the image of conductor and agents"
         raise kopf.PermanentError(message)
+    caches = _json(environment, "PLIMSOLL_CACHES", _CacheHelpers, _CACHES_EXAMPLE)
     return Settings(
         runner_image=image,
         namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
+        cache_helper=_service(caches.service) if caches else None,
+        cache_namespaces=caches.namespaces if caches else (),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),
@@ -186,6 +206,11 @@ def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], examp
         place = "".join(f"[{part!r}]" for part in problem["loc"])
         message = f"{name}{place}: {problem['msg']}; write {example}"
         raise kopf.PermanentError(message) from error
+
+
+def _service(text: str) -> NamespacedName:
+    namespace, _, name = text.partition("/")
+    return NamespacedName(namespace=namespace, name=name)
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

@@ -25,9 +25,9 @@ def refusal(run: Run, settings: Settings) -> Ending | None:
     if run.document is None:
         return Ending.failure(Reason.INVALID_SPEC, run.spec_problem)
     spec = run.document.spec
-    if spec.prepare.drop_caches:
-        message = "spec.prepare.dropCaches: this version cannot drop caches; set it to false and use larger volumes"
-        return Ending.failure(Reason.CACHE_DROPPING_NOT_SUPPORTED, message)
+    if spec.prepare.drop_caches and (problem := settings.caches_problem(run.namespace)):
+        message = f"spec.prepare.dropCaches: {problem}, or set it to false and use larger volumes"
+        return Ending.failure(Reason.CACHE_DROPPING_NOT_ALLOWED, message)
     tools = (TOOLS.get(workload.tool) for workload in spec.workloads)
     loading = next((tool for tool in tools if tool and tool.target is TargetKind.OSDS), None)
     if loading is not None and not settings.osd_bench:
@@ -59,5 +59,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         )
         return Ending.failure(Reason.POD_SECURITY_TOO_STRICT, message)
     # The runner image frozen with the plan supports all of these; plans of earlier versions mention none.
-    supported = {"client_tokens": True, "agent_assignments": True, "early_conductor": True}
+    supported: dict[str, object] = {"client_tokens": True, "agent_assignments": True, "early_conductor": True}
+    if document.spec.prepare.drop_caches:
+        supported |= {"cache_helper": settings.cache_helper}
     return provider.complete_plan(plan.model_copy(update=supported), platform)

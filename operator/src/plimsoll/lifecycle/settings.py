@@ -17,6 +17,8 @@ class Settings:
         runner_image: image of conductor and agents; frozen into the plan of each run.
         namespace: the operator's, with the runs' teardown records, keyrings and Jobs.
         rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
+        cache_helper: Service of the helpers that drop the caches of nodes; None if there are none.
+        cache_namespaces: namespaces whose runs may use them, or `*` for all.
         osd_bench: whether runs may load OSDs directly, bypassing pools.
         hold_seconds: how long a run may block others on its target while it does not measure: suspended, in total
             between two measured trials, or after its end until it is cleaned up.
@@ -32,6 +34,8 @@ class Settings:
     runner_image: str
     namespace: str = "plimsoll-system"
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cache_helper: NamespacedName | None = None
+    cache_namespaces: tuple[str, ...] = ()
     osd_bench: bool = False
     hold_seconds: int = 3600
     image_pull_policy: str = "IfNotPresent"
@@ -45,3 +49,14 @@ class Settings:
         """Whether runs in a namespace may use a Rook cluster."""
         allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
         return namespace in allowed or ANY_NAMESPACE in allowed
+
+    def caches_problem(self, namespace: str) -> str:
+        """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""
+        if self.cache_helper is None:
+            return "dropping caches is not enabled; ask the operator's administrator to set the chart's caches.enabled"
+        if not {namespace, ANY_NAMESPACE} & {*self.cache_namespaces}:
+            return (
+                f"runs in namespace {namespace} may not drop caches; ask the operator's administrator to add it to the "
+                "chart's caches.namespaces"
+            )
+        return ""

@@ -87,6 +87,7 @@ class Plan(Model):
         network_bytes_per_second: from the specification; None if absent.
         client_tokens: whether each client has its own token; runs of earlier versions have one for all.
         agent_assignments: whether agents receive an assignment document; those of earlier versions have only options.
+        cache_helper: Service of the helpers that drop the caches of nodes; None if agents drop them, if at all.
         early_conductor: whether the conductor starts once all client pods have nodes; earlier versions: once they run.
         environment: known facts of the platform before the run: the cluster's version, the StorageClass.
 
@@ -106,6 +107,7 @@ class Plan(Model):
     client_tokens: bool = False
     agent_assignments: bool = False
     early_conductor: bool = False
+    cache_helper: NamespacedName | None = None
     environment: PlatformEnvironment = PlatformEnvironment()
     prepare: Prepare
     gates: Gates

@@ -75,6 +75,17 @@ class RadosNamespace(Model):
     user: str
 
 
+class CacheDropping(Model):
+    """How this agent drops the caches of its node.
+
+    Attributes:
+        helper: URL of the helper that does it; absent if the agent does it itself, which requires root.
+
+    """
+
+    helper: str | None = None
+
+
 AssignedVolume = Annotated[DirectoryVolume | DataFile | BlockDevice | RbdImage, Field(discriminator="kind")]
 
 
@@ -91,6 +102,7 @@ class Assignment(Model):
         volume: absent if no tool needs one.
         rados: absent if no tool needs a pool.
         osd_keyring: file with an administrator's key, for tools that measure OSDs.
+        caches: absent if the run does not drop caches.
         programs: paths of programs that are not in PATH, by name.
         raw_output: directory in which to keep the tools' raw output.
         termination_log: file for the reason of a failure.
@@ -107,6 +119,7 @@ class Assignment(Model):
     volume: AssignedVolume | None = None
     rados: RadosNamespace | None = None
     osd_keyring: str | None = None
+    caches: CacheDropping | None = None
     programs: dict[str, str] = Field(default_factory=dict)
     raw_output: str | None = None
     termination_log: str | None = None

@@ -15,6 +15,7 @@ from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS, Precondition
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
+from plimsoll.protocol.caches import MAX_TOKEN_CHARACTERS, CacheDrop
 from plimsoll.tools.cast import MAX_ROUNDS
 
 PROTOCOL_VERSION = 3
@@ -79,6 +80,7 @@ class AgentState(StrEnum):
     STAGING = "Staging"
     STAGED = "Staged"
     SERVING = "Serving"
+    DROPPED = "Dropped"
     ARMED = "Armed"
     RUNNING = "Running"
     LATE = "Late"
@@ -184,6 +186,23 @@ class ServeOrder(ToolOrder):
     kind: Literal["Serve"] = "Serve"
 
 
+class DropCachesOrder(Model):
+    """Drop the caches of this node, once for all its clients.
+
+    Attributes:
+        token: the conductor's token for the helper; empty if there is no helper.
+        fsid: the Ceph cluster whose OSDs also drop their caches; absent for all clients but one.
+        limit_seconds: time limit, including the wait for the helper.
+
+    """
+
+    kind: Literal["DropCaches"] = "DropCaches"
+    trial: TrialKey
+    token: Annotated[str, Field(max_length=MAX_TOKEN_CHARACTERS, repr=False)] = ""
+    fsid: str | None = None
+    limit_seconds: float
+
+
 class ArmOrder(ToolOrder):
     """Get ready to run a tool at T0, and report it. Nothing may touch the target before `Go`."""
 
@@ -205,7 +224,8 @@ class LeaveOrder(Model):
 
 
 Order = Annotated[
-    WaitOrder | PrepareOrder | StageOrder | ServeOrder | ArmOrder | GoOrder | LeaveOrder, Field(discriminator="kind")
+    WaitOrder | PrepareOrder | StageOrder | ServeOrder | DropCachesOrder | ArmOrder | GoOrder | LeaveOrder,
+    Field(discriminator="kind"),
 ]
 
 
@@ -222,6 +242,7 @@ class Report(Model):
 
     Attributes:
         rates: the tool's rates while it runs; empty if it prints none.
+        caches: what was dropped, with the state `Dropped`.
 
     """
 
@@ -235,6 +256,7 @@ class Report(Model):
     total_bytes: ByteCount = 0
     clock: Annotated[Clock | None, AfterValidator(_bounded_clock)] = None
     rates: Annotated[tuple[LiveRate, ...], Field(max_length=len(Operation))] = ()
+    caches: CacheDrop | None = None
 
 
 class ResultPost(Model):

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plimsoll.api.caches import OsdCaches
 from plimsoll.api.environment import Description, Environment, OsdsDescription
 from plimsoll.api.numbers import format_numbers
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Trial
+from plimsoll.measure.summary import counted
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import NONE
 from plimsoll.report.view import Cell, Section, Table
@@ -68,6 +70,25 @@ def _counts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     seconds = sorted({(result.spec.ramp_seconds, result.spec.runtime_seconds) for result in run.results})
     yield "Each trial", "; ".join(f"{runtime} s after a ramp of {ramp} s" for ramp, runtime in seconds)
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
+    if dropped := _dropped_caches([one for result in run.results for one in counted(result.status.trials)]):
+        yield "Caches", dropped
+
+
+def _dropped_caches(trials: Sequence[Trial]) -> str:
+    """Return where caches were dropped before the trials; empty if nowhere."""
+    dropped = [trial.caches for trial in trials if trial.caches is not None]
+    if not dropped:
+        return ""
+    nodes = format_numbers({caches.node_count for caches in dropped})
+    when = "every trial" if len(dropped) == len(trials) else f"{len(dropped)} of {len(trials)} trials"
+    osds = dict.fromkeys(_osds(caches.osds) for caches in dropped)
+    return value_text("; ".join([f"dropped before {when}: nodes with clients: {nodes}", *filter(None, osds)]))
+
+
+def _osds(osds: OsdCaches | None) -> str:
+    if osds is None:
+        return ""
+    return f"OSDs: none, because {osds.reason}" if osds.reason else f"OSDs: {osds.count}"
 
 
 def _time(text: str) -> str:

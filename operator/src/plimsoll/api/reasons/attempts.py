@@ -14,6 +14,11 @@ ATTEMPT_REASONS: Mapping[AbortReason, Explanation] = {
         "a client could not write the data that the trial reads, or not in time",
         "check the pool and the client's termination message",
     ),
+    AbortReason.CACHES_NOT_DROPPED: Explanation(
+        "the caches of a client's node, or of the OSDs, were not dropped before the trial; the message names the node "
+        "and the cause",
+        "check the helper's pod on that node: `kubectl -n plimsoll-caches logs`",
+    ),
     AbortReason.CLIENT_NOT_ARMED: Explanation(
         "a client did not report in time that it is armed, or could not build the command; no client did any I/O",
         "check the load and the network of its node; the message names an impossible parameter",

@@ -91,8 +91,13 @@ ENDING_REASONS = (
         ),
     ),
     ReasonEntry(
-        Reason.CACHE_DROPPING_NOT_SUPPORTED,
-        ended=Explanation("`prepare.dropCaches: true`", "set it to false and use larger volumes"),
+        Reason.CACHE_DROPPING_NOT_ALLOWED,
+        ended=Explanation(
+            "`prepare.dropCaches: true`, but the administrator has not enabled the helpers that drop caches, or not "
+            "for runs in this namespace",
+            "ask the administrator to set the chart's `caches.enabled` and to add the namespace to "
+            "`caches.namespaces`, or set it to false and use volumes larger than the memory of the nodes",
+        ),
     ),
     ReasonEntry(
         Reason.RESULTS_EXIST,

@@ -69,7 +69,7 @@ class Reason(StrEnum):
     POOL_NOT_FOUND = "PoolNotFound"
     POOL_NOT_ALLOWED = "PoolNotAllowed"
     CLUSTER_NOT_READY = "ClusterNotReady"
-    CACHE_DROPPING_NOT_SUPPORTED = "CacheDroppingNotSupported"
+    CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
     RESULTS_EXIST = "ResultsExist"
     NAME_TAKEN = "NameTaken"
     PLAN_MISSING = "PlanMissing"

@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.storage import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph
+from plimsoll.lifecycle.render import caches, ceph
 from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
@@ -91,6 +91,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         volume=_claimed_volume(plan) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
+        caches=caches.dropping(plan),
         termination_log=TERMINATION_LOG,
     )
 

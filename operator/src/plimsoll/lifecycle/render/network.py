@@ -1,10 +1,10 @@
-"""NetworkPolicies: agents may reach their conductor, and Ceph if they need it; the conductor may reach anything."""
+"""NetworkPolicies: agents may reach their conductor, Ceph and cache helpers as needed; the conductor anything."""
 
 from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import ceph
+from plimsoll.lifecycle.render import caches, ceph
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -36,6 +36,7 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
             DNS,
             {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
+            *caches.egress(plan),
         ],
     )
 

@@ -1,0 +1,154 @@
+"""Dropping caches before trials: the helpers on the nodes, and whom they answer."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from support import Cluster, run, workload
+
+# Every drop slows down whatever else uses this machine's files.
+pytestmark = pytest.mark.quiet
+
+HELPERS = "plimsoll-caches"
+URL = f"http://{HELPERS}.{HELPERS}.svc:8080/drop"
+AUDIENCE = "plimsoll-caches"
+ALLOWED = "e2e-cold"
+"""The namespace that e2e/operator/values.yaml lists in `caches.namespaces`."""
+
+POST = """
+import sys, urllib.error, urllib.request
+token = sys.argv[2] if len(sys.argv) > 2 else ""
+headers = {"Authorization": f"Bearer {token}"} if token else {}
+try:
+    answer = urllib.request.urlopen(urllib.request.Request(sys.argv[1], b"{}", headers), timeout=60)
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.status, answer.read().decode())
+"""
+
+
+@pytest.fixture
+def cold(cluster: Cluster) -> Iterator[str]:
+    """Return the namespace whose runs may drop caches, which is deleted after the test."""
+    until_gone(cluster)
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ALLOWED, "labels": labels}})
+    cluster.namespaces.append(ALLOWED)
+    yield ALLOWED
+    cluster.kubectl("delete", "namespace", ALLOWED, "--ignore-not-found", "--wait=false")
+    until_gone(cluster)
+
+
+def until_gone(cluster: Cluster) -> None:
+    what = f"namespace {ALLOWED} is gone"
+    cluster.until(lambda: not cluster.exists("namespaces", ALLOWED), seconds=180, what=what)
+
+
+def test_every_trial_begins_with_cold_caches_on_both_nodes(cluster: Cluster, cold: str) -> None:
+    buffered = workload(fio={"pattern": "read", "blockSize": ["64Ki"], "directIo": False, "rateIops": 40})
+    changes = {"workloads": [buffered], "prepare": {"settleSeconds": 0, "dropCaches": True}}
+    cluster.apply(run("cold", cold, **changes))
+    cluster.until_measuring("cold", cold)
+    # The clients have no token of their own; only the conductor has one for the helpers.
+    for client in range(2):
+        spec = cluster.client_pod("cold", cold, client)["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert not [volume for volume in spec["volumes"] if "projected" in volume]
+    cluster.until_succeeded("cold", cold)
+    (result,) = cluster.results("cold", cold)
+    nodes = result["status"]["environment"]["nodes"]
+    assert len(nodes) == 2
+    measured = [trial for trial in result["status"]["trials"] if trial["outcome"] == "Measured"]
+    assert len(measured) >= 2
+    for trial in measured:
+        caches = trial["caches"]
+        assert caches["nodeCount"] == 2
+        assert sorted(one["node"] for one in caches["nodes"]) == sorted(nodes)
+        for one in caches["nodes"]:
+            assert trial["startedAt"][:19] <= one["droppedAt"][:19] <= trial["finishedAt"][:19]
+            assert one["beforeBytes"] > 0
+            assert one["afterBytes"] > 0
+        assert "osds" not in caches, "the storage is not known to be Ceph"
+    assert result["status"]["fingerprint"]["identity"]["prepare"]["dropCaches"] is True
+    assert cluster.leftovers(cold) == []
+
+
+def test_a_run_in_another_namespace_is_refused(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(run("refused", namespace, prepare={"settleSeconds": 0, "dropCaches": True}))
+    ended = cluster.until_over("refused", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "CacheDroppingNotAllowed")
+    assert f"namespace {namespace} may not drop caches" in ended["message"]
+    assert "caches.namespaces" in ended["message"]
+    assert cluster.items("pods,persistentvolumeclaims", namespace, run="refused") == []
+
+
+def test_a_helper_answers_only_to_service_accounts_of_listed_namespaces(
+    cluster: Cluster, cold: str, namespace: str
+) -> None:
+    make_sender(cluster, cold)
+    status, answer = post(cluster, cold)
+    assert status == 401
+    assert "no valid bearer token" in answer
+    status, answer = post(cluster, cold, token(cluster, cold))
+    assert status == 401, "a token for the API server"
+    status, answer = post(cluster, cold, token(cluster, namespace, AUDIENCE))
+    assert status == 403
+    assert f"runs in namespace {namespace} may not drop caches" in answer
+    status, answer = post(cluster, cold, token(cluster, cold, AUDIENCE))
+    assert status == 200
+    assert cluster.object("pods", "sender", cold)["spec"]["nodeName"] in answer, "the helper of the sender's node"
+
+
+def test_only_helpers_are_privileged_and_they_may_only_have_tokens_reviewed(cluster: Cluster) -> None:
+    pods = cluster.api.objects("pods", HELPERS, "app.kubernetes.io/component=caches")
+    assert len(pods) >= 2
+    for pod in pods:
+        (container,) = pod["spec"]["containers"]
+        assert container["securityContext"]["privileged"] is True
+        assert not pod["spec"].get("hostNetwork", False)
+        assert not [volume for volume in pod["spec"]["volumes"] if "hostPath" in volume]
+    account = f"--as=system:serviceaccount:{HELPERS}:{HELPERS}"
+    assert cluster.kubectl("auth", "can-i", "create", "tokenreviews.authentication.k8s.io", account).strip() == "yes"
+    assert cluster.kubectl("auth", "can-i", "get", "secrets", "-A", account, check=False).strip().endswith("no")
+
+
+def token(cluster: Cluster, namespace: str, *audiences: str) -> str:
+    """Return a token of the namespace's default ServiceAccount."""
+    cluster.until(lambda: cluster.exists("serviceaccounts", "default", namespace), seconds=30, what="its account")
+    chosen = [f"--audience={audience}" for audience in audiences]
+    return cluster.kubectl("create", "token", "default", "-n", namespace, *chosen).strip()
+
+
+def make_sender(cluster: Cluster, namespace: str) -> None:
+    """Create a pod with the labels of a client: the NetworkPolicy admits no other."""
+    security = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = {
+        "name": "sender",
+        "image": "plimsoll-runner:e2e",
+        "imagePullPolicy": "Never",
+        "command": ["sleep", "600"],
+        "securityContext": security,
+    }
+    labels = {"app.kubernetes.io/managed-by": "plimsoll", "app.kubernetes.io/component": "client"}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False}
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "sender", "namespace": namespace, "labels": labels},
+            "spec": spec,
+        }
+    )
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/sender", "-n", namespace, "--timeout=60s")
+
+
+def post(cluster: Cluster, namespace: str, bearer: str = "") -> tuple[int, str]:
+    """Return status and answer of a request from that pod."""
+    program = ("/opt/plimsoll/bin/python", "-c", POST, URL, *([bearer] if bearer else []))
+    status, _, answer = cluster.kubectl("exec", "sender", "-n", namespace, "--", *program).partition(" ")
+    return int(status), answer

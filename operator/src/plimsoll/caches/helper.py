@@ -1,0 +1,140 @@
+"""The helper's one request: `POST /drop` with the token of a run's conductor."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from plimsoll.api.caches import NodeCaches
+from plimsoll.api.errors import problems_of
+from plimsoll.api.model import Model
+from plimsoll.caches.authority import bearer_token, refusal
+from plimsoll.caches.osds import OsdsError, drop_osd_caches
+from plimsoll.caches.turns import Turns
+from plimsoll.conductor.ceph.cli import Commands
+from plimsoll.kube.errors import ApiError
+from plimsoll.protocol.caches import (
+    MAX_REQUEST_BYTES,
+    MAX_TOKEN_CHARACTERS,
+    PATH,
+    CacheDrop,
+    DropRefusal,
+    DropRequest,
+)
+
+_BODY_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a helper does for whom.
+
+    Attributes:
+        allowed: namespaces whose ServiceAccounts may have caches dropped, or `*` for all.
+        username: returns the user that a token belongs to, or None.
+        drop: drops the caches of the node, in a thread.
+        commands: Ceph's commands as an administrator; None without a key.
+
+    """
+
+    allowed: Collection[str]
+    username: Callable[[str], Awaitable[str | None]]
+    drop: Callable[[], NodeCaches]
+    commands: Commands | None = None
+
+
+class _RefusedError(Exception):
+    """A request is refused with a status and a message."""
+
+    def __init__(self, status: int, message: str, *, retry_after: float = 0.0) -> None:
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class Helper:
+    """Drops the caches of one node. `know` is called with each connection that has authenticated."""
+
+    def __init__(
+        self, abilities: Abilities, *, know: Callable[[web.RequestHandler], None], turns: Turns | None = None
+    ) -> None:
+        """Serve nothing yet; see `application`."""
+        self._abilities = abilities
+        self._know = know
+        self._turns = turns or Turns()
+
+    def application(self) -> web.Application:
+        """Return the application with its one route."""
+        application = web.Application(client_max_size=MAX_REQUEST_BYTES)
+        application.router.add_post(PATH, self._answer)
+        return application
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        try:
+            return _response(200, await self._drop(request))
+        except _RefusedError as refused:
+            _log.info("refused with status %d: %s", refused.status, refused)
+            response = _response(refused.status, DropRefusal(message=str(refused)))
+            if refused.retry_after:
+                response.headers["Retry-After"] = str(math.ceil(refused.retry_after))
+            return response
+
+    async def _drop(self, request: web.Request) -> CacheDrop:
+        user = await self._authorized_user(request)
+        self._know(request.protocol)
+        wanted = await _body(request)
+        if wait := self._turns.take(time.monotonic()):
+            raise _RefusedError(429, "the caches of this node are dropped one at a time, with pauses", retry_after=wait)
+        # Not cancelled with the request: the next one has to wait until the caches are dropped.
+        dropping = asyncio.ensure_future(self._take_turn(wanted))
+        dropped = await asyncio.shield(dropping)
+        _log.info(
+            "dropped the caches for %s: %d -> %d bytes", user, dropped.node.before_bytes, dropped.node.after_bytes
+        )
+        return dropped
+
+    async def _take_turn(self, wanted: DropRequest) -> CacheDrop:
+        try:
+            osds = await drop_osd_caches(self._abilities.commands, wanted.fsid) if wanted.fsid else None
+            return CacheDrop(node=await asyncio.to_thread(self._abilities.drop), osds=osds)
+        except OsdsError as error:
+            raise _RefusedError(502, str(error)) from error
+        except (OSError, ValueError) as error:
+            raise _RefusedError(500, f"cannot drop the caches of this node: {error}") from error
+        finally:
+            self._turns.end(time.monotonic())
+
+    async def _authorized_user(self, request: web.Request) -> str:
+        token = bearer_token(request.headers.get("Authorization", ""))
+        if not token or len(token) > MAX_TOKEN_CHARACTERS:
+            raise _RefusedError(401, "the request has no valid bearer token; send the token of a run's conductor")
+        try:
+            user = await self._abilities.username(token)
+        except ApiError as error:
+            raise _RefusedError(503, f"the token could not be reviewed: {error}") from error
+        if user is None:
+            raise _RefusedError(401, "the token is not valid, or not for the helpers that drop caches")
+        if problem := refusal(user, self._abilities.allowed):
+            raise _RefusedError(403, problem)
+        return user
+
+
+async def _body(request: web.Request) -> DropRequest:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return DropRequest.model_validate_json(await request.read())
+    except TimeoutError:
+        raise _RefusedError(408, f"the request did not arrive within {_BODY_SECONDS:g} s") from None
+    except ValidationError as error:
+        raise _RefusedError(400, "; ".join(map(str, problems_of(error)))) from error
+
+
+def _response(status: int, model: Model) -> web.Response:
+    return web.Response(status=status, text=model.model_dump_json(exclude_none=True), content_type="application/json")

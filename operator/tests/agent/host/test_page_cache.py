@@ -1,0 +1,61 @@
+"""The sizes of a machine's caches, and the switch that drops them, in a tree of files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.caches import CacheDropper
+from plimsoll.agent.host.page_cache import SWITCH, cached_bytes, drop_caches, may_drop_caches
+from plimsoll.agent.programs import PreparationError
+from plimsoll.api.state import TrialKey
+from plimsoll.protocol.messages import DropCachesOrder
+
+MEMINFO = """MemTotal:       24676864 kB
+MemFree:        19000000 kB
+Buffers:            1000 kB
+Cached:             3000 kB
+SwapCached:           70 kB
+SReclaimable:        500 kB
+SUnreclaim:           90 kB
+"""
+
+
+def tree(directory: Path, meminfo: str = MEMINFO) -> Path:
+    switch = directory / SWITCH
+    switch.parent.mkdir(parents=True)
+    switch.write_text("0\n")
+    (directory / "meminfo").write_text(meminfo)
+    return directory
+
+
+def test_page_cache_buffers_and_reclaimable_memory_count() -> None:
+    assert cached_bytes(MEMINFO) == 4500 * 1024
+
+
+@pytest.mark.parametrize("name", ["Buffers", "Cached", "SReclaimable"])
+def test_a_missing_size_is_an_error_with_its_name(name: str) -> None:
+    lines = [line for line in MEMINFO.splitlines() if not line.startswith(f"{name}:")]
+    with pytest.raises(ValueError, match=f"/proc/meminfo has no {name}"):
+        cached_bytes("\n".join(lines))
+
+
+def test_dirty_data_is_written_before_the_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proc = tree(tmp_path)
+    at_sync: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: at_sync.append((proc / SWITCH).read_text()))
+    found = drop_caches("a", proc)
+    assert at_sync == ["0\n"]
+    assert (proc / SWITCH).read_text() == "3\n"
+    assert (found.node, found.before_bytes, found.after_bytes) == ("a", 4500 * 1024, 4500 * 1024)
+
+
+def test_a_process_may_drop_caches_if_the_switch_is_writable(tmp_path: Path) -> None:
+    assert may_drop_caches(tree(tmp_path / "a"))
+    assert not may_drop_caches(tmp_path / "b")
+
+
+async def test_an_agent_without_an_assignment_drops_nothing() -> None:
+    order = DropCachesOrder(trial=TrialKey(point="p", pass_number=0, attempt=0), limit_seconds=1.0)
+    with pytest.raises(PreparationError, match="assignment has no caches"):
+        await CacheDropper(None, "a").drop(order)

@@ -1,0 +1,27 @@
+"""The OSDs that are up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll.caches.osds import osds_up
+
+DUMP = json.loads((Path(__file__).parents[1] / "golden" / "ceph-18.2" / "osd-dump.json").read_text())
+
+
+def test_the_osds_of_a_real_cluster() -> None:
+    assert osds_up(DUMP) == (0, 1, 2)
+
+
+def test_osds_that_are_down_are_not_asked() -> None:
+    osds = [osd | {"up": int(osd["osd"] != 1)} for osd in DUMP["osds"]]
+    assert osds_up({"osds": osds}) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "dump", [{}, {"osds": []}, {"osds": [{"osd": 0, "up": 0}]}, {"osds": [{"osd": 0}]}, {"osds": 1}]
+)
+def test_a_dump_without_an_osd_that_is_up_is_an_error(dump: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"no OSD is up|unknown format"):
+        osds_up(dump)
