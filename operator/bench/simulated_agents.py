@@ -16,7 +16,7 @@ from plimsoll.agent.agent import Agent, AgentIdentity
 from plimsoll.agent.connection import Connection
 from plimsoll.agent.host.observation import HostObservation
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.worker import Armed, Progress
+from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.names import Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.conductor.secret import client_directory
@@ -96,7 +96,7 @@ class PretendedWork:
         await ready()
 
     async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
-        raise NotImplementedError(order.kind)
+        raise PreparationError(f"{order.trial}: simulated agents have no caches")
 
     def arm(self, order: ArmOrder) -> Armed:
         self._notes.t0[str(order.trial)] = order.t0_nanoseconds

@@ -74,7 +74,7 @@ def test_the_hold_is_a_number_of_seconds() -> None:
             settings_of(IMAGE | {"PLIMSOLL_HOLD_SECONDS": text})
 
 
-def test_nobody_drops_caches_by_default() -> None:
+def test_no_run_drops_caches_by_default() -> None:
     settings = settings_of(IMAGE)
     assert settings.cache_helper is None
     assert "caches.enabled" in settings.caches_problem("bench")

@@ -13,8 +13,8 @@ from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 
 HELPER = NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
-NOBODY = Settings(runner_image="runner:1")
-BENCH = replace(NOBODY, cache_helper=HELPER, cache_namespaces=("bench",))
+NO_HELPER = Settings(runner_image="runner:1")
+BENCH = replace(NO_HELPER, cache_helper=HELPER, cache_namespaces=("bench",))
 ALL = replace(BENCH, cache_namespaces=("*",))
 
 
@@ -30,17 +30,19 @@ def run_in(namespace: str, *, drops_caches: bool) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("settings", "namespace", "says"),
+    ("settings", "namespace", "expected"),
     [
-        (NOBODY, "bench", ("spec.prepare.dropCaches", "not enabled", "caches.enabled", "set it to false")),
+        (NO_HELPER, "bench", ("spec.prepare.dropCaches", "not enabled", "caches.enabled", "set it to false")),
         (BENCH, "lab", ("spec.prepare.dropCaches", "namespace lab", "caches.namespaces", "set it to false")),
     ],
 )
-def test_a_run_that_may_not_drop_caches_is_refused(settings: Settings, namespace: str, says: tuple[str, ...]) -> None:
+def test_a_run_that_may_not_drop_caches_is_refused(
+    settings: Settings, namespace: str, expected: tuple[str, ...]
+) -> None:
     ending = refusal(run_in(namespace, drops_caches=True), settings)
     assert ending is not None
     assert ending.reason is Reason.CACHE_DROPPING_NOT_ALLOWED
-    assert all(words in ending.message for words in says), ending.message
+    assert all(words in ending.message for words in expected), ending.message
     assert refusal(run_in(namespace, drops_caches=False), settings) is None
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from plimsoll.api.caches import DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import (
     AbortReason,
@@ -138,6 +139,14 @@ _TRIAL = Trial(
         device_queue=_SPREAD,
         device_read_request_bytes=_SPREAD,
         device_write_request_bytes=_SPREAD,
+    ),
+    caches=DroppedCaches(
+        node_count=500,
+        nodes=tuple(
+            NodeCaches(node="n" * 253, dropped_at="2026-01-31T12:00:00Z", before_bytes=2**62, after_bytes=0)
+            for _ in range(64)
+        ),
+        osds=OsdCaches(count=2000, osds=tuple(range(64)), reason="r" * 512),
     ),
     slowest=tuple(
         ClientSummary(

@@ -248,7 +248,6 @@ class Agent:
         except PreparationError as error:
             await self._report_failure(str(error), sequence)
             return
-        _log.info("dropped the caches before %s", order.trial)
         await self._send(self._report(AgentState.DROPPED, sequence, caches=dropped))
 
     async def _report_progress(

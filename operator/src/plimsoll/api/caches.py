@@ -55,7 +55,7 @@ class DroppedCaches(Model):
 
     Attributes:
         node_count: Number of nodes whose caches were dropped.
-        nodes: The first 64 of them.
+        nodes: The first 64 of them; empty for an attempt that was repeated.
         osds: Caches of the OSDs; absent if the storage is not known to be Ceph.
 
     """
