@@ -27,7 +27,7 @@ WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "ra
 # POOL: watch an image, as a node does that uses it. Prints the process and the image.
 _WATCH = """
 image=$(rbd ls "$1" | head -n 1)
-sleep 300 | rbd watch "$1/$image" > /tmp/watch 2> /dev/null &
+sleep 300 2> /dev/null | rbd watch "$1/$image" > /tmp/watch 2> /dev/null &
 for attempt in $(seq 100); do
     ! grep --quiet 'press enter' /tmp/watch || break
     sleep 0.2
@@ -208,7 +208,7 @@ def test_an_image_in_use_delays_its_removal_and_is_named(cluster: Cluster, clean
         assert clean.pools() == [pool]
     finally:
         # A node that loses its power does not say goodbye: Ceph forgets such a watcher after 30 seconds.
-        clean.admin("kill", "-KILL", process)
+        clean.admin("sh", "-ec", 'kill -KILL "$1"', "kill", process)
     cluster.kubectl("wait", "--for=delete", "benchmarkrun/watched", "-n", namespace, "--timeout=120s")
     assert volumes(cluster, namespace) == []
 
