@@ -1,6 +1,7 @@
 """Dropping caches before trials: the helpers on the nodes, and whom they answer."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,8 +13,8 @@ pytestmark = pytest.mark.quiet
 HELPERS = "plimsoll-caches"
 URL = f"http://{HELPERS}.{HELPERS}.svc:8080/drop"
 AUDIENCE = "plimsoll-caches"
-ALLOWED = "e2e-cold"
-"""The namespace that e2e/operator/values.yaml lists in `caches.namespaces`."""
+COLD, SENDER = "e2e-cold", "e2e-cold-sender"
+"""The namespaces that e2e/operator/values.yaml lists in `caches.namespaces`."""
 
 POST = """
 import sys, urllib.error, urllib.request
@@ -29,19 +30,33 @@ print(answer.status, answer.read().decode())
 
 @pytest.fixture
 def cold(cluster: Cluster) -> Iterator[str]:
-    """Return the namespace whose runs may drop caches, which is deleted after the test."""
-    until_gone(cluster)
+    """Return a namespace whose runs may drop caches, which is deleted after the test."""
+    with made(cluster, COLD):
+        yield COLD
+
+
+@pytest.fixture
+def sender(cluster: Cluster) -> Iterator[str]:
+    """Return another one, for the test that runs beside."""
+    with made(cluster, SENDER):
+        yield SENDER
+
+
+@contextmanager
+def made(cluster: Cluster, name: str) -> Iterator[None]:
+    """Create a namespace, and delete it in the end."""
+    until_gone(cluster, name)
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ALLOWED, "labels": labels}})
-    cluster.namespaces.append(ALLOWED)
-    yield ALLOWED
-    cluster.kubectl("delete", "namespace", ALLOWED, "--ignore-not-found", "--wait=false")
-    until_gone(cluster)
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    cluster.namespaces.append(name)
+    yield
+    cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+    until_gone(cluster, name)
 
 
-def until_gone(cluster: Cluster) -> None:
-    what = f"namespace {ALLOWED} is gone"
-    cluster.until(lambda: not cluster.exists("namespaces", ALLOWED), seconds=180, what=what)
+def until_gone(cluster: Cluster, name: str) -> None:
+    what = f"namespace {name} is gone"
+    cluster.until(lambda: not cluster.exists("namespaces", name), seconds=180, what=what)
 
 
 def test_every_trial_begins_with_cold_caches_on_both_nodes(cluster: Cluster, cold: str) -> None:
@@ -83,20 +98,20 @@ def test_a_run_in_another_namespace_is_refused(cluster: Cluster, namespace: str)
 
 
 def test_a_helper_answers_only_to_service_accounts_of_listed_namespaces(
-    cluster: Cluster, cold: str, namespace: str
+    cluster: Cluster, sender: str, namespace: str
 ) -> None:
-    make_sender(cluster, cold)
-    status, answer = post(cluster, cold)
+    make_sender(cluster, sender)
+    status, answer = post(cluster, sender)
     assert status == 401
     assert "no valid bearer token" in answer
-    status, answer = post(cluster, cold, token(cluster, cold))
+    status, answer = post(cluster, sender, token(cluster, sender))
     assert status == 401, "a token for the API server"
-    status, answer = post(cluster, cold, token(cluster, namespace, AUDIENCE))
+    status, answer = post(cluster, sender, token(cluster, namespace, AUDIENCE))
     assert status == 403
     assert f"runs in namespace {namespace} may not drop caches" in answer
-    status, answer = post(cluster, cold, token(cluster, cold, AUDIENCE))
+    status, answer = post(cluster, sender, token(cluster, sender, AUDIENCE))
     assert status == 200
-    assert cluster.object("pods", "sender", cold)["spec"]["nodeName"] in answer, "the helper of the sender's node"
+    assert cluster.object("pods", "sender", sender)["spec"]["nodeName"] in answer, "the helper of the sender's node"
 
 
 def test_only_helpers_are_privileged_and_they_may_only_have_tokens_reviewed(cluster: Cluster) -> None:
