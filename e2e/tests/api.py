@@ -19,6 +19,7 @@ _ROOTS = {
             "persistentvolumes",
             "pods",
             "secrets",
+            "serviceaccounts",
             "services",
         ),
         "api/v1",
