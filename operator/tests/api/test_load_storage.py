@@ -108,6 +108,20 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             ),
         ),
         (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "sharing": "Shared", "mode": "Block"}},
+            (
+                "spec.storage.volume.mode: Block must be Filesystem, because sharing is Shared, and clients can share "
+                "only files; set it to Filesystem, or remove sharing"
+            ),
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi", "sharing": "Shared", "access": "LibRBD"}},
+            (
+                "spec.storage.volume.sharing: Shared must be PerClient, because access is LibRBD, and only one client "
+                "can open an image; remove the field, or use access PVC"
+            ),
+        ),
+        (
             {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "rbdCache": True}},
             "spec.storage.volume.rbdCache: true has no effect unless access is LibRBD; remove the field",
         ),

@@ -94,7 +94,7 @@ def made_for_ceph(made: CephRun) -> list[Object]:
     record = teardown.record_of(plan)
     assert record is not None
     own = [storage_class(run, plan, "rook-ceph")] if needs_storage_class(plan) else []
-    claims = [client.claim(run, plan.volume, own[0]["metadata"]["name"], 0)] if own and plan.volume else []
+    claims = list(client.claims(run, plan, own[0]["metadata"]["name"]))[:1] if own else []
     components = () if made.target.keyring else (naming.CONDUCTOR, naming.CLIENT)
     return [
         teardown.record_config_map(run, record, MONITORS, SETTINGS),

@@ -5,21 +5,18 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.model import Integer, Model
 from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
-from plimsoll.api.quantity import Size
 from plimsoll.api.schema import Rule
+from plimsoll.api.volume import Volume
 
 _USER_TYPE = "client."
 _WITHOUT_TYPE = f"must not start with {_USER_TYPE}; write the name after it"
 _ONE_LAYOUT = "must have exactly one of replicated and erasureCoded"
 _ONE_POOL = "must have exactly one of pool and existingPool"
 _ONE_SOURCE = "must have exactly one of rook, ceph and storageClass"
-_BLOCK_ONLY = "must be Block, because access is LibRBD, which does not support file systems; remove the field"
-_CACHE_OF_LIBRBD = "has no effect unless access is LibRBD; remove the field"
 _LIBRBD_ONLY = "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD"
 _PVC_ONLY = "must be PVC, because a StorageClass provides volumes by PVCs only; remove the field"
-_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 
 
 def _without_type(user: str) -> str:
@@ -203,47 +200,6 @@ class StorageClassStorage(Model):
     """
 
     name: Annotated[str, Field(min_length=1, max_length=253)]
-
-
-class Volume(Model):
-    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
-
-    Attributes:
-        size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
-            unless you want to measure them.
-        mode: Block for a raw device, Filesystem for a file in a mounted file system.
-        access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
-            accesses in user space, without a driver of the node.
-        rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
-            include the speed of that cache.
-
-    """
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="self.access == 'PVC' || self.mode == 'Block'",
-            message=_BLOCK_ONLY,
-            field_path=".mode",
-        ),
-        Rule(
-            rule="self.access == 'LibRBD' || !self.rbdCache",
-            message=_CACHE_OF_LIBRBD,
-            field_path=".rbdCache",
-        ),
-    )
-
-    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
-    mode: Literal["Block", "Filesystem"] = "Block"
-    access: Literal["PVC", "LibRBD"] = "PVC"
-    rbd_cache: Flag = False
-
-    @model_validator(mode="after")
-    def _check_access(self) -> Self:
-        if self.access == "LibRBD" and self.mode != "Block":
-            raise SpecError([Problem(field="mode", value=self.mode, remedy=_BLOCK_ONLY)])
-        if self.access == "PVC" and self.rbd_cache:
-            raise SpecError([Problem(field="rbdCache", value="true", remedy=_CACHE_OF_LIBRBD)])
-        return self
 
 
 class Storage(Model):

@@ -82,6 +82,11 @@ def client_claim(run: str, client: int) -> str:
     return child(run, f"{CLIENT}-{client}")
 
 
+def shared_claim(run: str) -> str:
+    """Return the name of the one PVC that all clients share."""
+    return child(run, "shared")
+
+
 def result(run: str, point: str) -> str:
     """Return the name of a point's result."""
     return f"{run}-{point}"

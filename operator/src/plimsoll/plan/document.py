@@ -8,7 +8,8 @@ from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.model import Model
 from plimsoll.api.run import Gates, Prepare, Timeouts
-from plimsoll.api.storage import KeyringReference, NamespacedName, Pool, Volume
+from plimsoll.api.storage import KeyringReference, NamespacedName, Pool
+from plimsoll.api.volume import Volume
 
 MAX_POINTS = 512
 
@@ -32,6 +33,8 @@ class Point(Model):
         parameters: the tool's scalar parameters, defaults included.
         label: a short description of the parameters.
         clients: number of the run's clients that take part.
+        shares_file: whether all clients work on one file of a shared volume.
+        reads_next_client: whether each client reads the data set of the next one.
 
     """
 
@@ -43,6 +46,8 @@ class Point(Model):
     clients: int
     runtime_seconds: int
     ramp_seconds: int
+    shares_file: bool = False
+    reads_next_client: bool = False
 
 
 class CephTarget(Model):
@@ -121,6 +126,11 @@ class Plan(Model):
         if len({point.name for point in self.points}) != len(self.points):
             raise SpecError([Problem(field="points", remedy=f"must have unique names; {_DAMAGED}")])
         return self
+
+    @property
+    def has_shared_file(self) -> bool:
+        """Whether all clients work on one file of a shared volume."""
+        return any(point.shares_file for point in self.points)
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""

@@ -144,13 +144,15 @@ def _is_deleted_with_claim(obj: Object, storage_class: str) -> bool:
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
-    """Whether a PersistentVolume is bound to a PVC that is, by its name, not of one of the run's clients."""
+    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
     claim = volume.get("spec", {}).get("claimRef") or {}
     if volume.get("status", {}).get("phase") != "Bound" or not claim:
         return False
     name = str(claim.get("name", ""))
     client = name.rpartition("-")[2]
-    own = client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    own = name == naming.shared_claim(run.name) or (
+        client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    )
     return not (own and claim.get("namespace") == run.namespace)
 
 
