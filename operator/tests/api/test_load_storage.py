@@ -60,10 +60,10 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             },
             "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
         ),
-        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: must have exactly one of pool and existingPool"),
+        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: must have exactly one of pool, existingPool, fileSystem and existingFileSystem"),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
-            "spec.storage.rook: must have exactly one of pool and existingPool",
+            "spec.storage.rook: must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
         ),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},

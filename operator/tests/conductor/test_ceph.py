@@ -11,8 +11,8 @@ import pytest
 
 from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
+from plimsoll.api.pools import ErasureCoded, Pool, Replicated
 from plimsoll.api.run import Gates, Timeouts
-from plimsoll.api.storage import ErasureCoded, Pool, Replicated
 from plimsoll.api.volume import Volume
 from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError
 from plimsoll.conductor.ceph.cluster import CephCluster

@@ -71,8 +71,10 @@ def test_files_of_several_clients_need_a_shared_volume(make_run: MakeRun) -> Non
 def test_workloads_share_one_kind_of_files(make_run: MakeRun) -> None:
     both = ({"fio": {"files": "SharedFile"}}, {"fio": {"files": "FilePerClient"}})
     assert problems(make_run(*both, storage=SHARED)) == [
-        "spec.workloads[1].fio.files: differ from those of workload w0; clients prefill one kind of files, so split "
-        "the run"
+        (
+            "spec.workloads[1].fio.files: differ from those of workload w0; clients prefill one kind of files, so "
+            "split the run"
+        )
     ]
     assert expand(make_run({"fio": {}}, {"fio": {"files": "FilePerClient"}}, storage=SHARED))
 

@@ -26,7 +26,7 @@ STORAGE = "storage"
 TEARDOWN = "teardown"
 
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
-"""Annotation, `"true"`, with which the owner of a CephBlockPool or of a Secret with a keyring lets runs use it."""
+"""Annotation, `"true"`, with which the owner of a CephBlockPool, CephFilesystem or Secret lets runs use it."""
 
 _MAX_NAME = 63
 _DIGEST = 8

@@ -18,7 +18,7 @@ from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.volume import Volume
-from plimsoll.plan.ceph import base_name
+from plimsoll.plan.ceph import base_name, file_system_name
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 
@@ -147,10 +147,10 @@ def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
     """Return a StorageClass without names derived from the run, which are unique."""
     if plan.ceph is None:
         return known
-    base = base_name(plan.run.name, plan.run.uid)
+    own = (base_name(plan.run.name, plan.run.uid), file_system_name(plan.run.name, plan.run.uid))
     if isinstance(known, dict):
         return {key: _nameless(plan, value) for key, value in known.items()}
-    return None if isinstance(known, str) and base in known else known
+    return None if isinstance(known, str) and any(name in known for name in own) else known
 
 
 def _requested_pool(plan: Plan) -> JsonValue:

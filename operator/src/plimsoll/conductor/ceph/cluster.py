@@ -102,8 +102,8 @@ class CephCluster:
         try:
             async with asyncio.timeout(self._release):
                 found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-                pools = [found[name] for name in self._target.pools if name in found]
-                if pools and pools[0].name == self._target.pool:
+                pools = [found[name] for name in self._target.pools_by_note if name in found]
+                if pools and pools[0].name == self._target.note_pool:
                     await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
         except TimeoutError:
             _log.warning("scrubs stay paused until the run is removed: Ceph did not answer in %g s", self._release)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.pools import Pool
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.pools import PoolDetail, parse_pools
@@ -55,7 +55,9 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
         return Prepared(problems=problems)
     if plan.gates.pause_scrub:
         report("pausing scrubs of the run's pools")
-        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=pools)
+        await pause_scrubs(
+            commands, note=flags_object(plan.run.uid), pools=[found[name] for name in target.pools_by_note]
+        )
     status = parse_status(await commands.ceph("status"))
     if plan.gates.ceph_health == "Required":
         problems = gate_problems(status, accepted=frozenset(plan.gates.accepted_health_checks))
@@ -78,9 +80,8 @@ def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple
         for pool in pools
         if not pool.is_settled
     ]
-    if target.made is not None:
-        # The last pool contains the data; one before an erasure-coded pool contains only the images' names.
-        problems += _differences(target.made, pools[-1])
+    for name, wanted in target.made_pools.items():
+        problems += _differences(wanted, found[name])
     return tuple(problems)
 
 

@@ -6,7 +6,10 @@ READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
 
 _NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
 _NO_IMAGE = f"{_NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
-_ON_FILES = "self.storage.volume.sharing == 'Shared'"
+_ON_FILES = (
+    "self.storage.volume.sharing == 'Shared' || has(self.storage.rook) && "
+    "(has(self.storage.rook.fileSystem) || has(self.storage.rook.existingFileSystem))"
+)
 _BLOCK = f"(has(self.storage.volume.mode) ? self.storage.volume.mode == 'Block' : !({_ON_FILES}))"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
