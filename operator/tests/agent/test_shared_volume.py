@@ -1,6 +1,8 @@
 """A client's part of a volume that all clients mount."""
 
+import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from plimsoll.agent.shared_volume import SharedVolume
 from plimsoll.agent.volume import VolumeError
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.state import TrialKey
+from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.base import VolumeTarget
 from support.progress import RecordedProgress
@@ -129,13 +132,13 @@ def test_a_directory_that_is_not_the_volume_is_refused(tmp_path: Path) -> None:
 PREPARE = PrepareOrder(discard=True, prefill=False, fill_percent=100, seed=1)
 
 
-def worker(directory: Path, client: int, *, one_file: bool) -> Worker:
+def worker(directory: Path, client: int, *, one_file: bool, binaries: Mapping[str, str] | None = None) -> Worker:
     return Worker(
         client=client,
         node="here",
         volume=volume(directory, client, one_file=one_file),
         directory=directory / f"work-{client}",
-        binaries={},
+        binaries=binaries or {},
         host=Host(),
     )
 
@@ -172,3 +175,32 @@ async def test_data_of_another_client_that_does_not_exist_is_named(tmp_path: Pat
     await alone.prepare(PREPARE, RecordedProgress())
     with pytest.raises(PreparationError, match=r"client-1.data: .*check that all clients mount the same volume"):
         alone.arm(order(1))
+
+
+@pytest.mark.fio
+@pytest.mark.parametrize("one_file", KINDS)
+async def test_clients_prefill_at_the_same_time_and_measure_only_what_they_are_ordered_to(
+    tmp_path: Path, fio: str, *, one_file: bool
+) -> None:
+    workers = [worker(tmp_path, client, one_file=one_file, binaries={"fio": fio}) for client in range(CLIENTS)]
+    prefill = PREPARE.model_copy(update={"prefill": True})
+    orders = [prefill.model_copy(update={"seed": 1 + client}) for client in range(CLIENTS)]
+    sizes = await asyncio.gather(
+        *(one.prepare(own, RecordedProgress()) for one, own in zip(workers, orders, strict=True))
+    )
+    assert sizes == [4 * MEBIBYTE] * CLIENTS
+    targets = [volume(tmp_path, client, one_file=one_file).target(100) for client in range(CLIENTS)]
+    before = [content(target) for target in targets]
+    assert len(set(before)) == CLIENTS
+    assert all(any(data[at : at + 4096]) for data in before for at in range(0, len(data), 4096)), "all is written"
+    # A client that was replaced prefills again.
+    await workers[1].prepare(orders[1], RecordedProgress())
+    assert [content(target) for target in targets] == before
+    document = await workers[0].measure(workers[0].arm(order(1)), Clock(offset=0, error=0))
+    assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
+    assert (document.prefilled, document.data_set_bytes) == (True, 4 * MEBIBYTE)
+    writing = order(None).model_copy(update={"parameters": {"pattern": "randwrite", "rateIops": 200}})
+    document = await workers[0].measure(workers[0].arm(writing), Clock(offset=0, error=0))
+    assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
+    after = [content(target) for target in targets]
+    assert [changed for changed in range(CLIENTS) if before[changed] != after[changed]] == [0]
