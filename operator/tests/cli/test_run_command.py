@@ -62,7 +62,7 @@ def test_a_shared_volume_is_one_directory_for_all_clients(tmp_path: Path) -> Non
 
 
 def test_clients_cannot_share_devices() -> None:
-    with pytest.raises(ClickException, match="volume.sharing Shared, which clients need a directory for; use --direct"):
+    with pytest.raises(ClickException, match=r"volume\.sharing Shared, which clients need a directory for; use --dir"):
         _on_this_machine(FILE, run_of(SHARED), "Block")
 
 
