@@ -28,6 +28,7 @@ _ROOTS = {
     "benchmarkresults": "apis/plimsoll.dev/v1alpha1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "cephblockpools": "apis/ceph.rook.io/v1",
+    "cephfilesystems": "apis/ceph.rook.io/v1",
     "cephclients": "apis/ceph.rook.io/v1",
     "cephclusters": "apis/ceph.rook.io/v1",
     "jobs": "apis/batch/v1",

@@ -72,6 +72,15 @@ def rook_run(name: str, namespace: str, pool: Mapping[str, Any] | None = None, *
     return run(name, namespace, **{"storage": storage, "repetitions": 1, "workloads": [LONG]} | changes)
 
 
+def files_run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
+    """Return a run of two clients that share a volume in a file system that Rook creates; one repetition."""
+    file_system = {"metadataPool": replicated(), "dataPools": [replicated()], "metadataServers": 1}
+    rook = {"cluster": {"namespace": NAMESPACE, "name": "rook-ceph"}, "fileSystem": file_system}
+    storage = {"rook": rook, "volume": {"size": "64Mi", "sharing": "Shared"}}
+    clients = {"count": 2, "spread": "Required"}
+    return run(name, namespace, **{"storage": storage, "clients": clients, "repetitions": 1} | changes)
+
+
 class Ceph:
     """One Ceph, through the administrator's toolbox."""
 
@@ -192,7 +201,7 @@ class Ceph:
 
     def leftovers(self) -> list[str]:
         """Return leaks of this session's runs in Ceph, in Rook's and the operator's namespace, and at cluster scope."""
-        pools, users, rules = self._listed("osd pool ls", "auth ls", "osd crush rule ls")
+        pools, users, rules, file_systems = self._listed("osd pool ls", "auth ls", "osd crush rule ls", "fs ls")
         kinds = "secrets,configmaps,jobs,pods,networkpolicies"
         elsewhere = [
             *self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace"),
@@ -202,7 +211,8 @@ class Ceph:
             *self._ours(pools),
             *self._ours([each["entity"].removeprefix("client.") for each in users["auth_dump"]]),
             *self._ours(rules),
-            *self._named(f"cephblockpools,cephclients,{kinds}", NAMESPACE),
+            *self._ours([each["name"] for each in file_systems]),
+            *self._named(f"cephblockpools,cephfilesystems,cephclients,{kinds}", NAMESPACE),
             *(each["metadata"]["name"] for each in elsewhere if self._is_of_this_session(each)),
             *self._ours(
                 [each["spec"].get("storageClassName", "") for each in self._cluster.api.objects("persistentvolumes")]
@@ -252,7 +262,20 @@ class Ceph:
         """Delete that CephBlockPool, and wait until it is gone."""
         self._cluster.kubectl("delete", "cephblockpool", name, "-n", NAMESPACE, "--ignore-not-found", "--timeout=120s")
 
+    def file_systems(self) -> list[str]:
+        """Return the names of the CephFilesystems that runs created."""
+        return self._named("cephfilesystems", NAMESPACE)
+
+    def active_metadata_server(self, file_system: str) -> str:
+        """Return the name of the active metadata server of a file system with one; empty if there is none."""
+        servers = self.json("ceph", "fs", "get", file_system)["mdsmap"]["info"].values()
+        return next((str(each["name"]) for each in servers if each["state"] == "up:active"), "")
+
     # -- faults
+
+    def fail_metadata_server(self, name: str) -> None:
+        """Have a standby take over from a metadata server."""
+        self.admin("ceph", "mds", "fail", name)
 
     def stop_osd(self, osd: int) -> None:
         self._scale(osd, 0)

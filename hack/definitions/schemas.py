@@ -89,7 +89,7 @@ def _description(model: type[Model], name: str, info: FieldInfo) -> str:
 
 def _field(model: type[Model], info: FieldInfo, *, defaults: bool) -> Schema:
     schema = _value(info.annotation, info.metadata, defaults=defaults)
-    default = info.get_default(call_default_factory=True) if defaults and not _is_required(info) else None
+    default = _default(info) if defaults and not _is_required(info) else None
     if issubclass(model, ToolParameters) and info.alias in model.axes:
         limits = {"minItems": 1, "maxItems": MAX_AXIS_VALUES}
         items = {"description": info.description, **schema}
@@ -97,6 +97,11 @@ def _field(model: type[Model], info: FieldInfo, *, defaults: bool) -> Schema:
         default = None if default is None else (default,)
     is_quantity = schema.get("items", schema).get("x-kubernetes-int-or-string", False)
     return schema if default is None else with_default(schema, _plain_default(default, is_quantity=is_quantity))
+
+
+def _default(info: FieldInfo) -> Any:  # noqa: ANN401 - any value
+    """Return the default of a field; None if there is none, or if it depends on other fields."""
+    return None if info.default_factory_takes_validated_data else info.get_default(call_default_factory=True)
 
 
 def _plain_default(value: Any, *, is_quantity: bool) -> Any:  # noqa: ANN401 - JSON

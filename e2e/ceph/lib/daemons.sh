@@ -134,6 +134,16 @@ ceph-osd-id: "$1", ceph-version: $CEPH_VERSION-0, device-class: $DEVICE_CLASS, e
 EOF
 }
 
+# Two, as Rook starts for one active server: Ceph warns of a file system without a standby.
+metadata_servers() {
+    local id
+    for id in a b; do
+        daemon "rook-ceph-mds-$id" mds "$id" '' 512Mi ''
+        printf '            - {name: MDS_ID, value: %s}\n' "$id"
+        volumes
+    done
+}
+
 toolbox() {
     daemon rook-ceph-tools tools tools '' 1Gi ''
     volumes

@@ -15,6 +15,7 @@ _PATHS = {
     "CephCluster": (_ROOK, "cephclusters"),
     "CephBlockPool": (_ROOK, "cephblockpools"),
     "CephClient": (_ROOK, "cephclients"),
+    "CephFilesystem": (_ROOK, "cephfilesystems"),
     "Secret": ("/api/v1", "secrets"),
     "Event": ("/api/v1", "events"),
 }

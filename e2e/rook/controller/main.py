@@ -9,6 +9,7 @@ from typing import Never
 
 from clients import Clients
 from cluster import Clusters
+from file_systems import FileSystems
 from pools import Pools
 from worker import Worker, say
 
@@ -16,13 +17,14 @@ from kube import Api
 
 
 def main() -> None:
-    """Run the three controllers in one thread each; if one fails, the pod exits and restarts."""
+    """Run the four controllers in one thread each; if one fails, the pod exits and restarts."""
     api = Api(os.environ["NAMESPACE"])
     pause_seconds = float(os.environ["PAUSE_SECONDS"])
     failures: SimpleQueue[BaseException] = SimpleQueue()
     parts: list[Callable[[], Never]] = [
         Clusters(api, os.environ["IMAGE"]).run,
         Worker(api, Pools(api, pause_seconds)).run,
+        Worker(api, FileSystems(api, pause_seconds)).run,
         Worker(api, Clients(api)).run,
     ]
     for part in parts:

@@ -41,7 +41,7 @@ class Pools:
         name, spec = metadata["name"], found["spec"]
         if not found.get("status", {}).get("phase"):
             self._api.patch_status(self.kind, name, _first_status(spec))
-        _validate(name, spec)
+        validate(name, spec)
         _make(name, spec)
         time.sleep(self._pause_seconds)
         ready = {"phase": "Ready", "observedGeneration": metadata["generation"], "poolID": _pool_id(name)}
@@ -62,8 +62,7 @@ class Pools:
         self._events.inform(found, "ReconcileStarted", "starting blockpool deletion")
         if there:
             ceph.run("ceph", "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
-        if name in ceph.read("ceph", "osd", "crush", "rule", "ls"):
-            ceph.run("ceph", "osd", "crush", "rule", "rm", name)
+        remove_rule(name)
         finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
         self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
         self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
@@ -82,25 +81,30 @@ class Pools:
         )
         old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
         conditions = [
-            _condition(old, "PoolDeletionIsBlocked", *blocked),
-            _condition(old, "DeletionIsBlocked", "False", "ObjectHasNoDependents", no_dependents),
+            condition(old, "PoolDeletionIsBlocked", *blocked),
+            condition(old, "DeletionIsBlocked", "False", "ObjectHasNoDependents", no_dependents),
         ]
         self._api.patch_status(self.kind, name, {"conditions": conditions})
 
 
 def _adopted(found: Object) -> Object:
     """Return an object with Rook's finalizer, and with its spec as Rook's types serialize it."""
-    spec = dict(found["spec"])
+    metadata = found["metadata"]
+    return found | {
+        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
+        "spec": completed(found["spec"]),
+    }
+
+
+def completed(given: Object) -> Object:
+    """Return the specification of a pool as Rook's types serialize it."""
+    spec = dict(given)
     replicated = {"size": 0} | spec.get("replicated", {})
     if not replicated.get("requireSafeReplicaSize", False):
         replicated.pop("requireSafeReplicaSize", None)
     erasure_coded = {"codingChunks": 0, "dataChunks": 0} | spec.get("erasureCoded", {})
     empty = {"application": "", "mirroring": {}, "quotas": {}, "statusCheck": {"mirror": {}}}
-    metadata = found["metadata"]
-    return found | {
-        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
-        "spec": empty | spec | {"replicated": replicated, "erasureCoded": erasure_coded},
-    }
+    return empty | spec | {"replicated": replicated, "erasureCoded": erasure_coded}
 
 
 def _first_status(spec: Object) -> Object:
@@ -109,7 +113,8 @@ def _first_status(spec: Object) -> Object:
     return {"phase": "Progressing", "info": info, "cephx": {"peerToken": {}}}
 
 
-def _validate(name: str, spec: Object) -> None:
+def validate(name: str, spec: Object) -> None:
+    """Raise ReconcileError for a specification that Rook refuses."""
     for problem in _problems(spec):
         message = f'invalid pool CR "{name}" spec: {problem}'
         raise ReconcileError(message)
@@ -131,21 +136,32 @@ def _problems(spec: Object) -> Iterator[str]:
 
 
 def _make(name: str, spec: Object) -> None:
-    """Create and configure the pool; every command can be repeated."""
-    try:
-        if spec["replicated"]["size"]:
-            _make_replicated(name, spec)
-        else:
-            _make_erasure_coded(name, spec)
-        ceph.run("ceph", "osd", "pool", "application", "enable", name, spec["application"] or "rbd")
-    except ceph.CommandError as error:
-        raise ReconcileError(_failed(name, f'failed to configure pool "{name}": {error}'), phase="Failure") from error
-    _set_parameters(name, spec)
+    """Create and configure the pool for RBD; every command can be repeated."""
+    create(name, spec, "rbd")
     try:
         ceph.run("rbd", "pool", "init", name, seconds=_INIT_SECONDS)
     except ceph.CommandError as error:
         problem = f'failed to initialize pool "{name}" for RBD use. {error}'
         raise ReconcileError(_failed(name, problem), phase="Failure") from error
+
+
+def create(name: str, spec: Object, application: str) -> None:
+    """Create and configure a pool for an application."""
+    try:
+        if spec["replicated"]["size"]:
+            _make_replicated(name, spec)
+        else:
+            _make_erasure_coded(name, spec)
+        ceph.run("ceph", "osd", "pool", "application", "enable", name, spec["application"] or application)
+    except ceph.CommandError as error:
+        raise ReconcileError(_failed(name, f'failed to configure pool "{name}": {error}'), phase="Failure") from error
+    _set_parameters(name, spec)
+
+
+def remove_rule(name: str) -> None:
+    """Remove the CRUSH rule of a pool, if there is one."""
+    if name in ceph.read("ceph", "osd", "crush", "rule", "ls"):
+        ceph.run("ceph", "osd", "crush", "rule", "rm", name)
 
 
 def _failed(name: str, why: str) -> str:
@@ -199,7 +215,8 @@ def _holds_images(stats: Any) -> bool:  # noqa: ANN401 - any JSON
     return bool(stats["images"]["count"] or stats["images"]["snap_count"])
 
 
-def _condition(old: dict[str, Object], kind: str, status: str, reason: str, message: str) -> Object:
+def condition(old: dict[str, Object], kind: str, status: str, reason: str, message: str) -> Object:
+    """Return a condition, with the time of its last transition."""
     before = old.get(kind, {})
     since = before["lastTransitionTime"] if before.get("status") == status else now()
     return {

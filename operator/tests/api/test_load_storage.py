@@ -7,6 +7,35 @@ import pytest
 from plimsoll.api.run import decode_run
 from support.run_documents import CEPH, CLUSTER, document, problems
 
+REPLICATED = {"replicated": {"size": 3}}
+CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}
+
+
+def file_system(**fields: Any) -> dict[str, Any]:
+    parts = {"metadataPool": REPLICATED, "dataPools": [REPLICATED]}
+    return {"cluster": CLUSTER, "fileSystem": parts | fields}
+
+
+FILES = file_system()
+
+
+@pytest.mark.parametrize(
+    ("storage", "mode"),
+    [
+        ({"rook": FILES, "volume": {"size": "1Gi"}}, "Filesystem"),
+        ({"rook": {"cluster": CLUSTER, "existingFileSystem": {"name": "f"}}, "volume": {"size": "1Gi"}}, "Filesystem"),
+        ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "sharing": "Shared"}}, "Filesystem"),
+        ({"storageClass": {"name": "a"}, "volume": {"size": "1Gi"}}, "Block"),
+        ({"rook": {"cluster": CLUSTER, "existingPool": {"name": "p"}}, "volume": {"size": "1Gi"}}, "Block"),
+        ({"ceph": CEPH, "volume": {"size": "1Gi", "access": "LibRBD"}}, "Block"),
+    ],
+)
+def test_the_mode_follows_from_the_storage(storage: dict[str, Any], mode: str) -> None:
+    found = decode_run(document(storage=storage, workloads=[{"name": "w", "fio": {}}])).spec.storage
+    assert found is not None
+    assert found.volume is not None
+    assert found.volume.mode == mode
+
 
 def test_storage_may_be_without_volumes() -> None:
     storage = decode_run(document(storage={"ceph": CEPH})).spec.storage
@@ -60,10 +89,13 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             },
             "spec.storage.rook.pool.erasureCoded.dataChunks: 1 must be at least 2",
         ),
-        ({"rook": {"cluster": CLUSTER}}, "spec.storage.rook: must have exactly one of pool and existingPool"),
+        (
+            {"rook": {"cluster": CLUSTER}},
+            "spec.storage.rook: must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
+        ),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}}, "existingPool": {"name": "p"}}},
-            "spec.storage.rook: must have exactly one of pool and existingPool",
+            "spec.storage.rook: must have exactly one of pool, existingPool, fileSystem and existingFileSystem",
         ),
         (
             {"rook": {"cluster": CLUSTER, "pool": {"replicated": {"size": 1}, "compressionMode": "on"}}},
@@ -105,6 +137,47 @@ def test_image_is_not_cached_unless_asked_for() -> None:
             (
                 "spec.storage.volume.mode: Filesystem must be Block, because access is LibRBD, which does not "
                 "support file systems; remove the field"
+            ),
+        ),
+        (
+            {"rook": FILES, "volume": {"size": "1Gi", "mode": "Block"}},
+            "spec.storage.volume.mode: Block must be Filesystem, because spec.storage.rook has a file system; remove",
+        ),
+        (
+            {"rook": FILES, "volume": {"size": "1Gi", "access": "LibRBD"}},
+            "spec.storage.volume.access: LibRBD must be PVC, because spec.storage.rook has a file system, which has no",
+        ),
+        (
+            {
+                "rook": {"cluster": CLUSTER, "existingPool": {"name": "p"}},
+                "volume": {"size": "1Gi", "sharing": "Shared"},
+            },
+            "spec.storage.volume.sharing: Shared must be PerClient, because pods cannot share an RBD image; remove the",
+        ),
+        (
+            {"rook": file_system(metadataPool=CODED)},
+            "spec.storage.rook.fileSystem.metadataPool: must be replicated, because Ceph keeps no metadata in erasure-",
+        ),
+        (
+            {"rook": file_system(dataPools=[CODED])},
+            "spec.storage.rook.fileSystem.dataPools: must have a replicated pool first, because the first one also",
+        ),
+        (
+            {"rook": {"cluster": CLUSTER, "existingFileSystem": {"name": "f" * 41}}},
+            "spec.storage.rook.existingFileSystem.name: ",
+        ),
+        (
+            {"storageClass": {"name": "a"}, "volume": {"size": "1Gi", "sharing": "Shared", "mode": "Block"}},
+            (
+                "spec.storage.volume.mode: Block must be Filesystem, because sharing is Shared, and clients can share "
+                "only files; set it to Filesystem, or remove sharing"
+            ),
+        ),
+        (
+            {"ceph": CEPH, "volume": {"size": "1Gi", "sharing": "Shared", "access": "LibRBD"}},
+            (
+                "spec.storage.volume.sharing: Shared must be PerClient, because access is LibRBD, and only one client "
+                "can open an image; remove the field, or use access PVC"
             ),
         ),
         (

@@ -16,6 +16,16 @@ def test_healthy_cluster() -> None:
     assert status.recovering_bytes_per_second == 0
 
 
+def test_metadata_servers_with_a_rank() -> None:
+    (server,) = parse_status(rook("status-with-mds")).metadata_servers
+    assert (server.file_system, server.rank, server.name) == (1, 0, "bench-fs-b")
+    assert (server.state, server.process) == ("up:active", 24506)
+    assert parse_status(ceph("status-healthy")).metadata_servers == ()
+    older = json.loads(ceph("status-healthy"))
+    del older["fsmap"]
+    assert parse_status(json.dumps(older)).metadata_servers == ()
+
+
 def test_cluster_with_an_osd_down() -> None:
     status = parse_status(ceph("status-osd-down"))
     assert status.osds_up == 2

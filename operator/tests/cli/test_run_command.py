@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 import yaml
+from click import ClickException
 from click.testing import CliRunner
 
 from plimsoll.api.run import BenchmarkRun, decode_run
-from plimsoll.cli.run import _on_this_machine
+from plimsoll.cli.place import SharedPlace
+from plimsoll.cli.run import _on_this_machine, _place
 from plimsoll.cli.run import command as run_command
 from plimsoll.plan.expand import make_plan
+from plimsoll.protocol.assignment import SharedDirectory
 
 FILE = Path("run.yaml")
 CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
@@ -46,6 +49,21 @@ def test_machine_takes_the_place_of_any_storage(source: dict[str, Any], mode: An
     assert plan.volume is not None
     assert (plan.volume.size, plan.volume.mode) == (64 * 2**20, mode)
     assert (plan.volume.access, plan.volume.rbd_cache) == ("PVC", False)
+
+
+SHARED = {"storageClass": {"name": "nfs"}, "volume": {"size": "64Mi", "sharing": "Shared"}}
+
+
+def test_a_shared_volume_is_one_directory_for_all_clients(tmp_path: Path) -> None:
+    run = _on_this_machine(FILE, run_of(SHARED, fio={"files": "SharedFile"}), "Filesystem")
+    place = _place(make_plan(run, seed=1), tmp_path, ())
+    assert place == SharedPlace(directory=tmp_path, clients=1, part=64 * 2**20, one_file=True)
+    assert place.volume(0) == SharedDirectory(path=str(tmp_path), part=64 * 2**20, clients=1, one_file=True)
+
+
+def test_clients_cannot_share_devices() -> None:
+    with pytest.raises(ClickException, match=r"volume\.sharing Shared, which clients need a directory for; use --dir"):
+        _on_this_machine(FILE, run_of(SHARED), "Block")
 
 
 def test_plan_is_the_same_whatever_the_storage_is_called() -> None:

@@ -57,6 +57,19 @@ def test_a_document_posted_for_another_client_is_refused_and_does_not_count() ->
     assert [trial.verdict for trial in simulation.trials] == [Verdict.VALID]
 
 
+@pytest.mark.parametrize(("taking_part", "nexts"), [(3, {0: 1, 1: 2, 2: 0}), (2, {0: 1, 1: 0})])
+def test_clients_are_ordered_to_read_what_the_next_one_that_takes_part_wrote(
+    taking_part: int, nexts: dict[int, int]
+) -> None:
+    plan = make_plan(points=1, repetitions=1, clients=3, taking_part=taking_part)
+    (point,) = plan.points
+    reading = plan.model_copy(update={"points": (point.model_copy(update={"reads_next_client": True}),)})
+    for one, wanted in ((reading, nexts), (plan, dict.fromkeys(nexts))):
+        simulation = Simulation(one)
+        simulation.settle()
+        assert {agent.client: agent.armed.data_of for agent in simulation.agents if agent.armed} == wanted
+
+
 def test_prefill_comes_before_the_first_trial_and_settles() -> None:
     simulation = Simulation(make_plan())
     simulation.until(Preparing)

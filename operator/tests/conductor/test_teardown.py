@@ -13,7 +13,7 @@ from plimsoll.plan.ceph import flags_object, image_name, rados_namespace
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import PretendedCeph, State
 
-TARGET = TeardownTarget(uid="u", clients=2, pool="golden", data_pool="golden-data")
+TARGET = TeardownTarget(uid="u", clients=2, pool="golden", other_pools=("golden-data",))
 NOTE = flags_object("u")
 OF_OTHERS = {"image": "plimsoll-u2-0", "namespace": "golden/plimsoll-u2-0"}
 
@@ -123,7 +123,7 @@ async def test_a_cluster_that_does_not_answer_is_reported_after_one_command(ceph
     """Every command on inactive placement groups hangs until its limit: with many clients that would take hours."""
     with ceph.changing() as state:
         state["hanging"] = ["rados", "rbd"]
-    target = TeardownTarget(uid="u", clients=200, pool="golden", data_pool="golden-data")
+    target = TeardownTarget(uid="u", clients=200, pool="golden", other_pools=("golden-data",))
     commands = Commands("conductor", limit_seconds=5)
     (problem,) = await tear_down(commands, target, limit_seconds=0, pause_seconds=0)
     assert "did not answer in 5 s" in problem

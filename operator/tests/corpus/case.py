@@ -25,6 +25,7 @@ class Watch(Model):
         required: the run requires a healthy cluster.
         accepted: accepted health checks.
         foreign: operations per second on a foreign pool.
+        file_system: the run measures a file system with one metadata server.
 
     """
 
@@ -33,6 +34,7 @@ class Watch(Model):
     required: bool = True
     accepted: tuple[str, ...] = ()
     foreign: float = 0.0
+    file_system: bool = False
 
 
 class Setting(Model):

@@ -2,13 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from corpus.case import Fault, Setting, Trouble, Watch
-from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch, PoolCounters
+from plimsoll.ceph.watch import (
+    ClusterSample,
+    ClusterStatus,
+    ClusterWatch,
+    FileSystemDetail,
+    MetadataServer,
+    PoolCounters,
+)
 from plimsoll.tools.fio import FioParameters
 
 SECOND = 10**9
 _POOL, _FOREIGN, _MANAGER = "bench", "foreign", ".mgr"
+_FILE_SYSTEM = FileSystemDetail(number=1, name="bench", servers=1, metadata_pool=2, data_pools=(3,))
 _HEALTHY = ClusterStatus(
     health="HEALTH_OK",
     checks={},
@@ -22,6 +31,7 @@ _HEALTHY = ClusterStatus(
     recovering_bytes_per_second=0,
     used_bytes=2**40,
     total_bytes=2**42,
+    metadata_servers=(MetadataServer(file_system=1, rank=0, name="a", state="up:active", process=4150),),
 )
 
 
@@ -34,7 +44,11 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
     looks = range(round(first) - 1, round(last) + 2)
     samples = [_look(setting, watch, troubles, number * watch.every, start) for number in looks]
     return ClusterWatch(
-        samples=tuple(samples), pools=(_POOL,), accepted_checks=frozenset(watch.accepted), required=watch.required
+        samples=tuple(samples),
+        pools=(_POOL,),
+        file_system=_FILE_SYSTEM if watch.file_system else None,
+        accepted_checks=frozenset(watch.accepted),
+        required=watch.required,
     )
 
 
@@ -47,8 +61,15 @@ def _look(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: f
             return ClusterSample(at=at, status=None, problem=trouble.silent)
     status = _HEALTHY
     for trouble in current:
-        status = replace(status, **trouble.status)
+        status = replace(status, **_status(trouble))
     return ClusterSample(at=at, status=status, pools=_pools(setting, watch, troubles, second + 0.2 - watch.lag))
+
+
+def _status(trouble: Trouble) -> dict[str, Any]:
+    servers = trouble.status.get("metadata_servers")
+    if servers is None:
+        return trouble.status
+    return trouble.status | {"metadata_servers": tuple(MetadataServer(**server) for server in servers)}
 
 
 def _pools(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float) -> Mapping[str, PoolCounters]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
 from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
 from support.apiserver import ApiServer, Document
 from support.ceph_runs import STORAGE, ceph_run, made_in_rook
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.crd
 COLLECTIONS = {
     BLOCK_POOL: "/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephblockpools",
     CEPH_CLIENT: "/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephclients",
+    FILE_SYSTEM: "/apis/ceph.rook.io/v1/namespaces/rook-ceph/cephfilesystems",
 }
 
 

@@ -41,7 +41,8 @@ def test_defaults_are_stored(api: ApiServer) -> None:
     assert create(api, RUNS, dict(SMALL)).expect(201)["spec"] == {
         "storage": {
             "storageClass": {"name": "fast"},
-            "volume": {"size": "1Gi", "mode": "Block", "access": "PVC", "rbdCache": False},
+            # The default of `mode` depends on other fields.
+            "volume": {"size": "1Gi", "sharing": "PerClient", "access": "PVC", "rbdCache": False},
         },
         "clients": {
             "count": 2,

@@ -28,6 +28,7 @@ RESOURCES = {
     "CephBlockPool": "cephblockpools",
     "CephClient": "cephclients",
     "CephCluster": "cephclusters",
+    "CephFilesystem": "cephfilesystems",
     "ConfigMap": "configmaps",
     "Deployment": "deployments",
     "Event": "events",
@@ -128,8 +129,11 @@ def play(world: PretendWorld) -> None:
 
 
 def play_on_rook(world: PretendWorld) -> None:
-    uid = world.create("a", storage={"rook": ROOK, "volume": {"size": "1Gi"}})
-    world.until_settled(uid)
+    pool = ROOK["pool"]
+    file_system = {"cluster": ROOK["cluster"], "fileSystem": {"metadataPool": pool, "dataPools": [pool]}}
+    for name, rook in (("a", ROOK), ("files", file_system)):
+        uid = world.create(name, storage={"rook": rook, "volume": {"size": "1Gi"}})
+        world.until_settled(uid)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from hypothesis.stateful import rule
 
 from lifecycle.test_anything_may_happen import Anything
 from plimsoll.lifecycle import naming
-from support.on_rook import ERASURE_CODED
+from support.on_rook import ERASURE_CODED, FILE_SYSTEM, SHARED
 from support.pretend_cluster import label
 from support.pretend_rook import ROOK
 
@@ -22,6 +22,7 @@ class AnythingOnRook(Anything):
     storages = (
         {"rook": ROOK, "volume": {"size": "1Gi", "access": "LibRBD"}},
         {"rook": ERASURE_CODED, "volume": {"size": "1Gi"}},
+        {"rook": FILE_SYSTEM, "volume": SHARED},
         {"rook": ROOK},
         None,
     )

@@ -92,3 +92,20 @@ def test_of_a_rook_run_only_block_claims_need_root(world: PretendWorld) -> None:
     assert world.until_ended(refused)["reason"] == "PodSecurityTooStrict"
     assert not world.cluster.of_run("CephBlockPool", refused)
     assert world.until_ended(create(world, "b", volume=LIBRBD))["status"] == "True"
+
+
+SHARED = {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "sharing": "Shared"}}
+
+
+def test_clients_that_share_a_volume_have_one_claim_for_all(world: PretendWorld) -> None:
+    uid = world.create("a", storage=SHARED, cleanup="Never")
+    assert world.until_ended(uid)["status"] == "True"
+    (claim,) = world.cluster.of_run("PersistentVolumeClaim", uid)
+    assert claim["metadata"]["name"] == "a-shared"
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
+    world.until(lambda: world.conditions(uid)["CleanedUp"]["reason"] == "StorageKept")
+    assert "PVC: a-shared" in world.conditions(uid)["CleanedUp"]["message"]
+    world.change(uid, cleanup="Always")
+    world.until_settled(uid)
+    assert not world.cluster.of_run("PersistentVolumeClaim", uid)

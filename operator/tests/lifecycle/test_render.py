@@ -46,7 +46,13 @@ BLOCKS: Mapping[str, Any] = {
     },
     "results": "Retain",
 }
-RUNS: Mapping[str, Mapping[str, Any]] = {"filesystem": FILES, "block": BLOCKS, "no-volume": FILES}
+SHARED: Mapping[str, Any] = {
+    **FILES,
+    "storage": {"storageClass": {"name": "files"}, "volume": {"size": "1Gi", "sharing": "Shared"}},
+    "clients": {"count": 2},
+    "workloads": [{"name": "w", "fio": {"files": "SharedFile"}, "runtimeSeconds": 4, "rampSeconds": 1}],
+}
+RUNS: Mapping[str, Mapping[str, Any]] = {"filesystem": FILES, "block": BLOCKS, "no-volume": FILES, "shared": SHARED}
 
 
 def run_named(name: str) -> tuple[Run, Plan]:
@@ -68,7 +74,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
 def rendered(name: str) -> list[dict[str, Any]]:
     """Return every object of a run, without the second and later of a kind that there is one of per client or point."""
     run, plan = run_named(name)
-    claims = [client.claim(run, plan.volume, "fast", 0)] if plan.volume is not None else []
+    claims = list(client.claims(run, plan, "fast"))[:1]
     return [
         documents.plan_config_map(run, plan),
         documents.state_config_map(run),

@@ -51,13 +51,13 @@ def target_of(run: BenchmarkRun) -> CephTarget:
 # Names
 
 
-def run_of(name: str, uid: str, rook: dict[str, Any]) -> BenchmarkRun:
+def run_of(name: str, uid: str, rook: dict[str, Any], volume: dict[str, JsonValue] = IMAGE) -> BenchmarkRun:
     return decode_run(
         {
             "apiVersion": "plimsoll.dev/v1alpha1",
             "kind": "BenchmarkRun",
             "metadata": {"name": name, "namespace": "bench", "uid": uid},
-            "spec": {"storage": {"rook": rook, "volume": IMAGE}, "workloads": [{"name": "w", **FIO}]},
+            "spec": {"storage": {"rook": rook, "volume": volume}, "workloads": [{"name": "w", **FIO}]},
         }
     )
 
@@ -89,6 +89,43 @@ def test_each_client_has_its_own_image_and_namespace(uid: str, one: int, other: 
     assert (image_name(uid, one) == image_name(uid, other)) is (one == other)
     assert (rados_namespace(uid, one) == rados_namespace(uid, other)) is (one == other)
     assert flags_object(uid) not in {image_name(uid, one), rados_namespace(uid, one)}
+
+
+FILES = {"cluster": CLUSTER, "fileSystem": {"metadataPool": REPLICATED["pool"], "dataPools": [REPLICATED["pool"]] * 2}}
+FILE: dict[str, JsonValue] = {"size": "1Gi"}
+
+
+@given(NAME, st.lists(UID, min_size=2, max_size=2, unique=True))
+def test_a_file_system_has_a_short_name_of_its_own(name: str, uids: list[str]) -> None:
+    one, other = (ceph_target(run_of(name, uid, FILES, volume=FILE)) for uid in uids)
+    assert one is not None
+    assert other is not None
+    assert one.file_system is not None
+    assert len(one.file_system.name) <= 40
+    assert re.fullmatch(DNS_LABEL_PATTERN, one.file_system.name)
+    assert len({*one.pools}) == 3
+    assert not {*one.pools} & {*other.pools}
+
+
+def test_pools_of_a_file_system_are_named_as_rook_names_them() -> None:
+    target = ceph_target(run_of("files", "u", FILES, volume=FILE))
+    assert target is not None
+    name = "plimsoll-files-0bfe935e"
+    assert target.pools == (f"{name}-metadata", f"{name}-data0", f"{name}-data1")
+    assert (target.note_pool, target.metadata_pools) == (f"{name}-data1", (f"{name}-metadata",))
+    assert target.pools_by_note == (f"{name}-data1", f"{name}-metadata", f"{name}-data0")
+    assert list(target.made_pools) == list(target.pools)
+
+
+def test_an_existing_file_system_has_rook_s_pools_unless_others_are_named() -> None:
+    existing: dict[str, Any] = {"cluster": CLUSTER, "existingFileSystem": {"name": "fs"}}
+    target = ceph_target(run_of("files", "u", existing, volume=FILE))
+    assert target is not None
+    assert (target.pools, target.made, target.made_pools) == (("fs-metadata", "fs-data0"), None, {})
+    existing["existingFileSystem"] |= {"metadataPool": "m", "dataPool": "d"}
+    target = ceph_target(run_of("files", "u", existing, volume=FILE))
+    assert target is not None
+    assert target.pools == ("m", "d")
 
 
 def test_names_contain_the_run() -> None:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment, PlatformEnvironment
+from plimsoll.api.pools import Pool, Replicated
 from plimsoll.api.result import Fingerprint
 from plimsoll.api.run import Gates, Precondition, Prepare
-from plimsoll.api.storage import Pool, Replicated, Volume
+from plimsoll.api.volume import Volume
 from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import CephTarget, RunIdentity
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint

@@ -63,6 +63,42 @@ def test_rbd_bench_needs_an_image(make_run: MakeRun) -> None:
     assert expand(make_run({"rbdBench": {}}, storage=IMAGES))
 
 
+SHARED = {"storageClass": {"name": "nfs"}, "volume": {"size": "4Mi", "sharing": "Shared"}}
+READ_BACK = {"fio": {"pattern": "read", "readBack": "NextClient"}}
+
+
+def test_files_of_several_clients_need_a_shared_volume(make_run: MakeRun) -> None:
+    storage = {"storageClass": {"name": "nfs"}, "volume": {"size": "4Mi", "mode": "Filesystem"}}
+    for fields in (READ_BACK["fio"], {"files": "SharedFile"}):
+        (found,) = problems(make_run({"fio": fields}, storage=storage))
+        assert found.startswith("spec.workloads[0].fio: ")
+        assert "set spec.storage.volume.sharing to Shared, or remove it" in found
+        assert expand(make_run({"fio": fields}, storage=SHARED))
+
+
+def test_workloads_share_one_kind_of_files(make_run: MakeRun) -> None:
+    both = ({"fio": {"files": "SharedFile"}}, {"fio": {"files": "FilePerClient"}})
+    assert problems(make_run(*both, storage=SHARED)) == [
+        (
+            "spec.workloads[1].fio.files: differ from those of workload w0; clients prefill one kind of files, so "
+            "split the run"
+        )
+    ]
+    assert expand(make_run({"fio": {}}, {"fio": {"files": "FilePerClient"}}, storage=SHARED))
+
+
+def test_one_client_cannot_read_what_another_one_wrote(make_run: MakeRun) -> None:
+    (found,) = problems(make_run({**READ_BACK, "clients": [1, 3]}, storage=SHARED))
+    assert found == (
+        "spec.workloads[0].clients: 1 must be at least 2 for workload w0, in which each client reads what another one "
+        "wrote; raise it, or remove readBack"
+    )
+    (found,) = problems(make_run(READ_BACK, storage=SHARED, clients={"count": 1}))
+    assert found.startswith("spec.clients.count: 1 must be at least 2")
+    (point,) = expand(make_run({**READ_BACK, "clients": [2]}, storage=SHARED))
+    assert (point.reads_next_client, point.shares_file) == (True, False)
+
+
 @pytest.mark.parametrize(("tool", "axis"), [("fio", "blockSize"), ("rbdBench", "blockSize")], ids=["fio", "rbdBench"])
 def test_blocks_must_fit_into_the_image(make_run: MakeRun, tool: str, axis: str) -> None:
     assert expand(make_run({tool: {axis: ["4Mi"]}}, storage=IMAGES))

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.storage import NamespacedName
+from plimsoll.api.pools import ExistingPool
+from plimsoll.api.storage import NamespacedName, RookStorage
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
@@ -165,7 +166,9 @@ async def test_kinds_that_are_not_served_are_told_and_the_rest_is_seen() -> None
     assert seen.kinds_problem
     assert seen.storage_class is not None
     assert len(seen.jobs) == len(seen.pods) == 1
-    assert (await answer_look(survey_rook(NamespacedName(namespace="rook", name="c")), kube)).problem
+    cluster = NamespacedName(namespace="rook", name="c")
+    storage = RookStorage(cluster=cluster, existing_pool=ExistingPool(name="p"))
+    assert (await answer_look(survey_rook(storage), kube)).problem
 
 
 async def test_a_missing_right_is_named_with_the_manifest_that_gives_it() -> None:

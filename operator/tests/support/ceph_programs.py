@@ -128,7 +128,8 @@ def _pool(state: State, name: str, message: str) -> State:
 def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
-            return (GOLDEN / f"{state['status']}.json").read_text()
+            status = json.loads((GOLDEN / f"{state['status']}.json").read_text())
+            return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
         case ["osd", "pool", "set", name, flag, value]:
@@ -139,6 +140,10 @@ def _ceph(state: State, arguments: list[str]) -> str:
             return ""
         case ["tell", _, "cache", "drop"]:
             return ""
+        case ["fs", "get", name] if state.get("file_system", {}).get("fs_name") == name:
+            return "\n" + json.dumps({"mdsmap": state["file_system"], "id": 1})
+        case ["fs", "get", name]:
+            raise ProgramError(2, f"Error ENOENT: filesystem '{name}' not found")
         case ["pg", "dump", "pgs_brief"]:
             groups = [
                 {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}

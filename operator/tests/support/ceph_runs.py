@@ -43,6 +43,24 @@ STORAGE: Mapping[str, Mapping[str, Any]] = {
         "rook": {"cluster": _CLUSTER, "existingPool": {"name": "shared", "dataPool": "shared-data"}},
         "volume": {"size": "1Gi"},
     },
+    "rook-files": {
+        "rook": {
+            "cluster": _CLUSTER,
+            "fileSystem": {
+                "metadataPool": {"replicated": {"size": 3}, "placementGroups": 16},
+                "dataPools": [
+                    {"replicated": {"size": 3}, "placementGroups": 16},
+                    {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}, "placementGroups": 32},
+                ],
+                "metadataServers": 2,
+            },
+        },
+        "volume": {"size": "1Gi", "sharing": "Shared"},
+    },
+    "rook-existing-files": {
+        "rook": {"cluster": _CLUSTER, "existingFileSystem": {"name": "shared", "dataPool": "shared-fast"}},
+        "volume": {"size": "1Gi"},
+    },
     "ceph": {
         "ceph": {
             "monitors": ["192.0.2.2:6789", "192.0.2.1:16789"],
@@ -94,7 +112,7 @@ def made_for_ceph(made: CephRun) -> list[Object]:
     record = teardown.record_of(plan)
     assert record is not None
     own = [storage_class(run, plan, "rook-ceph")] if needs_storage_class(plan) else []
-    claims = [client.claim(run, plan.volume, own[0]["metadata"]["name"], 0)] if own and plan.volume else []
+    claims = list(client.claims(run, plan, own[0]["metadata"]["name"]))[:1] if own else []
     components = () if made.target.keyring else (naming.CONDUCTOR, naming.CLIENT)
     return [
         teardown.record_config_map(run, record, MONITORS, SETTINGS),

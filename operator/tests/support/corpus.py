@@ -186,6 +186,36 @@ ACCEPTED = [
     Manifest(name="mode and access", changes={f"{VOLUME}.mode": "Filesystem", f"{VOLUME}.access": "PVC"}),
     Manifest(name="rook", changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}),
     Manifest(
+        name="shared volume",
+        changes={
+            VOLUME: {"size": "1Gi", "sharing": "Shared"},
+            FIO: {"pattern": "read", "readBack": "NextClient", "files": "SharedFile"},
+        },
+    ),
+    *(
+        Manifest(
+            name=f"{name} with {volume}",
+            changes={"spec.storage": {"rook": {"cluster": ROOK["cluster"], **source}, "volume": volume}},
+        )
+        for name, source in (
+            (
+                "file system",
+                {
+                    "fileSystem": {
+                        "metadataPool": {"replicated": {"size": 3}},
+                        "dataPools": [
+                            {"replicated": {"size": 3}},
+                            {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}},
+                        ],
+                        "metadataServers": 2,
+                    }
+                },
+            ),
+            ("existing file system", {"existingFileSystem": {"name": "f", "metadataPool": "m", "dataPool": "d"}}),
+        )
+        for volume in ({"size": "1Gi"}, {"size": "1Gi", "sharing": "Shared", "mode": "Filesystem"})
+    ),
+    Manifest(
         name="erasure coded",
         changes={
             "spec.storage": {

@@ -76,8 +76,10 @@ _POOLS = [
 ]
 
 _ROOK = [
-    _rook("no pool", {"pool": REMOVED}, "spec.storage.rook", "must have exactly one of pool and existingPool"),
-    _rook("two pools", {"existingPool": {"name": "p"}}, "spec.storage.rook", "must have exactly one of pool and exist"),
+    _rook("no pool", {"pool": REMOVED}, "spec.storage.rook", "must have exactly one of pool, existingPool, fileSystem"),
+    _rook(
+        "two pools", {"existingPool": {"name": "p"}}, "spec.storage.rook", "must have exactly one of pool, existingP"
+    ),
     _rook("no cluster", {"cluster": REMOVED}, "spec.storage.rook.cluster", "Required value"),
     *(
         _rook(f"cluster {path} {value[:9]}", {f"cluster.{path}": value}, f"spec.storage.rook.cluster.{path}", words)
@@ -94,6 +96,83 @@ _ROOK = [
         )
         for path in ("name", "dataPool")
         for value, words in _BAD_NAMES
+    ),
+]
+
+_FILES: Mapping[str, Any] = {
+    "cluster": ROOK["cluster"],
+    "fileSystem": {"metadataPool": {"replicated": {"size": 3}}, "dataPools": [{"replicated": {"size": 3}}]},
+}
+_MADE = "spec.storage.rook.fileSystem"
+_CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}
+
+
+def _files(name: str, changes: Mapping[str, Any], *says: str, volume: Mapping[str, Any] | None = None) -> Manifest:
+    """Return a manifest with a file system, and a few changes of the storage."""
+    storage = changed({"storage": {"rook": _FILES, "volume": volume or {"size": "1Gi"}}}, changes)["storage"]
+    return Manifest(name=name, changes={"spec.storage": storage}, says=says)
+
+
+_FILE_SYSTEMS = [
+    _files(
+        "file system and pool", {"storage.rook.pool": ROOK["pool"]}, "spec.storage.rook", "must have exactly one of"
+    ),
+    *(
+        _files(
+            f"file system {path} {str(value)[:20]}",
+            {f"storage.rook.fileSystem.{path}": value},
+            f"{_MADE}.{field}",
+            words,
+        )
+        for path, value, field, words in (
+            ("metadataPool", REMOVED, "metadataPool", "Required value"),
+            ("metadataPool", _CODED, "metadataPool", "must be replicated, because Ceph keeps no metadata in erasure"),
+            ("dataPools", REMOVED, "dataPools", "Required value"),
+            ("dataPools", [], "dataPools", "at least 1 items"),
+            ("dataPools", [{"replicated": {"size": 3}}] * 3, "dataPools", "at most 2 items"),
+            ("dataPools", [_CODED], "dataPools", "must have a replicated pool first"),
+            ("metadataServers", 0, "metadataServers", "greater than or equal to 1"),
+            ("metadataServers", 17, "metadataServers", "less than or equal to 16"),
+        )
+    ),
+    *(
+        _storage(
+            {"rook": {"cluster": ROOK["cluster"], "existingFileSystem": {"name": "f", path: value}}},
+            {"storage.volume": {"size": "1Gi"}},
+            f"existing file system {path} {str(value)[:9]!r}",
+            f"spec.storage.rook.existingFileSystem.{path}",
+            words,
+        )
+        for path, value, words in (
+            ("name", "F", "should match"),
+            ("name", "f" * 41, "more than 40"),
+            ("dataPool", "a/b", _NAME_WORDS),
+            ("metadataPool", "-rm", _NAME_WORDS),
+        )
+    ),
+    _files(
+        "blocks of a file system",
+        {},
+        "spec.storage.volume.mode",
+        "must be Filesystem, because spec.storage.rook has a file system; remove the field",
+        volume={"size": "1Gi", "mode": "Block"},
+    ),
+    _files(
+        "images of a file system",
+        {},
+        "spec.storage.volume.access",
+        "must be PVC, because spec.storage.rook has a file system, which has no RBD images",
+        volume={"size": "1Gi", "access": "LibRBD"},
+    ),
+    Manifest(
+        name="shared image",
+        changes={"spec.storage": {"rook": ROOK, "volume": {"size": "1Gi", "sharing": "Shared"}}},
+        says=("spec.storage.volume.sharing", "must be PerClient, because pods cannot share an RBD image"),
+    ),
+    Manifest(
+        name="shared image through librbd",
+        changes={"spec.storage": {"ceph": CEPH, "volume": {**IMAGE, "sharing": "Shared"}}},
+        says=("spec.storage.volume.sharing", "only one client can open an image"),
     ),
 ]
 
@@ -138,4 +217,4 @@ _OTHERS = [
     ),
 ]
 
-CEPHS = [*_POOLS, *_ROOK, *_OTHERS]
+CEPHS = [*_POOLS, *_ROOK, *_FILE_SYSTEMS, *_OTHERS]

@@ -1,6 +1,8 @@
 """What can be wrong with the storage of a run."""
 
-from support.manifests import REMOVED, ROOK, VOLUME, Manifest, choice, flag, refused
+from support.manifests import FIO, REMOVED, ROOK, VOLUME, Manifest, choice, flag, refused
+
+_SHARED = {"size": "1Gi", "sharing": "Shared"}
 
 _STORAGE = [
     refused("no source", "spec.storage.storageClass", REMOVED, "spec.storage", "exactly one of rook, ceph and storage"),
@@ -10,6 +12,47 @@ _STORAGE = [
     refused("no size", VOLUME, {}, "spec.storage.volume.size", "Required value"),
     *choice("spec.storage.volume.mode", "Block", "Filesystem"),
     *choice("spec.storage.volume.access", "PVC", "LibRBD"),
+    *choice("spec.storage.volume.sharing", "PerClient", "Shared"),
+    Manifest(
+        name="shared device",
+        changes={VOLUME: {"size": "1Gi", "sharing": "Shared", "mode": "Block"}},
+        says=(f"{VOLUME}.mode", "must be Filesystem, because sharing is Shared, and clients can share only files"),
+    ),
+    *(
+        Manifest(
+            name=f"{words} without sharing",
+            changes={f"{VOLUME}.mode": "Filesystem", FIO: parameters},
+            says=(f"{VOLUME}.sharing", "must be Shared, because a workload has files SharedFile or readBack"),
+        )
+        for words, parameters in (
+            ("one file", {"files": "SharedFile"}),
+            ("reading back", {"pattern": "read", "readBack": "NextClient"}),
+        )
+    ),
+    Manifest(
+        name="files of two kinds",
+        changes={
+            VOLUME: _SHARED,
+            "spec.workloads": [{"name": "a", "fio": {"files": "SharedFile"}}, {"name": "b", "fio": {}}],
+        },
+        says=("spec.workloads", "cannot have files SharedFile in only some workloads"),
+    ),
+    *(
+        Manifest(
+            name=f"reading back with one client of {where}",
+            changes={VOLUME: _SHARED, FIO: {"pattern": "read", "readBack": "NextClient"}, **changes},
+            says=("spec.workloads", "must have at least 2 clients where readBack is NextClient"),
+        )
+        for where, changes in (
+            ("the workload", {"spec.workloads.0.clients": [1, 2]}),
+            ("the run", {"spec.clients.count": 1}),
+        )
+    ),
+    Manifest(
+        name="reading back what is written",
+        changes={VOLUME: _SHARED, FIO: {"pattern": "randrw", "readBack": "NextClient"}},
+        says=("spec.workloads[0].fio.readBack", "applies only to the patterns read and randread"),
+    ),
     *flag("spec.storage.volume.rbdCache"),
     refused("librbd without Ceph", f"{VOLUME}.access", "LibRBD", f"{VOLUME}.access", "must be PVC, because a Storage"),
     Manifest(

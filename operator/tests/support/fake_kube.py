@@ -56,7 +56,12 @@ KINDS: Mapping[Kind, Traits] = {
         "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
         "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
         "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits()},
-        "ceph.rook.io/v1": {"CephBlockPool": Traits(), "CephClient": Traits(), "CephCluster": Traits()},
+        "ceph.rook.io/v1": {
+            "CephBlockPool": Traits(),
+            "CephClient": Traits(),
+            "CephCluster": Traits(),
+            "CephFilesystem": Traits(),
+        },
     }.items()
     for kind, traits in kinds.items()
 }

@@ -57,7 +57,7 @@ FULL: Mapping[str, Any] = {
                     "placementGroups": 64,
                 },
             },
-            "volume": {"size": "20Gi", "mode": "Block", "access": "PVC", "rbdCache": False},
+            "volume": {"size": "20Gi", "sharing": "PerClient", "mode": "Block", "access": "PVC", "rbdCache": False},
         },
         "clients": {
             "count": 8,

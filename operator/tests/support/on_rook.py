@@ -9,6 +9,11 @@ from support.pretend_world import PretendWorld
 
 LIBRBD = {"size": "1Gi", "access": "LibRBD"}
 CLAIMS = {"size": "1Gi"}
+SHARED = {"size": "1Gi", "sharing": "Shared"}
+FILE_SYSTEM = {
+    "cluster": ROOK["cluster"],
+    "fileSystem": {"metadataPool": ROOK["pool"], "dataPools": [ROOK["pool"]]},
+}
 ERASURE_CODED = ROOK | {"pool": {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}}
 
 

@@ -13,6 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from plimsoll.api.status import format_time
 from plimsoll.lifecycle import naming
 from plimsoll.plan.ceph import image_prefix
@@ -27,6 +29,10 @@ ROOK_API = "ceph.rook.io/v1"
 
 _DOWN, _INACTIVE = "OSD_DOWN", "PG_AVAILABILITY"
 _INTERVAL_SECONDS = _STUCK_SECONDS = 60.0
+
+_GOLDEN = Path(__file__).parents[1] / "golden" / "rook-1.18.11"
+_READY_SECONDS = 20.0
+"""A real file system was ready that long after it was created."""
 
 _RECORDED = json.loads((Path(__file__).parents[1] / "golden" / "rook-1.18.11" / "watch.json").read_text())
 _VERSION = "ceph version 18.2.7 (6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad) reef (stable)"
@@ -92,6 +98,7 @@ class PretendRook:
         if not self.knobs.down:
             self._see_to_cluster()
             self._see_to_pools()
+            self._see_to_file_systems()
             self._see_to_users()
 
     # -- Rook
@@ -129,6 +136,37 @@ class PretendRook:
                 self._delete_pool(pool)
             elif not self._play(pool, self.knobs.pools or "CephBlockPool ready"):
                 return
+
+    def _see_to_file_systems(self) -> None:
+        """Work on all file systems; one with subvolumes is not deleted."""
+        for found in self.cluster.kube.objects("CephFilesystem"):
+            if is_going(found):
+                self._delete_file_system(found)
+                continue
+            since = self._since.setdefault(found["metadata"]["uid"], self.cluster.now)
+            is_ready = (self.cluster.now - since).total_seconds() >= _READY_SECONDS
+            self._be_as_recorded(found, "ready" if is_ready else "progressing")
+
+    def _delete_file_system(self, found: Document) -> None:
+        name = found["metadata"]["name"]
+        if self.knobs.inactive:
+            return
+        if any(images for pool, images in self.images.items() if pool.startswith(f"{name}-")):
+            self._be_as_recorded(found, "deleting-blocked")
+            return
+        for pool in [pool for pool in self.notes if pool.startswith(f"{name}-")]:
+            self.notes.pop(pool)
+        self.cluster.let_go(found, "cephfilesystem.ceph.rook.io")
+
+    def _be_as_recorded(self, found: Document, story: str) -> None:
+        text = (_GOLDEN / f"cephfilesystem-{story}.yaml").read_text().replace("bench-fs", found["metadata"]["name"])
+        recorded = yaml.safe_load(text)
+
+        def change(new: Document) -> None:
+            new["metadata"] |= {key: recorded["metadata"][key] for key in ("generation", "finalizers")}
+            new["status"] = recorded["status"]
+
+        self.cluster.edit(found, change)
 
     def _see_to_users(self) -> None:
         for user in self.cluster.kube.objects("CephClient"):
@@ -208,16 +246,19 @@ class PretendRook:
         for pod in self.cluster.kube.objects("Pod"):
             uid = label(pod, naming.LABEL_RUN_UID)
             if label(pod, naming.LABEL_COMPONENT) == naming.CONDUCTOR and phase(pod) == "Running":
-                for pool in self._pools_of(pod):
-                    self.notes[pool].add(uid)
-                    self.images[pool] |= {f"{image_prefix(uid)}{client}" for client in range(2)}
+                for ceph in self._storage_of(pod):
+                    if ceph["fileSystem"]:
+                        self.notes[ceph["dataPool"]].add(uid)
+                        continue
+                    self.notes[ceph["pool"]].add(uid)
+                    self.images[ceph["pool"]] |= {f"{image_prefix(uid)}{client}" for client in range(2)}
 
-    def _pools_of(self, pod: Document) -> Iterator[str]:
-        """Yield the pool of a conductor's run, by its plan."""
+    def _storage_of(self, pod: Document) -> Iterator[Document]:
+        """Yield what the plan of a conductor's run names in Ceph."""
         plan = self.cluster.find("ConfigMap", naming.plan_config_map(label(pod, naming.LABEL_RUN)))
         ceph = json.loads(plan["data"]["plan.json"]).get("ceph") if plan is not None else None
         if ceph:
-            yield ceph["pool"]
+            yield ceph
 
     def _run_teardown(self) -> None:
         """Have the pods of teardown Jobs do what they do, or fail."""

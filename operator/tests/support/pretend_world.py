@@ -249,7 +249,7 @@ class PretendWorld:
         kube, create = self.cluster.kube, self.cluster.kube.create
 
         async def guarded(obj: Mapping[str, Any]) -> bool:
-            if obj["kind"] in {"CephBlockPool", "CephClient", "StorageClass"}:
+            if obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
                 assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
             return await create(obj)
 
@@ -275,13 +275,14 @@ class PretendWorld:
         uid, rook = label(obj, naming.LABEL_RUN_UID), self.rook
         images = [image for found in rook.images.values() for image in found if image.startswith(image_prefix(uid))]
         of_teardown = label(obj, naming.LABEL_COMPONENT) == naming.TEARDOWN
-        if obj["kind"] in {"StorageClass", "CephClient", "CephBlockPool"} or (of_teardown and obj["kind"] == "Secret"):
+        in_ceph = {"StorageClass", "CephClient", "CephBlockPool", "CephFilesystem"}
+        if obj["kind"] in in_ceph or (of_teardown and obj["kind"] == "Secret"):
             assert not self.client_pods(uid)
             assert not images
             assert not any(uid in found for found in rook.notes.values())
         if obj["kind"] == "StorageClass":
             assert not self.cluster.kube.objects("PersistentVolume")
-        if obj["kind"] == "CephBlockPool":
+        if obj["kind"] in {"CephBlockPool", "CephFilesystem"}:
             assert not self._own("CephClient", uid)
             assert "PG_AVAILABILITY" not in str(self.cluster.kube.objects("CephCluster")), (
                 "Rook is stopped for everybody"
@@ -292,6 +293,7 @@ class PretendWorld:
             assert self.cluster.find("Secret", naming.teardown(uid)) is None, "a key outlives its user"
         if of_teardown and obj["kind"] == "ConfigMap":
             assert not self._own("CephBlockPool", uid)
+            assert not self._own("CephFilesystem", uid)
 
     def _own(self, kind: str, uid: str) -> list[Document]:
         """Return the operator's objects of a kind: others with the run's label have other names."""

@@ -6,7 +6,7 @@ from plimsoll.api.names import LatencyKind, Operation, RunPhase
 from plimsoll.api.result import Trial
 from plimsoll.api.run import Gates, Prepare, Timeouts
 from plimsoll.api.state import RunState, TrialKey
-from plimsoll.api.storage import Volume
+from plimsoll.api.volume import Volume
 from plimsoll.conductor.gating import ClusterView, Gate
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import BeginAttempt, Effect, Ended, JudgeAttempt, ReadToken, RecordAttempt

@@ -33,6 +33,11 @@ def test_members_are_those_of_any_round() -> None:
     assert cast.members == (0, 1, 3)
 
 
+def test_the_next_of_the_last_client_is_the_first() -> None:
+    (one,) = all_at_once((0, 2, 5)).rounds
+    assert [one.next_after(client) for client in one.loading] == [2, 5, 0]
+
+
 def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:
     assert FIO.cast(FioParameters(), CLIENTS, 2).members == (0, 1)
     assert FIO.rounds(FioParameters(), 2) == 1

@@ -65,6 +65,15 @@ targets = st.builds(
 )
 
 
+@pytest.mark.parametrize("fields", [{"files": "SharedFile"}, {"pattern": "read", "readBack": "NextClient"}])
+def test_only_shared_volumes_have_files_of_several_clients(fields: dict[str, str]) -> None:
+    parameters = FioParameters.model_validate(fields)
+    with pytest.raises(ValueError, match=r"needs a volume that all clients share; set spec.storage.volume.sharing"):
+        measured(parameters, device())
+    file = VolumeTarget(kind=VolumeKind.FILE, path="/data/f", size=MEBIBYTE, offset=2 * MEBIBYTE, shared=True)
+    assert measured(parameters, file)["offset"] == str(2 * MEBIBYTE)
+
+
 @given(any_parameters(), targets, st.integers(-(2**70), 2**70))
 def test_required_options_are_always_set(parameters: FioParameters, target: VolumeTarget, seed: int) -> None:
     given_options = measured(parameters, target, seed)

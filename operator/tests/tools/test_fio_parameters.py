@@ -36,6 +36,8 @@ def test_defaults_are_a_small_random_read() -> None:
         ({"pattern": "readwrite"}, "readwrite 50/50 4Ki qd1"),
         ({"pattern": "write", "engine": "psync", "fsyncEvery": 8}, "write 4Ki qd1 psync fsync/8"),
         ({"rateIops": 500, "directIo": False}, "randread 4Ki qd1 max 500 IOPS buffered"),
+        ({"pattern": "write", "files": "SharedFile"}, "write 4Ki qd1 shared file"),
+        ({"pattern": "read", "readBack": "NextClient", "files": "FilePerClient"}, "read 4Ki qd1 of the next client"),
     ],
 )
 def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue], label: str) -> None:
@@ -46,6 +48,8 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
     ("fields", "field", "words"),
     [
         ({"blockSize": 100}, "blockSize", "512"),
+        ({"pattern": "randrw", "readBack": "NextClient"}, "readBack", "applies only to the patterns read and randread"),
+        ({"pattern": "write", "readBack": "NextClient"}, "readBack", "remove it, or use one of them"),
         ({"blockSize": 1000}, "blockSize", "multiple of 512"),
         ({"blockSize": "65Mi"}, "blockSize", "67108864"),
         ({"ioDepth": 0}, "ioDepth", "1"),

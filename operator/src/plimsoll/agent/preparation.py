@@ -9,8 +9,9 @@ from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.agent.image import LOOK_UP_SECONDS, ImageVolume
 from plimsoll.agent.process import OverdueError, Watch, written_bytes
 from plimsoll.agent.programs import PreparationError, Programs, Progress, check_step, report_elapsed
+from plimsoll.agent.shared_volume import LocalVolume
 from plimsoll.agent.stall import StalledError, StallWatch
-from plimsoll.agent.volume import LocalVolume, VolumeError, discard_is_unsupported
+from plimsoll.agent.volume import VolumeError, discard_is_unsupported
 from plimsoll.api.run import Precondition
 from plimsoll.protocol.messages import PrepareOrder
 from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, VolumeTarget
@@ -63,6 +64,7 @@ async def _prepare_local(
     volume: LocalVolume, target: VolumeTarget, order: PrepareOrder, programs: Programs, progress: Progress
 ) -> PreparedDataSet:
     fio = _FioSteps(programs, progress, target)
+    volume.create(target)
     if order.discard:
         await _discard(volume, target, programs, progress, required=order.must_discard)
     if order.prefill:

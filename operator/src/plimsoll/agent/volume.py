@@ -45,17 +45,19 @@ class FileVolume:
 
         """
         if self.mount_table is not None:
-            _check_mounted(self.path.parent, self.mount_table)
+            check_mounted(self.path.parent, self.mount_table)
         try:
             free = os.statvfs(self.path.parent)
         except OSError as error:
             raise VolumeError(f"{self.path.parent}: {error.strerror}") from error
-        held = self.path.stat().st_blocks * _BLOCK_BYTES if self.path.exists() else 0
-        available = free.f_bavail * free.f_frsize + held
+        available = free.f_bavail * free.f_frsize + allocated_bytes(self.path)
         size = aligned(min(available, self.capacity or available) * fill_percent // 100)
         if size <= 0:
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
         return VolumeTarget(kind=VolumeKind.FILE, path=str(self.path), size=size)
+
+    def create(self, _: VolumeTarget) -> None:
+        """Do nothing: the prefill creates the data file."""
 
     def clear(self) -> None:
         """Remove an old data file, so that the new one gets new blocks."""
@@ -103,6 +105,9 @@ class DeviceVolume:
             raise VolumeError(f"{self.path} has {whole} bytes; {size} bytes at offset {self.offset} do not fit")
         return VolumeTarget(kind=VolumeKind.DEVICE, path=str(self.path), size=size, offset=self.offset)
 
+    def create(self, _: VolumeTarget) -> None:
+        """Do nothing: a device exists."""
+
     def clear(self) -> None:
         """Do nothing: see `discard_command`."""
 
@@ -117,10 +122,6 @@ class DeviceVolume:
         # Without --force, blkdiscard opens the device exclusively, which clients that share one cannot.
         force = () if self.size is None else ("--force",)
         return ("blkdiscard", *force, "--offset", str(target.offset), "--length", str(target.size), str(self.path))
-
-
-LocalVolume = FileVolume | DeviceVolume
-"""A volume whose I/O goes through this host's kernel."""
 
 
 def discard_is_unsupported(exit_code: int, stderr: str) -> bool:
@@ -138,7 +139,7 @@ def device_size(path: Path) -> int:
         os.close(descriptor)
 
 
-def _check_mounted(directory: Path, table: Path) -> None:
+def check_mounted(directory: Path, table: Path) -> None:
     """Raise VolumeError unless the directory is a mount point.
 
     Device numbers do not show that: a hostPath volume may be on the same device as the container's root.
@@ -152,6 +153,11 @@ def _check_mounted(directory: Path, table: Path) -> None:
             "Check the pod's volumeMounts and the log of the CSI driver on its node"
         )
         raise VolumeError(message)
+
+
+def allocated_bytes(path: Path) -> int:
+    """Return how many bytes a file occupies; 0 if it does not exist."""
+    return path.stat().st_blocks * _BLOCK_BYTES if path.exists() else 0
 
 
 def aligned(size: int) -> int:

@@ -12,6 +12,7 @@ from plimsoll.agent import process
 from plimsoll.agent.caches import CacheDropper
 from plimsoll.agent.host.facts import host_facts, volume_facts
 from plimsoll.agent.host.observation import HostObservation
+from plimsoll.agent.host.open_files import DataSetIdentity, identify
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.preparation import PreparedDataSet, Volume, prepare
 from plimsoll.agent.programs import (
@@ -24,6 +25,7 @@ from plimsoll.agent.programs import (
     report_elapsed,
 )
 from plimsoll.agent.raw_output import Archive, raw_digest
+from plimsoll.agent.shared_volume import SharedVolume
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import MAX_TEXT, ClientDocument, Clock, Measurement
@@ -154,7 +156,7 @@ class Worker:
         return await self.caches.drop(order)
 
     def arm(self, order: ArmOrder) -> Armed:
-        """Build the command; touches nothing but the work directory.
+        """Build the command; writes nothing but into the work directory.
 
         Raises:
             PreparationError: the tool is unknown, its parameters are unsuitable, its target is missing or unprepared,
@@ -167,15 +169,14 @@ class Worker:
             message = f"this process has not staged {order.trial}, which {tool.key} needs; order it to stage it first"
             raise PreparationError(message)
         data_set = self._data_set if tool.target.is_data_set else None
+        identity = _identity(context.target, data_set)
         return Armed(
             order=order,
             parameters=parameters,
             context=context,
             argv=self._programs.resolved(command.argv),
             environment=command.environment,
-            observation=HostObservation(
-                self._host, data_set.identity if data_set else None, work_directory=context.work_directory
-            ),
+            observation=HostObservation(self._host, identity, work_directory=context.work_directory),
             prefilled=data_set.prefilled if data_set else needs_staging or not parameters.reads_data,
         )
 
@@ -298,7 +299,7 @@ class Worker:
         """Return a tool's target; PreparationError if this agent has none, or it is not prepared."""
         match tool.target:
             case TargetKind.VOLUME | TargetKind.IMAGE:
-                return self._prepared_target(tool)
+                return self._prepared_target(tool, order.data_of)
             case TargetKind.POOL:
                 return _require(self._pool, tool, "a RADOS pool", "rados")
             case TargetKind.OSDS:
@@ -308,13 +309,31 @@ class Worker:
             case TargetKind.API:
                 return ApiTarget()
 
-    def _prepared_target(self, tool: AnyTool) -> VolumeTarget | ImageTarget:
+    def _prepared_target(self, tool: AnyTool, client: int | None) -> VolumeTarget | ImageTarget:
+        """Return the client's own data set, or that of another client of a shared volume."""
         if self._data_set is None:
             raise PreparationError(f"the volume is not prepared, but {tool.key} uses it; prepare it first")
         target = self._data_set.target
         if tool.target is TargetKind.IMAGE and not isinstance(target, ImageTarget):
             raise PreparationError(f"{tool.key} needs an RBD image, but this agent's assignment has {target.name}")
-        return target
+        if client is None:
+            return target
+        if not isinstance(self._volume, SharedVolume) or not isinstance(target, VolumeTarget):
+            raise PreparationError(
+                f"{tool.key} is to read the data of client {client}, but {target.name} is not shared"
+            )
+        return self._volume.target_of(client, target)
+
+
+def _identity(target: Target, own: PreparedDataSet | None) -> DataSetIdentity | None:
+    """Return how the kernel identifies the data set of a trial; PreparationError if another client's does not exist."""
+    if own is None or own.target == target or not isinstance(target, VolumeTarget):
+        return own.identity if own else None
+    try:
+        return identify(target)
+    except OSError as error:
+        message = f"{target.path}: {error.strerror}; check that all clients mount the same volume"
+        raise PreparationError(message) from error
 
 
 def _require(target: Target | None, tool: AnyTool, what: str, field: str) -> Target:

@@ -180,12 +180,26 @@ class ImageDescription(Description):
     features: tuple[str, ...] | None = None
 
 
+class FileSystemDescription(Description):
+    """A CephFS file system.
+
+    Attributes:
+        metadata_servers: number of metadata servers that should be active.
+        data_pools: number of its data pools.
+
+    """
+
+    name: str | None = None
+    metadata_servers: Integer | None = None
+    data_pools: Integer | None = None
+
+
 class CephDescription(Description):
     """A Ceph cluster.
 
     Attributes:
         versions: the version of all daemons; if they differ, the number of each version by kind of daemon.
-        client_path: how clients access a pool: `librbd`, `PVC` or `rados`.
+        client_path: how clients access a pool: `librbd`, `PVC`, `CephFS` or `rados`.
         clients_on_storage_nodes: whether a client ran on a node that also ran an OSD.
         unread: reasons why the output of commands could not be read.
 
@@ -200,6 +214,7 @@ class CephDescription(Description):
     pools: tuple[PoolDescription, ...] | None = None
     client_path: str | None = None
     image: ImageDescription | None = None
+    file_system: FileSystemDescription | None = None
     clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
     unread: tuple[str, ...] | None = None
 

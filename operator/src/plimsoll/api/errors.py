@@ -67,13 +67,18 @@ def problems_of(
     closest known one.
     """
     found = error.errors(include_url=False)
-    own = [details for details in found if not _follows_from_entries(details, found)]
+    own = [details for details in found if not _follows_from_others(details, found)]
     return tuple(problem for details in own for problem in _problems_from(details, prefix, model))
 
 
-def _follows_from_entries(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
-    """Whether a list is too short only because its invalid entries, which are reported themselves, do not count."""
+def _follows_from_others(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
+    """Whether the error follows from others, which are reported themselves.
+
+    A list is too short because its invalid entries do not count, or a default depends on invalid fields.
+    """
     location = details["loc"]
+    if details["type"] == "default_factory_not_called":
+        return True
     return details["type"] == "too_short" and any(
         len(other["loc"]) > len(location) and other["loc"][: len(location)] == location for other in found
     )

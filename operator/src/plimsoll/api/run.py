@@ -13,9 +13,10 @@ from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.pods import ResourceRequirements, Toleration
+from plimsoll.api.pools import DnsLabel
 from plimsoll.api.quantity import BlockSize, Size
 from plimsoll.api.schema import Rule, ServerOnly
-from plimsoll.api.storage import DnsLabel, SecretReference, Storage
+from plimsoll.api.storage import SecretReference, Storage
 from plimsoll.api.wording import did_you_mean, shown
 
 MAX_CLIENTS = 1000

@@ -1,25 +1,30 @@
-"""The measured storage: a pool of a Rook cluster or of any Ceph cluster, or a StorageClass; and its volumes."""
+"""The measured storage: a pool or file system of a Rook cluster, a pool of any Ceph cluster, or a StorageClass."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.names import CEPH_NAME_PATTERN, DATA_KEY_PATTERN, DNS_LABEL_PATTERN, MONITOR_PATTERN
-from plimsoll.api.quantity import Size
+from plimsoll.api.file_system import ExistingFileSystem, FileSystem
+from plimsoll.api.model import Model
+from plimsoll.api.names import DATA_KEY_PATTERN, MONITOR_PATTERN
+from plimsoll.api.pools import CephName, DnsLabel, ExistingPool, Pool
 from plimsoll.api.schema import Rule
+from plimsoll.api.volume import Volume
 
 _USER_TYPE = "client."
 _WITHOUT_TYPE = f"must not start with {_USER_TYPE}; write the name after it"
-_ONE_LAYOUT = "must have exactly one of replicated and erasureCoded"
-_ONE_POOL = "must have exactly one of pool and existingPool"
+_ONE_POOL = "must have exactly one of pool, existingPool, fileSystem and existingFileSystem"
 _ONE_SOURCE = "must have exactly one of rook, ceph and storageClass"
-_BLOCK_ONLY = "must be Block, because access is LibRBD, which does not support file systems; remove the field"
-_CACHE_OF_LIBRBD = "has no effect unless access is LibRBD; remove the field"
 _LIBRBD_ONLY = "must be LibRBD, because a Ceph cluster without Rook has no StorageClass; set it to LibRBD"
+_FILES_ONLY = "must be Filesystem, because spec.storage.rook has a file system; remove the field"
+_NO_IMAGES = "must be PVC, because spec.storage.rook has a file system, which has no RBD images; remove the field"
+_NOT_SHARED = (
+    "must be PerClient, because pods cannot share an RBD image; remove the field, or use a file system or another "
+    "StorageClass that supports ReadWriteMany"
+)
+_ON_FILES = "has(self.rook) && (has(self.rook.fileSystem) || has(self.rook.existingFileSystem))"
 _PVC_ONLY = "must be PVC, because a StorageClass provides volumes by PVCs only; remove the field"
-_MIN_VOLUME_BYTES, _MAX_VOLUME_BYTES = 2**20, 2**50
 
 
 def _without_type(user: str) -> str:
@@ -28,8 +33,6 @@ def _without_type(user: str) -> str:
     return user
 
 
-DnsLabel = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
-CephName = Annotated[str, Field(pattern=CEPH_NAME_PATTERN, max_length=128)]
 CephUser = Annotated[
     CephName,
     AfterValidator(_without_type),
@@ -54,64 +57,6 @@ class NamespacedName(Model):
     name: DnsLabel
 
 
-class Replicated(Model):
-    """Replication: several complete copies of every object.
-
-    Attributes:
-        size: Number of copies of every object. 1 is not redundant and for measuring only.
-
-    """
-
-    size: Annotated[Integer, Field(ge=1, le=10)]
-
-
-class ErasureCoded(Model):
-    """Erasure coding: data chunks of every object, and coding chunks computed from them.
-
-    Attributes:
-        data_chunks: Number of data chunks per object (k).
-        coding_chunks: Number of coding chunks per object, so many chunks may be lost (m).
-
-    """
-
-    data_chunks: Annotated[Integer, Field(ge=2, le=32)]
-    coding_chunks: Annotated[Integer, Field(ge=1, le=32)]
-
-
-class Pool(Model):
-    """The Ceph pool that is created for a run.
-
-    Attributes:
-        failure_domain: Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd.
-        device_class: CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent.
-        compression_mode: BlueStore's compression mode, with Ceph's names. The cluster's default if absent.
-        placement_groups: Number of placement groups. It is fixed, with the autoscaler off, because numbers are not
-            comparable while placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups
-            per OSD, rounded down to a power of two.
-
-    """
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="has(self.replicated) != has(self.erasureCoded)",
-            message=_ONE_LAYOUT,
-        ),
-    )
-
-    replicated: Replicated | None = None
-    erasure_coded: ErasureCoded | None = None
-    failure_domain: DnsLabel = "host"
-    device_class: DnsLabel | None = None
-    compression_mode: Literal["none", "passive", "aggressive", "force"] | None = None
-    placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
-
-    @model_validator(mode="after")
-    def _one_layout(self) -> Self:
-        if (self.replicated is None) == (self.erasure_coded is None):
-            raise ValueError(_ONE_LAYOUT)
-        return self
-
-
 class SecretReference(Model):
     """A Secret in the namespace of the run.
 
@@ -123,21 +68,8 @@ class SecretReference(Model):
     name: DnsLabel
 
 
-class ExistingPool(Model):
-    """An existing pool.
-
-    Attributes:
-        name: Name of the pool in Ceph.
-        data_pool: Pool of the images' data, if the pool itself has only their metadata, as with erasure coding.
-
-    """
-
-    name: CephName
-    data_pool: CephName | None = None
-
-
 class RookStorage(Model):
-    """A Rook-Ceph cluster, and exactly one of pool and existingPool.
+    """A Rook-Ceph cluster, and exactly one of pool, existingPool, fileSystem and existingFileSystem.
 
     A StorageClass is created for this run, and removed afterwards according to cleanup.
 
@@ -147,18 +79,38 @@ class RookStorage(Model):
             replicated and erasureCoded. With erasureCoded, a replicated pool for the metadata is created as well.
         existing_pool: An existing pool, which is never removed. Its CephBlockPool needs the annotation
             plimsoll.dev/allow-benchmarks.
+        file_system: The CephFS file system that is created for this run, and removed with its pools afterwards
+            according to cleanup. Volumes are directories in it.
+        existing_file_system: An existing CephFS file system, which is never removed. Its CephFilesystem needs the
+            annotation plimsoll.dev/allow-benchmarks.
 
     """
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule(rule="has(self.pool) != has(self.existingPool)", message=_ONE_POOL),)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule=(
+                "[has(self.pool), has(self.existingPool), has(self.fileSystem), has(self.existingFileSystem)]"
+                ".filter(present, present).size() == 1"
+            ),
+            message=_ONE_POOL,
+        ),
+    )
 
     cluster: NamespacedName
     pool: Pool | None = None
     existing_pool: ExistingPool | None = None
+    file_system: FileSystem | None = None
+    existing_file_system: ExistingFileSystem | None = None
+
+    @property
+    def has_file_system(self) -> bool:
+        """Whether volumes are directories of a CephFS file system."""
+        return self.file_system is not None or self.existing_file_system is not None
 
     @model_validator(mode="after")
     def _one_pool(self) -> Self:
-        if (self.pool is None) == (self.existing_pool is None):
+        choices = (self.pool, self.existing_pool, self.file_system, self.existing_file_system)
+        if sum(choice is not None for choice in choices) != 1:
             raise ValueError(_ONE_POOL)
         return self
 
@@ -205,47 +157,6 @@ class StorageClassStorage(Model):
     name: Annotated[str, Field(min_length=1, max_length=253)]
 
 
-class Volume(Model):
-    """The volume of each client. Required for workloads that use a volume, such as fio and rbdBench.
-
-    Attributes:
-        size: Size of each client's volume, from 1Mi to 1Pi, a whole number of bytes. Choose it larger than the caches,
-            unless you want to measure them.
-        mode: Block for a raw device, Filesystem for a file in a mounted file system.
-        access: PVC for a PersistentVolumeClaim that the node maps or mounts, LibRBD for an RBD image that the client
-            accesses in user space, without a driver of the node.
-        rbd_cache: Whether librbd caches writes in the client's memory. Only with access LibRBD. With true, the numbers
-            include the speed of that cache.
-
-    """
-
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            rule="self.access == 'PVC' || self.mode == 'Block'",
-            message=_BLOCK_ONLY,
-            field_path=".mode",
-        ),
-        Rule(
-            rule="self.access == 'LibRBD' || !self.rbdCache",
-            message=_CACHE_OF_LIBRBD,
-            field_path=".rbdCache",
-        ),
-    )
-
-    size: Annotated[Size, Field(ge=_MIN_VOLUME_BYTES, le=_MAX_VOLUME_BYTES)]
-    mode: Literal["Block", "Filesystem"] = "Block"
-    access: Literal["PVC", "LibRBD"] = "PVC"
-    rbd_cache: Flag = False
-
-    @model_validator(mode="after")
-    def _check_access(self) -> Self:
-        if self.access == "LibRBD" and self.mode != "Block":
-            raise SpecError([Problem(field="mode", value=self.mode, remedy=_BLOCK_ONLY)])
-        if self.access == "PVC" and self.rbd_cache:
-            raise SpecError([Problem(field="rbdCache", value="true", remedy=_CACHE_OF_LIBRBD)])
-        return self
-
-
 class Storage(Model):
     """The measured storage: exactly one of rook, ceph and storageClass, and the volumes on it.
 
@@ -267,12 +178,35 @@ class Storage(Model):
             message=_PVC_ONLY,
             field_path=".volume.access",
         ),
+        Rule(
+            rule=f"!({_ON_FILES}) || !has(self.volume) || self.volume.access == 'PVC'",
+            message=_NO_IMAGES,
+            field_path=".volume.access",
+        ),
+        Rule(
+            rule=(f"!({_ON_FILES}) || !has(self.volume) || self.volume.?mode.orValue('Filesystem') == 'Filesystem'"),
+            message=_FILES_ONLY,
+            field_path=".volume.mode",
+        ),
+        Rule(
+            rule=f"!has(self.rook) || {_ON_FILES} || !has(self.volume) || self.volume.sharing == 'PerClient'",
+            message=_NOT_SHARED,
+            field_path=".volume.sharing",
+        ),
     )
 
     rook: RookStorage | None = None
     ceph: CephStorage | None = None
     storage_class: StorageClassStorage | None = None
     volume: Volume | None = None
+
+    @field_validator("volume")
+    @classmethod
+    def _complete_mode(cls, volume: Volume | None, info: ValidationInfo) -> Volume | None:
+        rook = info.data.get("rook")
+        if volume is None or rook is None or not rook.has_file_system or "mode" in volume.model_fields_set:
+            return volume
+        return volume.model_copy(update={"mode": "Filesystem"})
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -288,4 +222,15 @@ class Storage(Model):
             raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_LIBRBD_ONLY)])
         if self.storage_class is not None and self.volume.access != "PVC":
             raise SpecError([Problem(field="volume.access", value=self.volume.access, remedy=_PVC_ONLY)])
+        if self.rook is not None:
+            _check_volume_of_rook(self.rook, self.volume)
         return self
+
+
+def _check_volume_of_rook(rook: RookStorage, volume: Volume) -> None:
+    if rook.has_file_system and volume.access != "PVC":
+        raise SpecError([Problem(field="volume.access", value=volume.access, remedy=_NO_IMAGES)])
+    if rook.has_file_system and volume.mode != "Filesystem":
+        raise SpecError([Problem(field="volume.mode", value=volume.mode, remedy=_FILES_ONLY)])
+    if not rook.has_file_system and volume.is_shared:
+        raise SpecError([Problem(field="volume.sharing", value=volume.sharing, remedy=_NOT_SHARED)])

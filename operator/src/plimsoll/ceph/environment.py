@@ -16,6 +16,7 @@ from plimsoll.api.environment import (
     CephDescription,
     Counts,
     Environment,
+    FileSystemDescription,
     ImageDescription,
     OsdsDescription,
     OsdSettingsDescription,
@@ -24,6 +25,7 @@ from plimsoll.api.environment import (
     Quantiles,
 )
 from plimsoll.ceph.document import Node
+from plimsoll.ceph.file_systems import parse_file_system
 from plimsoll.ceph.osds import (
     Osd,
     OsdSettings,
@@ -65,6 +67,7 @@ class Outputs:
         profiles: name -> `ceph osd erasure-code-profile get`.
         configs: OSD -> `ceph config show-with-defaults osd.N`, for some OSDs, because each needs its own command.
         image: `rbd info` of one of the run's images.
+        file_system: `ceph fs get` of the run's file system.
 
     """
 
@@ -80,6 +83,7 @@ class Outputs:
     configs: Mapping[int, str] = field(default_factory=dict)
     config_dump: str = ""
     image: str = ""
+    file_system: str = ""
 
 
 class _Reading:
@@ -103,7 +107,8 @@ def ceph_environment(
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the one with the data last; `access` is the clients' path to it: `librbd`,
-    `PVC` or `rados`; `client_nodes` are the names of their nodes. `unread` lists the problems of unreadable outputs.
+    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes. `unread` lists the
+    problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -122,6 +127,7 @@ def ceph_environment(
         pools=tuple(_described(pool, rules, profiles) for pool in used) or None,
         client_path=access,
         image=reading.of(_image, outputs.image),
+        file_system=reading.of(_file_system, outputs.file_system),
         clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
@@ -304,6 +310,13 @@ def _image(text: str) -> ImageDescription:
     image = Node.parse(text)
     features = [feature.text()[:_CHARACTERS] for feature in image["features"].elements()]
     return ImageDescription(object_size=image["object_size"].count(), features=tuple(features[:_FLAGS]))
+
+
+def _file_system(text: str) -> FileSystemDescription:
+    found = parse_file_system(text)
+    return FileSystemDescription(
+        name=found.name[: 2 * _CHARACTERS], metadata_servers=found.servers, data_pools=len(found.data_pools)
+    )
 
 
 def _number_of(flags: Iterable[bool | None]) -> int | None:

@@ -6,7 +6,8 @@ close it: a large cluster always has some, and a run would wait forever. They ma
 
 from collections.abc import Iterator, Mapping
 
-from plimsoll.ceph.watch import ClusterStatus
+from plimsoll.ceph.file_systems import server_problems
+from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail
 
 HEALTH_OK = "HEALTH_OK"
 HEALTH_ERR = "HEALTH_ERR"
@@ -21,12 +22,16 @@ _UPKEEP = frozenset({"scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"}
 """States of placement groups under maintenance while all their data is in place."""
 
 
-def gate_problems(status: ClusterStatus, *, accepted: frozenset[str]) -> tuple[str, ...]:
+def gate_problems(
+    status: ClusterStatus, *, accepted: frozenset[str], file_system: FileSystemDetail | None = None
+) -> tuple[str, ...]:
     """Return why a cluster cannot be measured now, one sentence per problem; empty if it can.
 
-    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is never tolerated.
+    `accepted` are the tolerated health checks. One of severity HEALTH_ERR is never tolerated. `file_system` is the one
+    that is measured, if any.
     """
-    return (*_osds(status), *_groups(status), *_recovery(status), *_health(status, accepted))
+    servers = server_problems(status, file_system)
+    return (*_osds(status), *servers, *_groups(status), *_recovery(status), *_health(status, accepted))
 
 
 def unclean_states(status: ClusterStatus) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """`ceph status --format json`."""
 
 from plimsoll.ceph.document import Node
-from plimsoll.ceph.watch import ClusterStatus
+from plimsoll.ceph.watch import ClusterStatus, MetadataServer
 
 
 def parse_status(text: str) -> ClusterStatus:
@@ -23,6 +23,20 @@ def parse_status(text: str) -> ClusterStatus:
         recovering_bytes_per_second=recovering.count() if recovering else 0,
         used_bytes=groups["bytes_used"].count(),
         total_bytes=groups["bytes_total"].count(),
+        metadata_servers=_metadata_servers(document.get("fsmap")),
+    )
+
+
+def _metadata_servers(file_systems: Node | None) -> tuple[MetadataServer, ...]:
+    return tuple(
+        MetadataServer(
+            file_system=server["filesystem_id"].count(),
+            rank=server["rank"].count(),
+            name=server["name"].text(),
+            state=server["status"].text(),
+            process=server["gid"].count(),
+        )
+        for server in (file_systems["by_rank"].elements() if file_systems else ())
     )
 
 

@@ -5,6 +5,42 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataServer:
+    """A metadata server with a rank in a file system.
+
+    Attributes:
+        file_system: number of the file system.
+        state: as Ceph writes it, such as `up:active` or `up:replay`.
+        process: Ceph's number of the process, which a server that takes over or restarts does not share.
+
+    """
+
+    file_system: int
+    rank: int
+    name: str
+    state: str
+    process: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemDetail:
+    """A CephFS file system.
+
+    Attributes:
+        number: Ceph's own.
+        servers: number of metadata servers that should be active.
+        metadata_pool: number of its metadata pool; likewise `data_pools`, of which the first is the default one.
+
+    """
+
+    number: int
+    name: str
+    servers: int
+    metadata_pool: int
+    data_pools: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
     """The output of `ceph status`.
 
@@ -14,6 +50,7 @@ class ClusterStatus:
         pg_states: state as Ceph writes it, such as `active+clean+scrubbing` -> number of placement groups.
         osds_up_since: last change of the set of OSDs that are up, as Ceph writes it; likewise `osds_in_since`.
         recovering_bytes_per_second: 0 without recovery.
+        metadata_servers: those with a rank, of all file systems.
 
     """
 
@@ -29,6 +66,7 @@ class ClusterStatus:
     recovering_bytes_per_second: int
     used_bytes: int
     total_bytes: int
+    metadata_servers: tuple[MetadataServer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +104,9 @@ class ClusterWatch:
 
     Attributes:
         pools: the pools of the run's own I/O.
+        metadata_pools: pools of the run that only metadata servers read and write; their I/O is neither the clients'
+            nor foreign.
+        file_system: the file system that the run measures; None if it measures a pool.
         accepted_checks: tolerated health checks.
         required: whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect.
 
@@ -73,5 +114,7 @@ class ClusterWatch:
 
     samples: tuple[ClusterSample, ...]
     pools: tuple[str, ...]
+    metadata_pools: tuple[str, ...] = ()
+    file_system: FileSystemDetail | None = None
     accepted_checks: frozenset[str] = frozenset()
     required: bool = True

@@ -18,6 +18,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.preparation import Volume
 from plimsoll.agent.raw_output import Archive
+from plimsoll.agent.shared_volume import SharedVolume
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import Worker
 from plimsoll.api.errors import problems_of
@@ -29,6 +30,7 @@ from plimsoll.protocol.assignment import (
     DataFile,
     DirectoryVolume,
     RbdImage,
+    SharedDirectory,
 )
 from plimsoll.tools.base import OsdsTarget, PoolTarget
 from plimsoll.tools.registry import TOOLS
@@ -77,7 +79,7 @@ def _worker(assigned: Assignment, node: str) -> Worker:
     worker = Worker(
         client=assigned.client,
         node=node,
-        volume=None if assigned.volume is None else _volume(assigned.volume),
+        volume=None if assigned.volume is None else _volume(assigned.volume, assigned.client),
         directory=Path(assigned.work),
         binaries=assigned.programs,
         host=Host(),
@@ -89,13 +91,22 @@ def _worker(assigned: Assignment, node: str) -> Worker:
     return worker
 
 
-def _volume(assigned: AssignedVolume) -> Volume:
+def _volume(assigned: AssignedVolume, client: int) -> Volume:
     match assigned:
         case DirectoryVolume(path=path, capacity=capacity, mounted=mounted):
             table = OWN_TABLE if mounted else None
             return FileVolume(path=Path(path) / DATA_FILE, capacity=capacity, mount_table=table)
         case DataFile(path=path, capacity=capacity):
             return FileVolume(path=Path(path), capacity=capacity)
+        case SharedDirectory(path=path, part=part, clients=clients, one_file=one_file, mounted=mounted):
+            return SharedVolume(
+                directory=Path(path),
+                client=client,
+                clients=clients,
+                part=part,
+                one_file=one_file,
+                mount_table=OWN_TABLE if mounted else None,
+            )
         case BlockDevice(path=path, offset=offset, size=size):
             return DeviceVolume(path=Path(path), offset=offset, size=size)
         case RbdImage(pool=pool, image=image, user=user, size=size, cache=cache):

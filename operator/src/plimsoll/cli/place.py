@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.agent.shared_volume import file_name
 from plimsoll.agent.volume import device_size
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import BlockDevice, DataFile
+from plimsoll.protocol.assignment import BlockDevice, DataFile, SharedDirectory
 
 _BLKID_NOTHING_FOUND = 2
 
@@ -34,8 +35,23 @@ class DirectoryPlace:
         """
         free = os.statvfs(self.directory)
         share = free.f_bavail * free.f_frsize // self.clients
-        file = self.directory / f"client-{client}.data"
+        file = self.directory / file_name(client)
         return DataFile(path=str(file), capacity=min(self.volume_size, share))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPlace:
+    """A directory of the run in which each client has a part, or a region of one file."""
+
+    directory: Path
+    clients: int
+    part: int
+    one_file: bool
+
+    def volume(self, _: int) -> SharedDirectory:
+        """Return the volume, which is the same for all clients."""
+        path, one_file = str(self.directory), self.one_file
+        return SharedDirectory(path=path, part=self.part, clients=self.clients, one_file=one_file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +70,7 @@ class DevicePlace:
         return BlockDevice(path=str(device), offset=offset, size=part)
 
 
-Place = DirectoryPlace | DevicePlace
+Place = DirectoryPlace | SharedPlace | DevicePlace
 
 
 def make_directory(parent: Path, plan: Plan) -> Path:

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.pools import Pool
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
-from plimsoll.api.storage import Pool
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
@@ -21,7 +21,7 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
-from plimsoll.plan.document import CephTarget, Plan, load_plan
+from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
 
 # Minimum widths of the columns that may be folded.
@@ -119,10 +119,20 @@ def _costs(plan: Plan) -> Table:
 
 
 def _pool(target: CephTarget) -> str:
+    if target.file_system is not None:
+        return _file_system(target, target.file_system)
     if target.made is not None:
         return f"created for the run: {_layout(target.made)}"
     data = f", with the images' data in {target.data_pool}" if target.data_pool else ""
     return f"{target.pool}{data}, which exists already and is not removed"
+
+
+def _file_system(target: CephTarget, file_system: FileSystemTarget) -> str:
+    if file_system.made is None:
+        return f"{target.data_pool} of file system {file_system.name}, which exists already and is not removed"
+    made = file_system.made
+    servers = f"{made.metadata_servers} active metadata server{'s' if made.metadata_servers > 1 else ''}"
+    return f"file system created for the run: {_layout(made.data_pools[-1])}; {servers}"
 
 
 def _layout(pool: Pool) -> str:

@@ -29,6 +29,7 @@ from plimsoll.cli.place import (
     DirectoryPlace,
     Place,
     PlaceError,
+    SharedPlace,
     check_devices,
     make_directory,
     make_raw_directory,
@@ -121,6 +122,9 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     storage = run.spec.storage
     if storage is None or storage.volume is None:
         return run
+    if storage.volume.is_shared and mode == "Block":
+        message = f"{file} has volume.sharing Shared, which clients need a directory for; use --directory"
+        raise click.ClickException(message)
     volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
     local = Storage(storage_class=StorageClassStorage(name=_LOCAL), volume=volume)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
@@ -224,6 +228,9 @@ def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:
     if data is None:
         return DevicePlace(devices=tuple(device.absolute() for device in devices), clients=plan.clients)
     size = plan.volume.size if plan.volume else 0
+    if plan.volume is not None and plan.volume.is_shared:
+        one_file = plan.has_shared_file
+        return SharedPlace(directory=data.absolute(), clients=plan.clients, part=size, one_file=one_file)
     return DirectoryPlace(directory=data.absolute(), clients=plan.clients, volume_size=size)
 
 

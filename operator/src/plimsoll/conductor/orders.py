@@ -65,8 +65,12 @@ def drop_caches(attempt: Attempt, timings: Timings, *, token: str, fsid: str | N
 
 def arm(plan: Plan, attempt: Attempt, client: int, roster: Roster) -> ArmOrder:
     """Return the order to get ready for T0."""
-    peers = _peers(attempt, client, roster)
-    return ArmOrder(**_tool_fields(plan, attempt, client), peers=peers, t0_nanoseconds=attempt.t0)
+    return ArmOrder(
+        **_tool_fields(plan, attempt, client),
+        peers=_peers(attempt, client, roster),
+        data_of=attempt.round.next_after(client) if attempt.point.reads_next_client else None,
+        t0_nanoseconds=attempt.t0,
+    )
 
 
 def give_arming(plan: Plan, attempt: Attempt, roster: Roster) -> None:

@@ -26,7 +26,7 @@ STORAGE = "storage"
 TEARDOWN = "teardown"
 
 ALLOW_BENCHMARKS = f"{GROUP}/allow-benchmarks"
-"""Annotation, `"true"`, with which the owner of a CephBlockPool or of a Secret with a keyring lets runs use it."""
+"""Annotation, `"true"`, with which the owner of a CephBlockPool, CephFilesystem or Secret lets runs use it."""
 
 _MAX_NAME = 63
 _DIGEST = 8
@@ -80,6 +80,11 @@ def client_job(run: str, client: int, attempt: int) -> str:
 def client_claim(run: str, client: int) -> str:
     """Return the name of a client's PVC, which outlives its processes."""
     return child(run, f"{CLIENT}-{client}")
+
+
+def shared_claim(run: str) -> str:
+    """Return the name of the one PVC that all clients share."""
+    return child(run, "shared")
 
 
 def result(run: str, point: str) -> str:

@@ -90,7 +90,8 @@ def pool_io(watch: ClusterWatch, samples: Collection[ClusterSample]) -> PoolIo |
     if not polls or polls[-1].at - polls[0].at < _LEAST_COUNTED:
         return None
     first, last = polls[0], polls[-1]
-    ours = [_difference(first.pools[name], last.pools[name]) for name in dict.fromkeys(watch.pools)]
+    names = [name for name in dict.fromkeys(watch.pools) if name not in watch.metadata_pools]
+    ours = [_difference(first.pools[name], last.pools[name]) for name in names]
     zero = PoolCounters(reads=0, writes=0, read_bytes=0, written_bytes=0)
     return PoolIo(
         between=Interval(start=first.at, end=last.at),
@@ -149,7 +150,10 @@ def _foreign_operations(watch: ClusterWatch, first: ClusterSample, last: Cluster
 
 def _problems(watch: ClusterWatch, samples: Collection[ClusterSample]) -> Iterator[str]:
     """Yield the problems of the poll with the most, and the reason of the first poll without an answer."""
-    found = [gate_problems(status, accepted=watch.accepted_checks) for status in statuses_of(samples)]
+    found = [
+        gate_problems(status, accepted=watch.accepted_checks, file_system=watch.file_system)
+        for status in statuses_of(samples)
+    ]
     unanswered = [f"Ceph did not answer: {sample.problem}" for sample in samples if sample.status is None]
     for problem in (*max(found, key=len, default=()), *unanswered[:1])[:_MAX_PROBLEMS]:
         yield quote(problem, _PROBLEM_CHARACTERS)

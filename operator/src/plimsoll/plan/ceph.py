@@ -2,12 +2,14 @@
 
 from hashlib import sha256
 
+from plimsoll.api.file_system import ExistingFileSystem, FileSystem
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import CephStorage, RookStorage
-from plimsoll.plan.document import CephTarget
+from plimsoll.plan.document import CephTarget, FileSystemTarget
 
 _PREFIX = "plimsoll"
 _MAX_RUN_CHARACTERS = 30
+_MAX_RUN_CHARACTERS_OF_FILE_SYSTEM = 22
 _DIGEST = 8
 
 
@@ -23,7 +25,26 @@ def ceph_target(run: BenchmarkRun) -> CephTarget | None:
 
 def base_name(name: str, uid: str) -> str:
     """Return `plimsoll-<run>-<digest of the UID>`, the name of a run's objects in Ceph and in Rook's namespace."""
-    return f"{_PREFIX}-{name[:_MAX_RUN_CHARACTERS].rstrip('-')}-{sha256(uid.encode()).hexdigest()[:_DIGEST]}"
+    return _unique_name(name[:_MAX_RUN_CHARACTERS], uid)
+
+
+def file_system_name(name: str, uid: str) -> str:
+    """Return the same in at most 40 characters, the limit of Rook for the name of a CephFilesystem."""
+    return _unique_name(name[:_MAX_RUN_CHARACTERS_OF_FILE_SYSTEM], uid)
+
+
+def _unique_name(name: str, uid: str) -> str:
+    return f"{_PREFIX}-{name.rstrip('-')}-{sha256(uid.encode()).hexdigest()[:_DIGEST]}"
+
+
+def metadata_pool_name(file_system: str) -> str:
+    """Return the name of a file system's metadata pool in Ceph, as Rook derives it."""
+    return f"{file_system}-metadata"
+
+
+def data_pool_name(file_system: str, number: int) -> str:
+    """Return the name of a file system's data pool in Ceph, as Rook derives it from `data<number>`."""
+    return f"{file_system}-data{number}"
 
 
 def image_name(uid: str, client: int) -> str:
@@ -47,6 +68,10 @@ def flags_object(uid: str) -> str:
 
 
 def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
+    if rook.file_system is not None:
+        return _of_new_file_system(run, rook, rook.file_system)
+    if rook.existing_file_system is not None:
+        return _of_existing_file_system(run, rook, rook.existing_file_system)
     base = base_name(run.metadata.name, run.metadata.uid)
     existing = rook.existing_pool
     erasure_coded = rook.pool is not None and rook.pool.erasure_coded is not None
@@ -56,6 +81,33 @@ def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
         pool=existing.name if existing else base,
         data_pool=existing.data_pool if existing else made_data_pool,
         made=rook.pool,
+        conductor_user=f"{base}-conductor",
+        agent_user=f"{base}-agent",
+    )
+
+
+def _of_new_file_system(run: BenchmarkRun, rook: RookStorage, made: FileSystem) -> CephTarget:
+    base, name = base_name(run.metadata.name, run.metadata.uid), file_system_name(run.metadata.name, run.metadata.uid)
+    *others, data = (data_pool_name(name, number) for number in range(len(made.data_pools)))
+    return CephTarget(
+        rook=rook.cluster,
+        pool=metadata_pool_name(name),
+        default_data_pool=others[0] if others else None,
+        data_pool=data,
+        made=made.data_pools[-1],
+        file_system=FileSystemTarget(name=name, made=made),
+        conductor_user=f"{base}-conductor",
+        agent_user=f"{base}-agent",
+    )
+
+
+def _of_existing_file_system(run: BenchmarkRun, rook: RookStorage, existing: ExistingFileSystem) -> CephTarget:
+    base, name = base_name(run.metadata.name, run.metadata.uid), existing.name
+    return CephTarget(
+        rook=rook.cluster,
+        pool=existing.metadata_pool or metadata_pool_name(name),
+        data_pool=existing.data_pool or data_pool_name(name, 0),
+        file_system=FileSystemTarget(name=name),
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
     )

@@ -1,14 +1,18 @@
 """The frozen plan: everything about a run that operator, conductor and agents need, fixed before it starts."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
+from plimsoll.api.file_system import FileSystem
 from plimsoll.api.model import Model
+from plimsoll.api.pools import Pool
 from plimsoll.api.run import Gates, Prepare, Timeouts
-from plimsoll.api.storage import KeyringReference, NamespacedName, Pool, Volume
+from plimsoll.api.storage import KeyringReference, NamespacedName
+from plimsoll.api.volume import Volume
 
 MAX_POINTS = 512
 
@@ -32,6 +36,8 @@ class Point(Model):
         parameters: the tool's scalar parameters, defaults included.
         label: a short description of the parameters.
         clients: number of the run's clients that take part.
+        shares_file: whether all clients work on one file of a shared volume.
+        reads_next_client: whether each client reads the data set of the next one.
 
     """
 
@@ -43,6 +49,21 @@ class Point(Model):
     clients: int
     runtime_seconds: int
     ramp_seconds: int
+    shares_file: bool = False
+    reads_next_client: bool = False
+
+
+class FileSystemTarget(Model):
+    """The CephFS file system that a run measures.
+
+    Attributes:
+        name: in Ceph, which is also that of the CephFilesystem.
+        made: specification of the file system that is created for this run; absent for an existing one.
+
+    """
+
+    name: str
+    made: FileSystem | None = None
 
 
 class CephTarget(Model):
@@ -51,9 +72,11 @@ class CephTarget(Model):
     Attributes:
         rook: the CephCluster object; absent without Rook.
         monitors: addresses; empty with Rook, where they are looked up when the run begins.
-        pool: pool of images and objects.
-        data_pool: pool of the images' data; absent if it is the same.
-        made: specification of the pool that is created for this run; absent for an existing pool.
+        pool: pool of images and objects; of a file system, the pool of its metadata.
+        data_pool: pool of the images' or files' data; absent if it is the same.
+        default_data_pool: the default data pool of a file system; absent if it is `data_pool`.
+        made: specification of the pool for data that is created for this run; absent for an existing pool.
+        file_system: the file system; absent if the run measures a pool.
         conductor_user: CephX user of the conductor, without `client.`.
         agent_user: CephX user of the agents.
         keyring: Secret in the run's namespace with the keys of both users; absent with Rook.
@@ -64,15 +87,41 @@ class CephTarget(Model):
     monitors: tuple[str, ...] = ()
     pool: str
     data_pool: str | None = None
+    default_data_pool: str | None = None
     made: Pool | None = None
+    file_system: FileSystemTarget | None = None
     conductor_user: str
     agent_user: str
     keyring: KeyringReference | None = None
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """All pools of the run's I/O."""
-        return (self.pool,) if self.data_pool is None else (self.pool, self.data_pool)
+        """All pools of the run's I/O, the one with the data last."""
+        found = (self.pool, self.default_data_pool, self.data_pool)
+        return tuple(pool for pool in found if pool is not None)
+
+    @property
+    def metadata_pools(self) -> tuple[str, ...]:
+        """The pools that only metadata servers read and write."""
+        return (self.pool,) if self.file_system else ()
+
+    @property
+    def note_pool(self) -> str:
+        """The pool in which the conductor notes what it changes: of a file system, the one with the data."""
+        return self.pools[-1] if self.file_system else self.pool
+
+    @property
+    def pools_by_note(self) -> tuple[str, ...]:
+        """All pools, the one with the note first."""
+        return (self.note_pool, *(pool for pool in self.pools if pool != self.note_pool))
+
+    @property
+    def made_pools(self) -> Mapping[str, Pool]:
+        """Name -> specification of the pools that are created as requested."""
+        made = self.file_system.made if self.file_system else None
+        if made is not None:
+            return dict(zip(self.pools, (made.metadata_pool, *made.data_pools), strict=True))
+        return {} if self.made is None else {self.pools[-1]: self.made}
 
 
 class Plan(Model):
@@ -128,6 +177,11 @@ class Plan(Model):
     def renews_data_sets(self) -> bool:
         """Whether every attempt begins with a new data set."""
         return self.volume is not None and self.prepare.per_trial is not None
+
+    @property
+    def has_shared_file(self) -> bool:
+        """Whether all clients work on one file of a shared volume."""
+        return any(point.shares_file for point in self.points)
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""

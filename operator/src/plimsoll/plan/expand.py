@@ -92,6 +92,8 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
             clients=clients,
             runtime_seconds=workload.runtime_seconds,
             ramp_seconds=workload.ramp_seconds,
+            shares_file=parameters.shares_file,
+            reads_next_client=parameters.reads_next_client,
         )
 
 

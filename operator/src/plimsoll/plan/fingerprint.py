@@ -17,7 +17,8 @@ from plimsoll import __version__
 from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
-from plimsoll.plan.ceph import base_name
+from plimsoll.api.volume import Volume
+from plimsoll.plan.ceph import base_name, file_system_name
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 
@@ -91,13 +92,19 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
-        "volume": _dumped(plan.volume) if plan.volume else None,
+        "volume": _volume(plan.volume) if plan.volume else None,
         "prepare": _dumped(plan.prepare, include=_PREPARE_IDENTITY),
         "dataSetBytes": environment.data_set_bytes.document() if environment.data_set_bytes else None,
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
         # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
         "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
     }
+
+
+def _volume(volume: Volume) -> JsonValue:
+    """Return a volume as results of versions without shared volumes describe it, unless it is one."""
+    document: Json = volume.model_dump(mode="json", exclude=None if volume.is_shared else {"sharing"})
+    return document
 
 
 def _measured(point: Point) -> JsonValue:
@@ -140,10 +147,10 @@ def _nameless(plan: Plan, known: JsonValue) -> JsonValue:
     """Return a StorageClass without names derived from the run, which are unique."""
     if plan.ceph is None:
         return known
-    base = base_name(plan.run.name, plan.run.uid)
+    own = (base_name(plan.run.name, plan.run.uid), file_system_name(plan.run.name, plan.run.uid))
     if isinstance(known, dict):
         return {key: _nameless(plan, value) for key, value in known.items()}
-    return None if isinstance(known, str) and base in known else known
+    return None if isinstance(known, str) and any(name in known for name in own) else known
 
 
 def _requested_pool(plan: Plan) -> JsonValue:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
-from plimsoll.api.storage import KeyringReference, Volume
+from plimsoll.api.storage import KeyringReference
+from plimsoll.api.volume import Volume
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import (
     DataSet,
@@ -21,6 +22,7 @@ from plimsoll.tools.base import (
 from plimsoll.tools.cast import MAX_ROUNDS
 
 _MIB = 2**20
+_LEAST_READERS = 2
 
 Expanded = Sequence[tuple[Sweep, Sequence[ToolParameters]]]
 """Every workload with the parameters of its points."""
@@ -46,6 +48,8 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _different_keyrings(expanded)
     yield from _different_accounts(expanded)
     yield from _impossible_rounds(expanded)
+    yield from _different_files(expanded)
+    yield from _lonely_readers(expanded)
     yield from _unwritten_reads(spec, expanded)
     yield from _unused_data_sets(spec, expanded)
     yield from _large_overwrites(spec)
@@ -91,6 +95,31 @@ def _impossible_rounds(expanded: Expanded) -> Iterator[Problem]:
                     "number of clients"
                 )
                 yield Problem(field=field_path(sweep.place), remedy=remedy)
+
+
+def _different_files(expanded: Expanded) -> Iterator[Problem]:
+    """Yield workloads whose files differ from those of the first: clients prefill one kind."""
+    first: tuple[str, bool] | None = None
+    for sweep, points in expanded:
+        if not sweep.tool.target.is_data_set:
+            continue
+        first = first or (sweep.workload.name, points[0].shares_file)
+        if points[0].shares_file != first[1]:
+            remedy = f"differ from those of workload {first[0]}; clients prefill one kind of files, so split the run"
+            yield Problem(field=field_path((*sweep.place, "files")), remedy=remedy)
+
+
+def _lonely_readers(expanded: Expanded) -> Iterator[Problem]:
+    """Yield numbers of clients with which no client could read the data of another one."""
+    for sweep, points in expanded:
+        for clients in sweep.clients:
+            if clients < _LEAST_READERS and points[0].reads_next_client:
+                place = (*sweep.place[:-1], "clients") if sweep.workload.clients else ("spec", "clients", "count")
+                remedy = (
+                    f"must be at least {_LEAST_READERS} for workload {sweep.workload.name}, in which each client reads "
+                    "what another one wrote; raise it, or remove readBack"
+                )
+                yield Problem(field=field_path(place), value=str(clients), remedy=remedy)
 
 
 def _unwritten_reads(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
@@ -161,4 +190,4 @@ def _planned_target(volume: Volume, size: int) -> DataSet:
     if volume.access == "LibRBD":
         return ImageTarget(pool="planned", image="planned", user="planned", size=size, cache=volume.rbd_cache)
     kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE
-    return VolumeTarget(kind=kind, path="planned", size=size)
+    return VolumeTarget(kind=kind, path="planned", size=size, shared=volume.is_shared)

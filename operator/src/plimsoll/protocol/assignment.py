@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from plimsoll.api.model import Model
+from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.protocol.messages import MAX_ATTEMPT, ByteCount, ClientNumber
 
 
@@ -34,6 +35,25 @@ class DataFile(Model):
     kind: Literal["File"] = "File"
     path: str
     capacity: ByteCount | None = None
+
+
+class SharedDirectory(Model):
+    """A file system that all clients mount, in which each has a part.
+
+    Attributes:
+        part: bytes of each client's part.
+        clients: number of the run's clients.
+        one_file: whether the clients' data sets are regions of one file, not files of their own.
+        mounted: whether to refuse a directory that is not a mount point.
+
+    """
+
+    kind: Literal["SharedDirectory"] = "SharedDirectory"
+    path: str
+    part: ByteCount
+    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)]
+    one_file: bool = False
+    mounted: bool = False
 
 
 class BlockDevice(Model):
@@ -86,7 +106,9 @@ class CacheDropping(Model):
     helper: str | None = None
 
 
-AssignedVolume = Annotated[DirectoryVolume | DataFile | BlockDevice | RbdImage, Field(discriminator="kind")]
+AssignedVolume = Annotated[
+    DirectoryVolume | DataFile | SharedDirectory | BlockDevice | RbdImage, Field(discriminator="kind")
+]
 
 
 class Assignment(Model):

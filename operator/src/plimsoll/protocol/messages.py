@@ -161,6 +161,7 @@ class ToolOrder(Model):
     Attributes:
         round_number: round of the trial, from 0.
         peers: addresses of the clients that serve this one, or that it serves.
+        data_of: client whose data set the tool reads; absent for the client's own.
 
     """
 
@@ -172,6 +173,7 @@ class ToolOrder(Model):
     runtime_seconds: int
     seed: int
     peers: dict[int, str] = Field(default_factory=dict)
+    data_of: ClientNumber | None = None
 
 
 class StageOrder(ToolOrder):

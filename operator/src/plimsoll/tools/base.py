@@ -111,6 +111,16 @@ class ToolParameters(Model):
         return False
 
     @property
+    def shares_file(self) -> bool:
+        """Whether all clients work on one file of a shared volume, each on its own region."""
+        return False
+
+    @property
+    def reads_next_client(self) -> bool:
+        """Whether each client reads the data set of the next client that takes part."""
+        return False
+
+    @property
     def administrator_keyring(self) -> KeyringReference | None:
         """The Secret with the administrator's key, if the measurement needs one."""
         return None
@@ -147,15 +157,17 @@ class VolumeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeTarget:
-    """The client's data set: `size` bytes from `offset` of a file or block device.
+    """A client's data set: `size` bytes from `offset` of a file or block device.
 
-    Both are multiples of 1 MiB: direct I/O needs alignment, and a prefill of whole MiB then misses no byte.
+    Both are multiples of 1 MiB: direct I/O needs alignment, and a prefill of whole MiB then misses no byte. `shared`:
+    it is part of a volume that all clients mount.
     """
 
     kind: VolumeKind
     path: str
     size: int
     offset: int = 0
+    shared: bool = False
 
     @property
     def name(self) -> str:

@@ -65,6 +65,10 @@ class Round:
         """Clients that load or serve."""
         return tuple(sorted({*self.loading, *self.serving}))
 
+    def next_after(self, client: int) -> int:
+        """Return the loading client after this one by number; after the last one, the first."""
+        return next((other for other in self.loading if other > client), self.loading[0])
+
     def peers(self, client: int) -> tuple[int, ...]:
         """Return the clients that serve a client, and those that it serves."""
         served = {loader for loader, servers in self.servers.items() if client in servers}

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.pools import Pool
 from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.feasibility import Osd
 

@@ -1,15 +1,19 @@
 """The status of Rook objects, as recorded from Rook 1.18."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from plimsoll.lifecycle.children import warnings_on
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.lifecycle.rook.facts import RookFact, readiness_fact, rook_fact, why_not_existing
 from plimsoll.lifecycle.rook.removal import removal_fact
 from support.ceph_runs import ceph_run, made_in_rook
+
+ROOK = Path(__file__).parents[2] / "golden" / "rook-1.18.11"
 
 TARGET = ceph_run("rook-images").target
 DELETED = datetime(2026, 11, 21, 9, 13, 56, tzinfo=UTC)
@@ -49,6 +53,29 @@ def everything(**changed: dict[str, Any]) -> list[RookFact]:
 def test_ready_of_the_present_generation_is_ready() -> None:
     assert fact(thing()).ready
     assert fact(thing("CephClient", "user")).secret == "plimsoll-0"
+
+
+@pytest.mark.parametrize(
+    ("story", "ready", "phase"),
+    [("ready", True, "Ready"), ("progressing", False, "Progressing"), ("deleting-blocked", False, "Ready")],
+)
+def test_a_file_system_is_read_as_rook_wrote_it(story: str, phase: str, *, ready: bool) -> None:
+    found = fact(yaml.safe_load((ROOK / f"cephfilesystem-{story}.yaml").read_text()))
+    assert (found.ready, found.phase, found.failed) == (ready, phase, False)
+    assert ("subvolume groups that contain subvolumes" in found.blocked) == (story == "deleting-blocked")
+
+
+def test_a_file_system_that_is_not_ready_is_named_before_the_users() -> None:
+    made = ceph_run("rook-files")
+    objects = [thing(obj["kind"], obj["metadata"]["name"]) for obj in made_in_rook(made)]
+    assert readiness_fact(made.target, [fact(obj) for obj in objects]).message == (
+        f"Rook reports file system {objects[0]['metadata']['name']} as ready"
+    )
+    objects[0]["status"] = {"phase": "Progressing"}
+    found = readiness_fact(made.target, [fact(obj) for obj in objects])
+    assert found.reason == "FileSystemNotReady"
+    objects[0]["status"] = {"phase": "Failure"}
+    assert readiness_fact(made.target, [fact(obj) for obj in objects]).reason == "FileSystemFailed"
 
 
 def test_ready_of_an_earlier_generation_is_not() -> None:

@@ -33,9 +33,9 @@ def test_of_rooks_config_maps_only_the_monitors_may_be_read() -> None:
     assert rules("rook")["configmaps"]["resourceNames"] == ["rook-ceph-mon-endpoints"]
 
 
-def test_nothing_of_rooks_may_be_changed_but_pools_and_users() -> None:
+def test_nothing_of_rooks_may_be_changed_but_pools_file_systems_and_users() -> None:
     changed = {resource for resource, rule in rules("rook").items() if set(rule["verbs"]) - {"get", "list"}}
-    assert changed == {"cephblockpools", "cephclients"}
+    assert changed == {"cephblockpools", "cephfilesystems", "cephclients"}
 
 
 def test_without_rook_only_the_keyrings_that_are_named_may_be_read() -> None:

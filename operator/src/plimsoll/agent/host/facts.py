@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from plimsoll.agent.host.mounts import mount_of, read_mounts
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.image import ImageVolume
-from plimsoll.agent.volume import DeviceVolume, FileVolume, LocalVolume
+from plimsoll.agent.shared_volume import LocalVolume, SharedVolume
+from plimsoll.agent.volume import DeviceVolume, FileVolume
 
 _MAX_CHARACTERS = 128
 _CLOCK_SOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
@@ -43,9 +44,9 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
     try:
         match volume:
             case FileVolume():
-                directory = PurePosixPath(os.path.realpath(volume.path.parent))
-                mount = mount_of(directory, read_mounts(host.proc / "self/mountinfo"))
-                return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
+                return _mount_facts(volume.path.parent, host.proc)
+            case SharedVolume():
+                return _mount_facts(volume.directory, host.proc)
             case DeviceVolume():
                 return _device_facts(volume.path, host.sys)
             case ImageVolume():
@@ -54,6 +55,11 @@ def volume_facts(volume: LocalVolume | ImageVolume | None, host: Host) -> dict[s
                 return {}
     except OSError:
         return {}
+
+
+def _mount_facts(directory: Path, proc: Path) -> dict[str, JsonValue]:
+    mount = mount_of(PurePosixPath(os.path.realpath(directory)), read_mounts(proc / "self/mountinfo"))
+    return _known({"volumeFileSystem": mount.file_system, "volumeSource": mount.source}) if mount else {}
 
 
 def _device_facts(path: Path, sys: Path) -> dict[str, JsonValue]:

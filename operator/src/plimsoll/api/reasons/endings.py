@@ -65,7 +65,7 @@ ENDING_REASONS = (
             "Ceph could not place the pool on the existing OSDs: too few failure domains, none of that device class, "
             "or more placement groups than Ceph allows per OSD. The pool is not created, because deleting such a pool "
             "would block Rook's pool controller for all pools",
-            "change `storage.rook.pool`, or add OSDs",
+            "change `storage.rook.pool` or the pools of `storage.rook.fileSystem`, or add OSDs",
         ),
     ),
     ReasonEntry(
@@ -79,6 +79,21 @@ ENDING_REASONS = (
         Reason.POOL_NOT_ALLOWED,
         ended=Explanation(
             'the CephBlockPool has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
+            "ask its owner to set it",
+        ),
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_NOT_FOUND,
+        ended=Explanation(
+            "the CephFilesystem in `existingFileSystem` does not exist in that namespace, or has no pools of these "
+            "names; the message lists those that do",
+            "name one of them",
+        ),
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_NOT_ALLOWED,
+        ended=Explanation(
+            'the CephFilesystem has no annotation `plimsoll.dev/allow-benchmarks: "true"`',
             "ask its owner to set it",
         ),
     ),

@@ -24,7 +24,7 @@ REMOVAL_REASONS = (
         conditions=_CLEANED_UP,
         under_way=Explanation(
             "pods are stopping, or images, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, "
-            "pools or the teardown record are being deleted, in this order; the message names them",
+            "pools, the file system or the teardown record are being deleted, in this order; the message names them",
             "if it persists, find what blocks the deletion: the Node object of a dead node keeps its pods, a broken "
             "provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC",
         ),
@@ -42,6 +42,7 @@ REMOVAL_REASONS = (
         ),
     ),
     ReasonEntry(Reason.POOL_DELETION_BLOCKED, conditions=_CLEANED_UP, under_way=_DELETION_BLOCKED),
+    ReasonEntry(Reason.FILE_SYSTEM_DELETION_BLOCKED, conditions=_CLEANED_UP, under_way=_DELETION_BLOCKED),
     ReasonEntry(Reason.USER_DELETION_BLOCKED, conditions=_CLEANED_UP, under_way=_DELETION_BLOCKED),
     ReasonEntry(
         Reason.PLACEMENT_GROUPS_INACTIVE,

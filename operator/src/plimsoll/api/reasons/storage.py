@@ -7,11 +7,12 @@ from plimsoll.api.reasons.reason import Reason
 _SUMMARY = (ConditionType.SUCCEEDED, ConditionType.RECONCILING)
 _STORAGE = (ConditionType.STORAGE_READY, *_SUMMARY)
 _CEPH_TIMED_OUT = Explanation(
-    "the Ceph cluster, the pool, its users or a key did not become usable within `provisionSeconds`",
+    "the Ceph cluster, the pool or file system, its users or a key did not become usable within `provisionSeconds`",
     "as above; raise `timeouts.provisionSeconds` if Rook is slow",
 )
 _ROOK_IS_BUSY = Explanation(
-    "Rook is creating the pool or the CephX users, or is stuck; the message has the newest `ReconcileFailed` event",
+    "Rook is creating the pool, the file system or the CephX users, or is stuck; the message has the newest "
+    "`ReconcileFailed` event",
     "nothing for a minute or two. Then check Rook's operator: it handles one pool at a time, and a pool that it cannot "
     "delete blocks the others",
 )
@@ -54,7 +55,7 @@ STORAGE_REASONS = (
     ReasonEntry(
         Reason.READY,
         conditions=(ConditionType.STORAGE_READY,),
-        under_way=Explanation("the pool exists; the conductor checks it again"),
+        under_way=Explanation("the pool or file system exists; the conductor checks it again"),
         severity=Severity.NORMAL,
     ),
     ReasonEntry(
@@ -80,6 +81,16 @@ STORAGE_REASONS = (
         is_passed_by=True,
     ),
     ReasonEntry(
+        Reason.FILE_SYSTEM_NOT_READY,
+        conditions=_STORAGE,
+        under_way=_ROOK_IS_BUSY,
+        ended=_CEPH_TIMED_OUT,
+        remedy="check the CephFilesystem, its metadata servers and the log of Rook's operator, or raise "
+        "timeouts.provisionSeconds",
+        severity=Severity.NORMAL,
+        is_passed_by=True,
+    ),
+    ReasonEntry(
         Reason.USER_NOT_READY,
         conditions=_STORAGE,
         under_way=_ROOK_IS_BUSY,
@@ -93,6 +104,13 @@ STORAGE_REASONS = (
         under_way=_ROOK_FAILED,
         ended=_CEPH_TIMED_OUT,
         remedy="change spec.storage.rook.pool to a layout that the cluster can place",
+    ),
+    ReasonEntry(
+        Reason.FILE_SYSTEM_FAILED,
+        conditions=_STORAGE,
+        under_way=_ROOK_FAILED,
+        ended=_CEPH_TIMED_OUT,
+        remedy="change spec.storage.rook.fileSystem to pools that the cluster can place",
     ),
     ReasonEntry(
         Reason.USER_FAILED,

@@ -11,7 +11,7 @@ from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.status import parse_status
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import ask, has_images
 from plimsoll.conductor.ceph.flags import restore_scrubs
@@ -60,6 +60,7 @@ class CephCluster:
         self._accepted = frozenset(plan.gates.accepted_health_checks)
         self._samples: list[ClusterSample] = []
         self._is_measuring = False
+        self._file_system: FileSystemDetail | None = None
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
         self._environments: dict[frozenset[str], Environment] = {}
@@ -87,7 +88,12 @@ class CephCluster:
         samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
         see(self._view(samples[-1]))
         watch = ClusterWatch(
-            samples=samples, pools=self._target.pools, accepted_checks=self._accepted, required=self.required
+            samples=samples,
+            pools=self._target.pools,
+            metadata_pools=self._target.metadata_pools,
+            file_system=self._file_system,
+            accepted_checks=self._accepted,
+            required=self.required,
         )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
@@ -102,8 +108,8 @@ class CephCluster:
         try:
             async with asyncio.timeout(self._release):
                 found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-                pools = [found[name] for name in self._target.pools if name in found]
-                if pools and pools[0].name == self._target.pool:
+                pools = [found[name] for name in self._target.pools_by_note if name in found]
+                if pools and pools[0].name == self._target.note_pool:
                     await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
         except TimeoutError:
             _log.warning("scrubs stay paused until the run is removed: Ceph did not answer in %g s", self._release)
@@ -136,6 +142,7 @@ class CephCluster:
                 _log.warning("the cluster is not ready: %s", "; ".join(logged))
             see(ClusterView(prepared=False, problems=prepared.problems))
             await asyncio.sleep(self._pause)
+        self._file_system = prepared.file_system
         report("querying Ceph's versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
@@ -169,8 +176,10 @@ class CephCluster:
     def _view(self, sample: ClusterSample) -> ClusterView:
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,))
-        return ClusterView(prepared=True, problems=gate_problems(sample.status, accepted=self._accepted))
+        problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._file_system)
+        return ClusterView(prepared=True, problems=problems)
 
     def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> Environment:
-        access = "librbd" if has_images(self._plan) else "PVC" if self._plan.volume else "rados"
+        on_volumes = "CephFS" if self._target.file_system else "PVC"
+        access = "librbd" if has_images(self._plan) else on_volumes if self._plan.volume else "rados"
         return ceph_environment(outputs, pools=self._target.pools, access=access, client_nodes=nodes)

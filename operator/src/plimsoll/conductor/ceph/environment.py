@@ -47,12 +47,14 @@ async def ask(commands: Commands, plan: Plan, pools: Iterable[PoolDetail], osds:
     async def answers(questions: Mapping[_Key, tuple[str, ...]]) -> dict[_Key, str]:
         return {key: await answer(question) for key, question in questions.items()}
 
+    target = plan.ceph.file_system if plan.ceph else None
     profiles = sorted({pool.erasure_code_profile for pool in pools} - {""})
     asked = range(min(osds, _ASKED_OSDS))
     return Outputs(
         **await answers(_QUESTIONS),
         profiles=await answers({name: ("osd", "erasure-code-profile", "get", name) for name in profiles}),
         image=await _image(commands, plan),
+        file_system=await answer(("fs", "get", target.name)) if target else "",
         osd_df=await answer(("osd", "df")),
         configs=await answers({number: ("config", "show-with-defaults", f"osd.{number}") for number in asked}),
     )

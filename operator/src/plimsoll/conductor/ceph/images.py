@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.storage import Volume
+from plimsoll.api.volume import Volume
 from plimsoll.ceph.document import Node
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.plan.ceph import image_name

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.pools import Pool
 from plimsoll.ceph.document import Node
+from plimsoll.ceph.file_systems import parse_file_system, wrong_pools
 from plimsoll.ceph.gate import gate_problems, unclean_states
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.ceph.status import parse_status
+from plimsoll.ceph.watch import FileSystemDetail
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import has_images
 from plimsoll.conductor.ceph.flags import pause_scrubs
@@ -27,12 +29,14 @@ class Prepared:
         problems: what is still missing; empty when the cluster is prepared.
         pools: the run's pools.
         osds: number of the cluster's OSDs.
+        file_system: the file system of the pools, if the run measures one.
 
     """
 
     problems: tuple[str, ...]
     pools: tuple[PoolDetail, ...] = ()
     osds: int = 0
+    file_system: FileSystemDetail | None = None
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
@@ -49,21 +53,43 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
     if problems:
         return Prepared(problems=problems)
     pools = tuple(found[name] for name in target.pools)
+    file_system = await _file_system(commands, target)
+    if file_system is not None and (problems := _file_system_problems(target, file_system, pools)):
+        return Prepared(problems=problems)
     # A command on an object of an inactive placement group hangs.
     problems = await _unclean_groups(commands, plan, pools)
     if problems:
         return Prepared(problems=problems)
     if plan.gates.pause_scrub:
         report("pausing scrubs of the run's pools")
-        await pause_scrubs(commands, note=flags_object(plan.run.uid), pools=pools)
+        await pause_scrubs(
+            commands, note=flags_object(plan.run.uid), pools=[found[name] for name in target.pools_by_note]
+        )
     status = parse_status(await commands.ceph("status"))
     if plan.gates.ceph_health == "Required":
-        problems = gate_problems(status, accepted=frozenset(plan.gates.accepted_health_checks))
+        accepted = frozenset(plan.gates.accepted_health_checks)
+        problems = gate_problems(status, accepted=accepted, file_system=file_system)
     if not problems and has_images(plan) and plan.volume is not None:
         problems = tuple(
             await create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
         )
-    return Prepared(problems=problems, pools=pools, osds=status.osds)
+    return Prepared(problems=problems, pools=pools, osds=status.osds, file_system=file_system)
+
+
+async def _file_system(commands: Commands, target: CephTarget) -> FileSystemDetail | None:
+    if target.file_system is None:
+        return None
+    return parse_file_system(await commands.ceph("fs", "get", target.file_system.name))
+
+
+def _file_system_problems(target: CephTarget, found: FileSystemDetail, pools: Sequence[PoolDetail]) -> tuple[str, ...]:
+    """Return how the file system differs from the plan."""
+    made = target.file_system.made if target.file_system else None
+    problems = [*wrong_pools(found, pools)]
+    if made is not None and found.servers != made.metadata_servers:
+        wanted = made.metadata_servers
+        problems.append(f"file system {found.name} is set to {found.servers} active metadata servers, not {wanted}")
+    return tuple(problems)
 
 
 def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple[str, ...]:
@@ -78,9 +104,8 @@ def _pool_problems(target: CephTarget, found: Mapping[str, PoolDetail]) -> tuple
         for pool in pools
         if not pool.is_settled
     ]
-    if target.made is not None:
-        # The last pool contains the data; one before an erasure-coded pool contains only the images' names.
-        problems += _differences(target.made, pools[-1])
+    for name, wanted in target.made_pools.items():
+        problems += _differences(wanted, found[name])
     return tuple(problems)
 
 

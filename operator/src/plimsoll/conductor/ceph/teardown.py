@@ -36,12 +36,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeardownTarget:
-    """What to tear down; `pool` contains the images' names and the objects."""
+    """What to tear down.
+
+    Attributes:
+        pool: contains the conductor's note, the images' names, and objects.
+        other_pools: of the run, too.
+        has_images: whether there may be RBD images.
+
+    """
 
     uid: str
     clients: int
     pool: str
-    data_pool: str | None = None
+    other_pools: tuple[str, ...] = ()
+    has_images: bool = True
 
 
 async def tear_down(
@@ -106,8 +114,9 @@ class _Pass:
             return []
         # Scrubs first: paused ones affect others.
         await self._try(restore_scrubs(self._commands, note=flags_object(self._target.uid), pools=pools))
-        await self._try(self._remove_images())
-        await self._try(self._empty_trash())
+        if self._target.has_images:
+            await self._try(self._remove_images())
+            await self._try(self._empty_trash())
         namespaces = [rados_namespace(self._target.uid, client) for client in range(self._target.clients)]
         turn = asyncio.Semaphore(_AT_ONCE)
         await asyncio.gather(
@@ -117,7 +126,7 @@ class _Pass:
 
     async def _pools(self) -> list[PoolDetail]:
         found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-        return [found[name] for name in (self._target.pool, self._target.data_pool) if name in found]
+        return [found[name] for name in (self._target.pool, *self._target.other_pools) if name in found]
 
     async def _remove_images(self) -> None:
         document = Node.parse(await self._commands.rbd("ls", "--pool", self._target.pool, "--format", "json"))

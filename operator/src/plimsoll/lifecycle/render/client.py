@@ -1,10 +1,10 @@
 """A client: its PVC and the Job of its agent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
-from plimsoll.api.storage import Volume
+from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render import caches, ceph
 from plimsoll.lifecycle.render.agent_options import agent_options
@@ -27,7 +27,7 @@ from plimsoll.lifecycle.render.common import (
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
-from plimsoll.protocol.assignment import Assignment, BlockDevice, DirectoryVolume
+from plimsoll.protocol.assignment import Assignment, BlockDevice, DirectoryVolume, SharedDirectory
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, token_name
 from plimsoll.tools.cast import ACTOR_CLIENT
 from plimsoll.tools.registry import TOOLS
@@ -42,21 +42,32 @@ _NODE_GONE_SECONDS = 30
 _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def claim(run: Run, volume: Volume, storage_class: str, client: int) -> Json:
-    """Return a client's PVC."""
-    labels = {naming.LABEL_CLIENT: str(client)}
+def claims(run: Run, plan: Plan, storage_class: str) -> Iterator[Json]:
+    """Yield the PVCs: one for each client, or one that all clients share; none without claims."""
+    volume = plan.volume
+    if volume is None or not has_claim(plan):
+        return
+    mode = "ReadWriteMany" if volume.is_shared else "ReadWriteOnce"
     spec = {
         "storageClassName": storage_class,
-        "accessModes": ["ReadWriteOnce"],
+        "accessModes": [mode],
         "volumeMode": volume.mode,
-        "resources": {"requests": {"storage": format_quantity(volume.size)}},
+        "resources": {"requests": {"storage": format_quantity(volume.claimed_bytes(plan.clients))}},
     }
-    name = naming.client_claim(run.name, client)
-    return manifest("PersistentVolumeClaim", metadata(run, name, component=naming.CLIENT, labels=labels), spec=spec)
+    for client in (None,) if volume.is_shared else range(plan.clients):
+        labels = {} if client is None else {naming.LABEL_CLIENT: str(client)}
+        described = metadata(run, _claim_name(run, volume, client), component=naming.CLIENT, labels=labels)
+        yield manifest("PersistentVolumeClaim", described, spec=spec)
+
+
+def _claim_name(run: Run, volume: Volume, client: int | None) -> str:
+    if client is None or volume.is_shared:
+        return naming.shared_claim(run.name)
+    return naming.client_claim(run.name, client)
 
 
 def has_claim(plan: Plan) -> bool:
-    """Whether each client has a PVC rather than an image that it opens through librbd."""
+    """Whether clients mount or map PVCs rather than open images through librbd."""
     return plan.volume is not None and plan.volume.access == "PVC"
 
 
@@ -169,11 +180,16 @@ def has_device(plan: Plan) -> bool:
     return has_claim(plan) and plan.volume is not None and plan.volume.mode == "Block"
 
 
-def _claimed_volume(plan: Plan) -> DirectoryVolume | BlockDevice | None:
+def _claimed_volume(plan: Plan) -> DirectoryVolume | SharedDirectory | BlockDevice | None:
     if plan.volume is None or not has_claim(plan):
         return None
     if plan.volume.mode == "Block":
         return BlockDevice(path=DEVICE_PATH)
+    if plan.volume.is_shared:
+        one_file = plan.has_shared_file
+        return SharedDirectory(
+            path=DATA_MOUNT, mounted=True, part=plan.volume.size, clients=plan.clients, one_file=one_file
+        )
     # Some file systems report the capacity of the whole backing store: a node's directory, a server's export.
     return DirectoryVolume(path=DATA_MOUNT, mounted=True, capacity=plan.volume.size)
 
@@ -188,8 +204,8 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
     ]
-    if has_claim(plan):
-        claim_name = naming.client_claim(run.name, client)
+    if has_claim(plan) and plan.volume is not None:
+        claim_name = _claim_name(run, plan.volume, client)
         volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": claim_name}})
     return volumes
 

@@ -117,14 +117,22 @@ def _pod(record: TeardownRecord, settings: Settings) -> Json:
     return pod_spec(grace_seconds=30, containers=[container], volumes=volumes)
 
 
+def _pools(target: CephTarget) -> list[str]:
+    if target.file_system is not None:
+        # The note is in the first pool. There are no images.
+        others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
+        return [f"--pool={target.note_pool}", *others, "--no-images"]
+    data_pool = [f"--data-pool={target.data_pool}"] if target.data_pool is not None else []
+    return [f"--pool={target.pool}", *data_pool]
+
+
 def _arguments(record: TeardownRecord) -> list[str]:
     target = record.ceph
     return [
         "teardown",
         f"--uid={record.run.uid}",
         f"--clients={record.clients}",
-        f"--pool={target.pool}",
-        *([f"--data-pool={target.data_pool}"] if target.data_pool is not None else []),
+        *_pools(target),
         f"--user={target.conductor_user}",
         "--termination-log=/dev/termination-log",
     ]

@@ -5,9 +5,11 @@ Ceph checks it only after the pool is created, and Rook then retries forever; so
 
 from collections.abc import Iterable, Sequence
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.file_system import FileSystem
+from plimsoll.api.pools import Pool
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.rook.feasibility import Osd, placement_groups, usable_osds, width
+from plimsoll.lifecycle.rook.feasibility import MAX_PLACEMENT_GROUPS, Osd, placement_groups, usable_osds, width
+from plimsoll.lifecycle.rook.pool_spec import pool_spec
 from plimsoll.lifecycle.rook.render import metadata_size
 
 SETTING = "mon_max_pg_per_osd"
@@ -15,6 +17,9 @@ _DEFAULT_PER_OSD = 250
 """Ceph's default (global.yaml.in). Only settings made through Rook are known."""
 
 _SECTIONS = ("mon", "global")
+_SMALL_POOL_GROUPS = 16
+"""What Ceph's autoscaler gives a metadata pool at least."""
+
 _LEAST_OSDS = 3
 """Ceph counts at least this many OSDs."""
 
@@ -45,6 +50,26 @@ def fitting_placement_groups(pool: Pool, osds: Sequence[Osd], others: Iterable[O
     left = _limit(cluster) - _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
     count = min(placement_groups(pool, osds), max(_fitting(pool, osds, left), 1))
     return pool.model_copy(update={"placement_groups": count})
+
+
+def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> FileSystem:
+    """Return the file system with a fixed number of placement groups for each pool.
+
+    Only the pool with the content of files gets the usual number. The others are small.
+    """
+    taken = [*others]
+
+    def fitted(pool: Pool, most: int) -> Pool:
+        found = fitting_placement_groups(pool, osds, taken, cluster)
+        if pool.placement_groups is None and (found.placement_groups or 0) > most:
+            found = found.model_copy(update={"placement_groups": most})
+        taken.append({"spec": pool_spec(found)})
+        return found
+
+    metadata = fitted(made.metadata_pool, _SMALL_POOL_GROUPS)
+    *small, last = made.data_pools
+    data = (*(fitted(pool, _SMALL_POOL_GROUPS) for pool in small), fitted(last, MAX_PLACEMENT_GROUPS))
+    return made.model_copy(update={"metadata_pool": metadata, "data_pools": data})
 
 
 def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float) -> int:

@@ -8,14 +8,25 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.lifecycle.children import Child, Object, child_of
 from plimsoll.lifecycle.decision import Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
+from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
 from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
 from plimsoll.lifecycle.wording import listed
 from plimsoll.plan.document import CephTarget
 
 _READY = "Ready"
 _FAILED = "Failure"
-_NOT_READY = {BLOCK_POOL: Reason.POOL_NOT_READY, CEPH_CLIENT: Reason.USER_NOT_READY}
-_FAILURES = {BLOCK_POOL: Reason.POOL_FAILED, CEPH_CLIENT: Reason.USER_FAILED}
+_NOT_READY = {
+    BLOCK_POOL: Reason.POOL_NOT_READY,
+    FILE_SYSTEM: Reason.FILE_SYSTEM_NOT_READY,
+    CEPH_CLIENT: Reason.USER_NOT_READY,
+}
+_FAILURES = {
+    BLOCK_POOL: Reason.POOL_FAILED,
+    FILE_SYSTEM: Reason.FILE_SYSTEM_FAILED,
+    CEPH_CLIENT: Reason.USER_FAILED,
+}
+POOL_KINDS = (BLOCK_POOL, FILE_SYSTEM)
+"""The kinds of objects that pools belong to."""
 
 _MAX_NAMES = 10
 MAX_CHARACTERS = 500
@@ -24,14 +35,14 @@ MAX_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RookFact:
-    """A CephBlockPool or CephClient.
+    """A CephBlockPool, CephFilesystem or CephClient.
 
     Attributes:
         ready: whether Rook has applied its current specification.
         phase: from its status; empty before Rook has written one.
         warning: the newest warning about it; empty if there is none.
         blocked: Rook's message why it does not delete it; empty if nothing blocks that.
-        secret: the Secret with a user's key; empty until it is known, and for a pool.
+        secret: the Secret with a user's key; empty until it is known, and for other kinds.
         deleted: when its deletion was requested; None if it was not.
 
     """
@@ -51,7 +62,7 @@ class RookFact:
 
 
 def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
-    """Read a CephBlockPool or CephClient. `warnings` are by UID, so those about an earlier object do not count."""
+    """Read one of these objects. `warnings` are by UID, so those about an earlier object do not count."""
     status = obj.get("status") or {}
     current = status.get("observedGeneration") == obj["metadata"].get("generation")
     info = status.get("info") or {}
@@ -68,11 +79,11 @@ def rook_fact(obj: Object, warnings: Mapping[str, str]) -> RookFact:
 
 
 def readiness_fact(
-    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (BLOCK_POOL, CEPH_CLIENT)
+    target: CephTarget, facts: Iterable[RookFact], kinds: Collection[str] = (*POOL_KINDS, CEPH_CLIENT)
 ) -> Fact:
-    """Return whether a run's own pools and users are ready, and what is wrong with the first that is not."""
+    """Return whether a run's own objects in Rook are ready, and what is wrong with the first that is not."""
     found = {(fact.child.kind, fact.child.name): fact for fact in facts}
-    for kind, name in _wanted(target):
+    for kind, name in own_objects(target):
         if kind not in kinds:
             continue
         fact = found.get((kind, name))
@@ -80,7 +91,8 @@ def readiness_fact(
             return Fact.false(_NOT_READY[kind], f"{kind} {name} is not created yet")
         if not fact.ready:
             return Fact.false((_FAILURES if fact.failed else _NOT_READY)[kind], _waiting_message(fact))
-    return Fact.true(Reason.READY, f"Rook reports pool {' and '.join(target.pools)} as ready")
+    what = f"file system {target.file_system.name}" if target.file_system else f"pool {' and '.join(target.pools)}"
+    return Fact.true(Reason.READY, f"Rook reports {what} as ready")
 
 
 def why_not_existing(target: CephTarget, found: Iterable[Object]) -> str:
@@ -104,10 +116,13 @@ def why_not_existing(target: CephTarget, found: Iterable[Object]) -> str:
     return ""
 
 
-def _wanted(target: CephTarget) -> Iterable[tuple[str, str]]:
+def own_objects(target: CephTarget) -> Iterable[tuple[str, str]]:
+    """Yield kind and name of a run's objects in Rook's namespace, in order of creation."""
     if target.rook is None:
         return
-    if target.made is not None:
+    if target.made is not None and target.file_system is not None:
+        yield FILE_SYSTEM, target.file_system.name
+    elif target.made is not None:
         yield from ((BLOCK_POOL, pool) for pool in target.pools)
     yield from ((CEPH_CLIENT, user) for user in (target.conductor_user, target.agent_user))
 
@@ -120,7 +135,7 @@ def _waiting_message(fact: RookFact) -> str:
     if not fact.phase:
         return (
             f"Rook has not reported the status of {what} yet{because}; check that its operator is running, and that it "
-            "is not blocked by another pool that it cannot delete"
+            "is not blocked by another object that it cannot delete"
         )
     if fact.failed:
         return f"{what} failed{because}; Rook retries, and its operator's log has the details"

@@ -6,7 +6,7 @@ A pool that cannot be placed does not fail cleanly: deleting it blocks Rook's po
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.api.storage import Pool
+from plimsoll.api.pools import Pool
 from plimsoll.lifecycle.children import Object, label
 from plimsoll.lifecycle.wording import are, listed
 
@@ -17,6 +17,7 @@ REPLICAS_PER_OSD = 100
 """Replicas of placement groups per OSD that Ceph's documentation recommends, used if a run sets no number."""
 
 _MAX_PLACEMENT_GROUPS_LOG2 = 15
+MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
 """The most that a run can request."""
 
 _OPERATOR_NAMESPACE = "rook.io/operator-namespace"

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.storage import NamespacedName
+from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.rook.facts import POOL_KINDS
 from plimsoll.lifecycle.rook.feasibility import OSD_LABELS
+from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
 from plimsoll.lifecycle.rook.render import API_VERSION, BLOCK_POOL, CEPH_CLIENT, CEPH_CLUSTER
 from plimsoll.lifecycle.rook.survey import RookPlatform
 from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects, external_objects_of
@@ -30,6 +32,7 @@ class Scope:
         operator_namespace: of the Plimsoll operator.
         rook_namespace: of the CephCluster.
         by_claims: whether the volumes are PVCs of the run's own StorageClass.
+        has_file_system: whether the run measures a file system. Other runs need no right to read CephFilesystems.
 
     """
 
@@ -37,6 +40,7 @@ class Scope:
     rook_namespace: str
     rook_cluster: str
     by_claims: bool = False
+    has_file_system: bool = False
 
 
 def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[ExternalObjects]:
@@ -67,15 +71,19 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[Ex
         return external_objects_of(here, run=run, events=about_volumes, kinds_problem=f"{problem}{remedy}")
     events = [
         *about_volumes,
-        *(yield from look_for_events(scope.rook_namespace, in_rook, (BLOCK_POOL, CEPH_CLIENT))),
+        *(yield from look_for_events(scope.rook_namespace, in_rook, (*POOL_KINDS, CEPH_CLIENT))),
         *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
     ]
     return external_objects_of([*here, *in_rook], run=run, cluster=cluster, monitors=monitors, events=events)
 
 
-def survey_rook(cluster: NamespacedName) -> Look[RookPlatform]:
+def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
     """Inspect a Rook cluster before anything is created in it."""
+    cluster = rook.cluster
+    file_systems: Sequence[Object] = ()
     try:
+        if rook.has_file_system:
+            (file_systems,) = yield [_file_systems(cluster.namespace)]
         clusters, pools, osds = yield [
             _cluster(cluster.namespace, cluster.name),
             Query(api_version=API_VERSION, kind=BLOCK_POOL, namespace=cluster.namespace),
@@ -85,7 +93,9 @@ def survey_rook(cluster: NamespacedName) -> Look[RookPlatform]:
         if error.is_forbidden:
             raise UnansweredError(_missing_permission(error, cluster.namespace), is_forbidden=True) from error
         return RookPlatform(problem=error.reason)
-    return RookPlatform(cluster=next(iter(clusters), None), pools=tuple(pools), osds=tuple(osds))
+    return RookPlatform(
+        cluster=next(iter(clusters), None), pools=tuple(pools), file_systems=tuple(file_systems), osds=tuple(osds)
+    )
 
 
 def _look_for_volume_events(volumes: Sequence[Object]) -> Look[Sequence[Object]]:
@@ -105,12 +115,19 @@ def _look_at_cluster(scope: Scope, own: Mapping[str, str]) -> Look[tuple[Sequenc
         _cluster(namespace, scope.rook_cluster),
         Query(api_version="v1", kind="ConfigMap", namespace=namespace, name=MONITORS),
     ]
+    file_systems: Sequence[Object] = ()
+    if scope.has_file_system:
+        (file_systems,) = yield [_file_systems(namespace, own)]
     endpoints = next((str(found.get("data", {}).get("data", "")) for found in monitors), "")
-    return [*pools, *users], next(iter(clusters), None), endpoints
+    return [*pools, *file_systems, *users], next(iter(clusters), None), endpoints
 
 
 def _cluster(namespace: str, name: str) -> Query:
     return Query(api_version=API_VERSION, kind=CEPH_CLUSTER, namespace=namespace, name=name)
+
+
+def _file_systems(namespace: str, labels: Mapping[str, str] | None = None) -> Query:
+    return Query(api_version=API_VERSION, kind=FILE_SYSTEM, namespace=namespace, labels=labels or {})
 
 
 def _osds(namespace: str) -> Query:

@@ -1,4 +1,4 @@
-"""A pool of a Rook cluster: an existing one, or one that is created for the run and deleted afterwards."""
+"""A pool or file system of a Rook cluster: an existing one, or one that is created for the run and deleted again."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,6 +9,7 @@ from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.platform import MAX_CHARACTERS, Platform, environment_of
+from plimsoll.lifecycle.rook.existing_file_system import with_all_pools
 from plimsoll.lifecycle.rook.look import Scope, look_at_rook, survey_rook
 from plimsoll.lifecycle.rook.render import needs_storage_class
 from plimsoll.lifecycle.rook.resources import Cluster, Pools, RookAccess, Users
@@ -26,7 +27,7 @@ from plimsoll.plan.document import Plan
 
 
 class RookProvider(Provider):
-    """A pool in the Ceph cluster of a CephCluster."""
+    """A pool or file system in the Ceph cluster of a CephCluster."""
 
     is_polled: ClassVar[bool] = True
 
@@ -73,7 +74,7 @@ class RookProvider(Provider):
     def survey(self, document: BenchmarkRun) -> Look[RookPlatform] | None:
         """Return the look at the cluster, its pools and its OSDs."""
         storage = document.spec.storage
-        return survey_rook(storage.rook.cluster) if storage and storage.rook else None
+        return survey_rook(storage.rook) if storage and storage.rook else None
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | Fact | None:
         """Return why the cluster is unusable; a Fact if that may change by itself."""
@@ -92,20 +93,23 @@ class RookProvider(Provider):
         return environment
 
     def complete_plan(self, plan: Plan, platform: Platform) -> Plan:
-        """Return the plan with a fixed number of placement groups."""
-        return with_placement_groups(plan, _found(platform))
+        """Return the plan with a fixed number of placement groups, and with all pools of an existing file system."""
+        found = _found(platform)
+        return with_all_pools(with_placement_groups(plan, found), found.file_systems if found else ())
 
     def look(self, view: View) -> Look[ExternalObjects] | None:
         """Return the look at Rook's namespace and the operator's; None before the run is admitted."""
         if view.run.start_time is None:
             return None
         storage = view.run.written["storage"]
-        cluster, volume = storage["rook"].get("cluster") or {}, storage.get("volume") or {}
+        rook, volume = storage["rook"], storage.get("volume") or {}
+        cluster = rook.get("cluster") or {}
         scope = Scope(
             operator_namespace=view.settings.namespace,
             rook_namespace=str(cluster.get("namespace", "")),
             rook_cluster=str(cluster.get("name", "")),
             by_claims=bool(volume) and volume.get("access", "PVC") == "PVC",
+            has_file_system=bool(rook.get("fileSystem") or rook.get("existingFileSystem")),
         )
         return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims))
 

@@ -5,10 +5,14 @@ Rook rewrites a pool's specification when it first reconciles it; an update woul
 
 from collections.abc import Iterable, Iterator
 
-from plimsoll.api.storage import NamespacedName, Pool
+from plimsoll.api.pools import Pool
+from plimsoll.api.storage import NamespacedName
+from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
+from plimsoll.lifecycle.rook.file_system import class_parameters, file_system_manifest
+from plimsoll.lifecycle.rook.pool_spec import pool_spec, replicated
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import CephTarget, Plan
 
@@ -25,18 +29,21 @@ _CSI_SECRETS = {"provisioner": "rook-csi-rbd-provisioner", "node-stage": "rook-c
 
 
 def pools(run: Run, target: CephTarget) -> Iterator[Json]:
-    """Yield the pools of a run in order of creation; none if it uses an existing pool.
+    """Yield the pools of a run in order of creation, or its file system; nothing if it uses existing ones.
 
     They are deleted in the same order: the one with the images' headers before the one with their data.
     """
     made, cluster = target.made, target.rook
     if made is None or cluster is None:
         return
-    if target.data_pool is None:
-        yield _pool(run, cluster, target.pool, made, _layout(made))
-        return
-    yield _pool(run, cluster, target.pool, made.model_copy(update={"compression_mode": None}), _metadata_layout(made))
-    yield _pool(run, cluster, target.data_pool, made, _layout(made))
+    if target.file_system is not None:
+        yield from file_system_manifest(run, target, API_VERSION)
+    elif target.data_pool is None:
+        yield _pool(run, cluster, target.pool, pool_spec(made))
+    else:
+        headers = made.model_copy(update={"compression_mode": None})
+        yield _pool(run, cluster, target.pool, pool_spec(headers, _metadata_layout(made)))
+        yield _pool(run, cluster, target.data_pool, pool_spec(made))
 
 
 def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Json]:
@@ -75,12 +82,7 @@ def metadata_size(coding_chunks: int) -> int:
     return min(coding_chunks + 1, _MAX_METADATA_SIZE)
 
 
-def _pool(run: Run, cluster: NamespacedName, name: str, pool: Pool, layout: Json) -> Json:
-    spec: Json = {"failureDomain": pool.failure_domain, **layout}
-    if pool.device_class is not None:
-        spec["deviceClass"] = pool.device_class
-    if parameters := _parameters(pool):
-        spec["parameters"] = parameters
+def _pool(run: Run, cluster: NamespacedName, name: str, spec: Json) -> Json:
     return {
         "apiVersion": API_VERSION,
         "kind": BLOCK_POOL,
@@ -89,51 +91,34 @@ def _pool(run: Run, cluster: NamespacedName, name: str, pool: Pool, layout: Json
     }
 
 
-def _layout(pool: Pool) -> Json:
-    if pool.erasure_coded is not None:
-        chunks = pool.erasure_coded
-        return {"erasureCoded": {"dataChunks": chunks.data_chunks, "codingChunks": chunks.coding_chunks}}
-    return _replicated(pool.replicated.size if pool.replicated else 1)
-
-
 def _metadata_layout(pool: Pool) -> Json:
-    return _replicated(metadata_size(pool.erasure_coded.coding_chunks if pool.erasure_coded else 1))
-
-
-def _replicated(size: int) -> Json:
-    # Rook rejects a single copy unless requireSafeReplicaSize is false.
-    return {"replicated": {"size": size, **({"requireSafeReplicaSize": False} if size == 1 else {})}}
-
-
-def _parameters(pool: Pool) -> dict[str, str]:
-    """Return the pool's parameters, which Rook passes to Ceph unchanged."""
-    found: dict[str, str] = {}
-    if pool.placement_groups is not None:
-        count = str(pool.placement_groups)
-        found = {"pg_num": count, "pgp_num": count, "pg_autoscale_mode": "off"}
-    if pool.compression_mode is not None:
-        found["compression_mode"] = pool.compression_mode
-    return found
+    return replicated(metadata_size(pool.erasure_coded.coding_chunks if pool.erasure_coded else 1))
 
 
 def _agent_caps(target: CephTarget) -> dict[str, str]:
-    """Return the capabilities for images and objects in the run's pools.
+    """Return the capabilities for images and objects in the run's pools; of a file system, only for objects of tools.
 
     The monitors' profile `rbd` would also allow blocklisting other clients, which librbd needs only to break a dead
     client's lock; `ceph.conf` disables that.
     """
+    if target.file_system is not None:
+        return {"mon": "profile simple-rados-client", "osd": f"allow rw pool={target.note_pool}"}
     return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
 
 
 def _conductor_caps(target: CephTarget) -> dict[str, str]:
-    """Return those of an agent, and reading the cluster's state and setting two flags of the run's pools."""
-    agent = _agent_caps(target)
+    """Return those of an agent, and reading the cluster's state and setting two flags of the run's pools.
+
+    The teardown lists the objects in all pools, which shows that their placement groups respond.
+    """
+    others = target.pools_by_note[1:] if target.file_system else ()
+    osd = ", ".join((_agent_caps(target)["osd"], *(f"allow r pool={pool}" for pool in others)))
     flags = [
         f'allow command "osd pool set" with pool={pool} var={flag}'
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join(("allow r", *flags)), "mgr": "allow r", "osd": agent["osd"]}
+    return {"mon": ", ".join(("allow r", *flags)), "mgr": "allow r", "osd": osd}
 
 
 def needs_storage_class(plan: Plan) -> bool:
@@ -146,24 +131,32 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
     """Return the run's StorageClass. The CSI driver is named after the namespace of Rook's operator.
 
     Raises:
-        ValueError: the run has no PVCs from one of Rook's pools.
+        ValueError: the run has no PVCs in Rook's cluster.
 
     """
     target, volume = plan.ceph, plan.volume
     if target is None or target.rook is None or volume is None or volume.access != "PVC":
         raise ValueError(f"run {run.name} needs no StorageClass of its own")
-    parameters = _class_parameters(target, target.rook.namespace)
-    if volume.mode == "Filesystem":
-        parameters["csi.storage.k8s.io/fstype"] = "ext4"
+    driver, parameters = _driver(target, volume, target.rook.namespace)
     name = naming.storage_class(run.name, run.uid)
     return manifest(
         "StorageClass",
         foreign_metadata(run, name, namespace=None, component=naming.STORAGE),
-        provisioner=f"{operator_namespace}.rbd.csi.ceph.com",
+        provisioner=f"{operator_namespace}.{driver}.csi.ceph.com",
         parameters=parameters,
         reclaimPolicy="Delete",
         volumeBindingMode="Immediate",
     )
+
+
+def _driver(target: CephTarget, volume: Volume, namespace: str) -> tuple[str, dict[str, str]]:
+    """Return the driver for a run's volumes, and the parameters of its StorageClass."""
+    if target.file_system is not None:
+        return "cephfs", class_parameters(target, namespace)
+    parameters = _class_parameters(target, namespace)
+    if volume.mode == "Filesystem":
+        parameters["csi.storage.k8s.io/fstype"] = "ext4"
+    return "rbd", parameters
 
 
 def _class_parameters(target: CephTarget, namespace: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render.common import Json
 from plimsoll.lifecycle.rook import render
 from plimsoll.lifecycle.rook.cluster import inactive_groups
-from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, RookFact, readiness_fact
+from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, POOL_KINDS, RookFact, own_objects, readiness_fact
 from plimsoll.lifecycle.rook.removal import deletion_blocker, removal_fact
 from plimsoll.lifecycle.storage.ceph.access import Access
 from plimsoll.lifecycle.storage.ceph.resources import CephResource, hidden_fact, removal_step
@@ -45,13 +45,12 @@ class RookResource(CephResource):
         return Fact.true(Reason.READY, f"in use; Rook is reconciling it again: {fact.message}")
 
     def _is_complete(self) -> bool:
-        expected = len(self.target.pools) * (self.target.made is not None) + 2
         facts = (*self.there.pools, *self.there.users)
-        return len(facts) == expected and not any(fact.child.deleting for fact in facts)
+        return len(facts) == len([*own_objects(self.target)]) and not any(fact.child.deleting for fact in facts)
 
 
 class Pools(RookResource):
-    """The run's own pools. One that a user deletes under load is not created again."""
+    """The run's own pools, or its file system. One that a user deletes under load is not created again."""
 
     def desired(self) -> Iterable[Create]:
         """Return the creation of missing pools."""
@@ -59,8 +58,8 @@ class Pools(RookResource):
         return _absent(wanted, self.there.pools)
 
     def ready(self) -> Fact:
-        """Return whether the pools are ready."""
-        return self.unless_in_use(readiness_fact(self.target, self.there.pools, kinds=(render.BLOCK_POOL,)))
+        """Return whether they are ready."""
+        return self.unless_in_use(readiness_fact(self.target, self.there.pools, kinds=POOL_KINDS))
 
     def remove(self) -> Teardown | None:
         """Return the progress of deleting pools: first the one with the images' headers, then `<its name>-data`."""

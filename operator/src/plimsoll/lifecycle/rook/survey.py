@@ -1,18 +1,22 @@
 """Whether a run can use a Rook cluster, checked before anything is created."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from plimsoll.api.pools import Pool
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
-from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
+from plimsoll.lifecycle.rook.budget import fitting_file_system, fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
+from plimsoll.lifecycle.rook.existing_file_system import unusable_file_system
 from plimsoll.lifecycle.rook.facts import why_not_existing
 from plimsoll.lifecycle.rook.feasibility import Osd, all_available, osds_of, why_infeasible
+from plimsoll.lifecycle.rook.file_system import requested, specifications
+from plimsoll.lifecycle.rook.pool_spec import pool_spec
 from plimsoll.plan.document import CephTarget, Plan
 
 
@@ -24,6 +28,7 @@ class RookPlatform:
         problem: why it cannot be inspected: the API server does not know Rook's kinds; empty if it can be.
         cluster: the CephCluster; None if it does not exist.
         pools: all CephBlockPools in its namespace.
+        file_systems: all CephFilesystems in its namespace; empty if the run measures none.
         osds: the Deployments of its OSDs.
 
     """
@@ -31,6 +36,7 @@ class RookPlatform:
     problem: str = ""
     cluster: Object | None = None
     pools: tuple[Object, ...] = ()
+    file_systems: tuple[Object, ...] = ()
     osds: tuple[Object, ...] = ()
 
 
@@ -49,6 +55,8 @@ def why_not_usable(
         return Ending.failure(Reason.ROOK_NOT_FOUND, f"spec.storage.rook.cluster: {message}")
     if unusable := _unusable_pools(target, platform) if rook.existing_pool else None:
         return unusable
+    if unusable := unusable_file_system(target, platform.file_systems) if rook.existing_file_system else None:
+        return unusable
     cluster, osds = cluster_fact(platform.cluster), osds_of(platform.osds)
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
     infeasible = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
@@ -63,19 +71,36 @@ def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
     """Return the plan with a fixed number of placement groups, if the run has its own pool."""
     if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
         return plan
-    made = fitting_placement_groups(plan.ceph.made, osds_of(platform.osds), platform.pools, platform.cluster)
-    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
+    osds, others = osds_of(platform.osds), [*platform.pools, *specifications(platform.file_systems)]
+    file_system = plan.ceph.file_system
+    if file_system is None or file_system.made is None:
+        made = fitting_placement_groups(plan.ceph.made, osds, others, platform.cluster)
+        return plan.model_copy(update={"ceph": plan.ceph.model_copy(update={"made": made})})
+    fitted = fitting_file_system(file_system.made, osds, others, platform.cluster)
+    changed = {"made": fitted.data_pools[-1], "file_system": file_system.model_copy(update={"made": fitted})}
+    return plan.model_copy(update={"ceph": plan.ceph.model_copy(update=changed)})
 
 
 def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
     if target.made is None or platform.cluster is None:
         return None
-    why = why_infeasible(target.made, osds, rook.cluster.namespace) or why_over_budget(
-        target.made, osds, platform.pools, platform.cluster
-    )
-    if not why:
-        return None
-    return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.pool: {why}")
+    others = [*platform.pools, *specifications(platform.file_systems)]
+    for field, pool in _requested(rook):
+        why = why_infeasible(pool, osds, rook.cluster.namespace) or why_over_budget(
+            pool, osds, others, platform.cluster
+        )
+        if why:
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
+        others.append({"spec": pool_spec(pool)})
+    return None
+
+
+def _requested(rook: RookStorage) -> Iterator[tuple[str, Pool]]:
+    """Yield the field and the specification of each pool that is created for a run."""
+    if rook.pool is not None:
+        yield "pool", rook.pool
+    if rook.file_system is not None:
+        yield from ((f"fileSystem.{field}", pool) for field, pool in requested(rook.file_system))
 
 
 def _unusable_pools(target: CephTarget, platform: RookPlatform) -> Ending | Fact | None:

@@ -1,11 +1,10 @@
-"""The clients' volumes: one PVC per client, of the StorageClass that a provider names."""
+"""The clients' volumes: one PVC per client, or one for all, of the StorageClass that a provider names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
-from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.actions import Create, deletions
 from plimsoll.lifecycle.children import Child
 from plimsoll.lifecycle.decision import Fact, Teardown
@@ -33,20 +32,21 @@ class Claims(Resource):
     def desired(self) -> Iterator[Create]:
         """Yield the missing PVCs."""
         plan, existing = self.view.plan, self.view.seen.names("PersistentVolumeClaim")
-        if not self.storage_class or plan is None or plan.volume is None or not render.has_claim(plan):
+        if not self.storage_class or plan is None:
             return
-        for client in range(plan.clients):
-            if naming.client_claim(self.view.run.name, client) not in existing:
-                yield Create(obj=render.claim(self.view.run, plan.volume, self.storage_class, client))
+        for claim in render.claims(self.view.run, plan, self.storage_class):
+            if claim["metadata"]["name"] not in existing:
+                yield Create(obj=claim)
 
     def ready(self) -> Fact:
         """Return whether every client has its volume, and why not."""
         plan, seen = self.view.plan, self.view.seen
         if plan is None or not render.has_claim(plan):
             return Fact.true(Reason.NOT_NEEDED)
-        unbound, absent = seen.unbound_claims, plan.clients - len(seen.claims)
+        wanted = 1 if plan.volume is not None and plan.volume.is_shared else plan.clients
+        unbound, absent = seen.unbound_claims, wanted - len(seen.claims)
         if not unbound and absent <= 0:
-            return Fact.true(Reason.BOUND, f"{counted(plan.clients, 'PVC')} bound")
+            return Fact.true(Reason.BOUND, f"{counted(wanted, 'PVC')} bound")
         problems = [
             f"PVC {claim.child.name} is {claim.phase}"
             + (f" ({seen.warnings[claim.child.uid]})" if claim.child.uid in seen.warnings else "")

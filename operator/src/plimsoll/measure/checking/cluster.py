@@ -13,6 +13,7 @@ from statistics import median
 
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
+from plimsoll.ceph.file_systems import inactive_servers, servers_of
 from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch
 from plimsoll.measure.checking import cluster_checks as checks
@@ -51,6 +52,7 @@ def judge_cluster(evidence: Evidence) -> tuple[Finding, ...]:
     values = (
         (checks.CLUSTER_NOT_WATCHED, [*_unwatched(watch, span)]),
         (checks.OSDS_CHANGED, [*_osds(seen)]),
+        (checks.METADATA_SERVERS_CHANGED, [*_metadata_servers(seen, watch)]),
         (checks.GROUPS_NOT_CLEAN, [_states(unclean_states(status), "not active+clean") for status in seen]),
         (checks.RECOVERY_TRAFFIC, [CheckedValue(value=status.recovering_bytes_per_second) for status in seen]),
         (checks.SCRUBBING, [*_upkeep(evidence, samples)]),
@@ -95,6 +97,23 @@ def _osds(seen: list[ClusterStatus]) -> Iterator[CheckedValue]:
 
 def _osd_set(status: ClusterStatus) -> tuple[object, ...]:
     return status.osds, status.osds_up_since, status.osds_in_since
+
+
+def _metadata_servers(seen: list[ClusterStatus], watch: ClusterWatch) -> Iterator[CheckedValue]:
+    found = watch.file_system
+    if found is None:
+        return
+    for status in seen:
+        missing = inactive_servers(status, found)
+        detail = f"{missing} of {found.servers} metadata servers of file system {found.name} were not active"
+        yield CheckedValue(value=missing, detail=detail)
+    processes = [sorted((server.rank, server.process) for server in servers_of(status, found)) for status in seen]
+    changes = sum(before != after for before, after in pairwise(processes))
+    detail = (
+        f"a metadata server of file system {found.name} was replaced or restarted during the trial, although all were "
+        "active at the end"
+    )
+    yield CheckedValue(value=changes / (1 + changes), detail=detail)
 
 
 def _states(states: dict[str, int], words: str) -> CheckedValue:

@@ -15,6 +15,12 @@ OSDS_CHANGED = Check(
     invalid=0,
     remedy="bring all OSDs up and in, wait until the cluster is clean, and run again",
 )
+METADATA_SERVERS_CHANGED = Check(
+    reason="MetadataServersChanged",
+    what="metadata servers of the measured file system that were not active, and changes to the active ones",
+    invalid=0,
+    remedy="check the metadata servers with `ceph fs status`, wait until all are active, and run again",
+)
 GROUPS_NOT_CLEAN = Check(
     reason="GroupsNotClean",
     what="placement groups that were not active+clean",

@@ -14,6 +14,7 @@ from plimsoll.tools.base import BlockBytes, Depth, ToolParameters
 from plimsoll.tools.fio.rules import (
     NOT_BOTH_WAYS,
     NOT_BUFFERED,
+    NOT_READ_BACK,
     ONE_JOB_ONLY,
     PARAMETER_RULES,
     READS_WHEN,
@@ -90,6 +91,19 @@ class Until(StrEnum):
     DATA_SET_DONE = "DataSetDone"
 
 
+class Files(StrEnum):
+    """Which files of a shared volume the clients work on."""
+
+    FILE_PER_CLIENT = "FilePerClient"
+    SHARED_FILE = "SharedFile"
+
+
+class ReadBack(StrEnum):
+    """Whose data a client reads instead of its own."""
+
+    NEXT_CLIENT = "NextClient"
+
+
 class FioParameters(ToolParameters):
     """fio on each client's volume, one process per client; through librbd with access LibRBD.
 
@@ -116,6 +130,12 @@ class FioParameters(ToolParameters):
             block of a random pattern included. runtimeSeconds is then the limit, which should not be far above the
             expected time: intervals of latencies over time depend on it. With less than all done, the result is
             Invalid. Requires rampSeconds 0, one job and directIo, and does not apply to readwrite.
+        files: FilePerClient for a file of each client's own; SharedFile for one file in which each client has its own
+            region. SharedFile requires volume.sharing Shared, and applies to all workloads of the run that use fio.
+            FilePerClient if absent.
+        read_back: NextClient makes each client read what the next client that takes part has prefilled, and the last
+            client what the first one has, so that no client reads what its own node wrote. Requires volume.sharing
+            Shared, two clients or more, and the pattern read or randread.
 
     """
 
@@ -139,6 +159,8 @@ class FioParameters(ToolParameters):
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct_io: Flag = True
     until: Until | None = None
+    files: Files | None = None
+    read_back: ReadBack | None = None
 
     @field_validator("io_depth")
     @classmethod
@@ -200,6 +222,23 @@ class FioParameters(ToolParameters):
             raise ValueError(NOT_BUFFERED)
         return value
 
+    @field_validator("read_back")
+    @classmethod
+    def _check_pattern_only_reads(cls, value: ReadBack | None, info: ValidationInfo) -> ReadBack | None:
+        if value is not None and info.data.get("pattern") not in (None, Pattern.READ, Pattern.RANDREAD):
+            raise ValueError(NOT_READ_BACK)
+        return value
+
+    @property
+    def shares_file(self) -> bool:
+        """Whether all clients work on one file."""
+        return self.files is Files.SHARED_FILE
+
+    @property
+    def reads_next_client(self) -> bool:
+        """Whether each client reads the data of the next one."""
+        return self.read_back is ReadBack.NEXT_CLIENT
+
     @property
     def reads_data(self) -> bool:
         """Whether the pattern reads."""
@@ -250,6 +289,8 @@ class FioParameters(ToolParameters):
             (f"max {self.rate_iops} IOPS", self.rate_iops is not None),
             ("buffered", not self.direct_io),
             ("until done", self.until is not None),
+            ("shared file", self.shares_file),
+            ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
 

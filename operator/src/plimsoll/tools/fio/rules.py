@@ -6,6 +6,12 @@ READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
 
 _NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
 _NO_IMAGE = f"{_NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
+_ON_FILES = (
+    "self.storage.volume.sharing == 'Shared' || has(self.storage.rook) && "
+    "(has(self.storage.rook.fileSystem) || has(self.storage.rook.existingFileSystem))"
+)
+_BLOCK = f"(has(self.storage.volume.mode) ? self.storage.volume.mode == 'Block' : !({_ON_FILES}))"
+_ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
 ONE_JOB_ONLY = "cannot be set with several jobs, which end at different times; use jobs 1, or remove it"
@@ -14,6 +20,8 @@ NOT_BOTH_WAYS = (
     "remove it"
 )
 NOT_BUFFERED = "cannot be set with directIo false, because data may still be in memory at the end; set directIo true"
+NOT_READ_BACK = "applies only to the patterns read and randread; remove it, or use one of them"
+NEEDS_SHARING = "needs a volume that all clients share; set spec.storage.volume.sharing to Shared, or remove it"
 NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of the data set unmeasured; set it to 0"
 
 PARAMETER_RULES = (
@@ -48,6 +56,11 @@ PARAMETER_RULES = (
         field_path=".fsyncEvery",
     ),
     Rule(
+        rule="!has(self.readBack) || self.pattern in ['read', 'randread']",
+        message=NOT_READ_BACK,
+        field_path=".readBack",
+    ),
+    Rule(
         rule=(
             f"!has(self.rateIops) || (!({_MIXED}) ? self.rateIops >= self.jobs : "
             "[self.?readPercent.orValue(50), 100 - self.?readPercent.orValue(50)].all(share, "
@@ -69,7 +82,39 @@ WORKLOAD_RULES = (
 RUN_RULES = (
     Rule(
         rule=(
-            f"{_NO_VOLUME} || self.storage.volume.mode == 'Block' || "
+            f"{_NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
+            f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))"
+        ),
+        message=(
+            "must be Shared, because a workload has files SharedFile or readBack; set it to Shared, or remove these "
+            "fields"
+        ),
+        field_path=".storage.volume.sharing",
+    ),
+    Rule(
+        rule=(
+            f"!self.workloads.exists(w, has(w.fio) && {_ONE_FILE}) || self.workloads.all(w, !has(w.fio) || {_ONE_FILE})"
+        ),
+        message=(
+            "cannot have files SharedFile in only some workloads, because clients prefill one kind of files; set it in "
+            "all of them, or split the run"
+        ),
+        field_path=".workloads",
+    ),
+    Rule(
+        rule=(
+            "self.workloads.all(w, !has(w.fio) || !has(w.fio.readBack) || "
+            "(has(w.clients) ? w.clients.all(clients, clients >= 2) : self.clients.count >= 2))"
+        ),
+        message=(
+            "must have at least 2 clients where readBack is NextClient, because each reads what another one wrote; "
+            "raise clients, or remove readBack"
+        ),
+        field_path=".workloads",
+    ),
+    Rule(
+        rule=(
+            f"{_NO_VOLUME} || {_BLOCK} || "
             "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])"
         ),
         message="must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from plimsoll.api.names import Operation
 from plimsoll.tools.base import DataSet, ImageTarget, StepContext, VolumeKind, VolumeTarget
 from plimsoll.tools.fio.parameters import Engine, FioParameters
+from plimsoll.tools.fio.rules import NEEDS_SHARING
 
 
 def data_set(context: StepContext) -> DataSet:
@@ -21,6 +22,9 @@ def check_supported(parameters: FioParameters, target: DataSet) -> None:
         ValueError: with the remedy.
 
     """
+    field = _field_for_shared_volumes(parameters)
+    if field and not (isinstance(target, VolumeTarget) and target.shared):
+        raise ValueError(f"{field} {NEEDS_SHARING}")
     if isinstance(target, ImageTarget):
         _check_supported_by_image(parameters)
     elif parameters.engine is Engine.RBD:
@@ -66,6 +70,13 @@ def offset_of(target: DataSet) -> int:
 def bypasses_cache(parameters: FioParameters, target: DataSet) -> bool:
     """Whether the I/O bypasses the client's cache."""
     return not target.cache if isinstance(target, ImageTarget) else parameters.direct_io
+
+
+def _field_for_shared_volumes(parameters: FioParameters) -> str:
+    """Return the first field that only a shared volume supports; empty if there is none."""
+    if parameters.shares_file:
+        return f"files {parameters.files}"
+    return f"readBack {parameters.read_back}" if parameters.reads_next_client else ""
 
 
 def _check_supported_by_image(parameters: FioParameters) -> None:

@@ -13,9 +13,9 @@ from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact, child_o
 from plimsoll.lifecycle.ownership import is_external_object_of, is_of_run
 from plimsoll.lifecycle.render.teardown import TeardownRecord, read_record
 from plimsoll.lifecycle.rook.cluster import ClusterFact, cluster_fact
-from plimsoll.lifecycle.rook.facts import RookFact, rook_fact
+from plimsoll.lifecycle.rook.facts import POOL_KINDS, RookFact, rook_fact
 from plimsoll.lifecycle.rook.feasibility import operator_namespace
-from plimsoll.lifecycle.rook.render import BLOCK_POOL, CEPH_CLIENT
+from plimsoll.lifecycle.rook.render import CEPH_CLIENT
 from plimsoll.plan.document import RunIdentity
 
 
@@ -29,7 +29,7 @@ class ExternalObjects:
         cluster: the CephCluster; None if it does not exist, or without Rook.
         monitors: field `data` of Rook's ConfigMap with their addresses; empty without Rook.
         rook_operator: namespace of Rook's operator; known only while a StorageClass has to be created.
-        pools: the run's CephBlockPools.
+        pools: the run's CephBlockPools, or its CephFilesystem.
         users: the run's CephClients.
         all_users: every CephClient in Rook's namespace.
         storage_class: the run's own; None if there is none.
@@ -108,7 +108,7 @@ def external_objects_of(
         cluster=cluster,
         monitors=monitors,
         rook_operator=operator_namespace(deployments, "") if deployments else "",
-        pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == BLOCK_POOL),
+        pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
         storage_class=storage_class,
@@ -147,13 +147,15 @@ def _is_deleted_with_claim(obj: Object, storage_class: str) -> bool:
 
 
 def _is_claimed_by_others(volume: Object, run: RunIdentity) -> bool:
-    """Whether a PersistentVolume is bound to a PVC that is, by its name, not of one of the run's clients."""
+    """Whether a PersistentVolume is bound to a PVC that is, by its name, not one of the run's."""
     claim = volume.get("spec", {}).get("claimRef") or {}
     if volume.get("status", {}).get("phase") != "Bound" or not claim:
         return False
     name = str(claim.get("name", ""))
     client = name.rpartition("-")[2]
-    own = client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    own = name == naming.shared_claim(run.name) or (
+        client.isdecimal() and name == naming.client_claim(run.name, int(client))
+    )
     return not (own and claim.get("namespace") == run.namespace)
 
 

@@ -1,0 +1,128 @@
+"""Rook's reconciliation of a CephFilesystem. The metadata servers are those of e2e/ceph: it creates none."""
+
+import time
+
+from cluster import ceph_version, is_usable
+from pools import completed, condition, create, remove_rule, validate
+from worker import ReconcileError, Recorder
+
+from kube import Api, Object
+
+import ceph
+
+_FINALIZER = "cephfilesystem.ceph.rook.io"
+_WAIT_SECONDS, _BLOCKED_SECONDS = 10.0, 10.0
+_GROUP = "csi"
+"""The subvolume group of Rook's CSI driver, which Rook creates in every file system."""
+
+
+class FileSystems:
+    """The controller of CephFilesystems. `pause_seconds` is the additional time that Rook needs for one."""
+
+    kind = "CephFilesystem"
+    component = "rook-ceph-file-controller"
+
+    def __init__(self, api: Api, pause_seconds: float) -> None:
+        self._api = api
+        self._pause_seconds = pause_seconds
+        self._events = Recorder(api, self.component)
+
+    def reconcile(self, found: Object) -> float | None:
+        """Create or remove the file system with its pools."""
+        metadata = found["metadata"]
+        if "deletionTimestamp" in metadata:
+            return self._remove(found)
+        if _FINALIZER not in metadata.get("finalizers", []):
+            self._api.replace(self.kind, _adopted(found))
+            return 0
+        if not is_usable(self._api):
+            return _WAIT_SECONDS
+        name = metadata["name"]
+        if not found.get("status", {}).get("phase"):
+            self._api.patch_status(
+                self.kind, name, {"phase": "Progressing", "cephx": {"daemon": {"keyCephVersion": "Uninitialized"}}}
+            )
+        _make(name, found["spec"])
+        time.sleep(self._pause_seconds)
+        daemon = {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1}
+        ready = {"phase": "Ready", "observedGeneration": metadata["generation"], "cephx": {"daemon": daemon}}
+        self._api.patch_status(self.kind, name, ready)
+        return None
+
+    def _remove(self, found: Object) -> float | None:
+        name = found["metadata"]["name"]
+        if _FINALIZER not in found["metadata"].get("finalizers", []):
+            return None
+        where = f'{self.kind} "{self._api.namespace}/{name}"'
+        if groups := _groups_with_subvolumes(name):
+            message = (
+                f"{where} will not be deleted until all dependents are removed: filesystem subvolume groups that "
+                f"contain subvolumes (could be from CephFilesystem PVCs or CephNFS exports): [{' '.join(groups)}]"
+            )
+            old = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+            blocked = condition(old, "DeletionIsBlocked", "True", "ObjectHasDependents", message)
+            self._api.patch_status(self.kind, name, {"conditions": [blocked]})
+            raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
+        if not found["spec"].get("preserveFilesystemOnDelete"):
+            _destroy(name, found["spec"])
+        finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
+        self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
+        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
+        return None
+
+
+def _adopted(found: Object) -> Object:
+    """Return an object with Rook's finalizer, and with its spec as Rook's types serialize it."""
+    metadata, spec = found["metadata"], found["spec"]
+    pools = [completed({"name": f"data{number}"} | pool) for number, pool in enumerate(spec["dataPools"])]
+    return found | {
+        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
+        "spec": spec | {"metadataPool": completed(spec["metadataPool"]), "dataPools": pools},
+    }
+
+
+def _pools(name: str, spec: Object) -> dict[str, Object]:
+    """Return the pools by their names in Ceph, the metadata pool first."""
+    data = {f"{name}-{pool['name']}": pool for pool in spec["dataPools"]}
+    return {f"{name}-metadata": spec["metadataPool"]} | data
+
+
+def _make(name: str, spec: Object) -> None:
+    """Create the pools and the file system; every command can be repeated."""
+    pools = _pools(name, spec)
+    for pool, layout in pools.items():
+        validate(pool, layout)
+        create(pool, layout, "cephfs")
+    metadata, default, *others = pools
+    try:
+        if name not in _names():
+            ceph.run("ceph", "fs", "new", name, metadata, default)
+        for pool in others:
+            ceph.run("ceph", "fs", "add_data_pool", name, pool)
+        ceph.run("ceph", "fs", "set", name, "max_mds", str(spec["metadataServer"]["activeCount"]))
+        ceph.run("ceph", "fs", "subvolumegroup", "create", name, _GROUP)
+    except ceph.CommandError as error:
+        message = f'failed to create filesystem "{name}": {error}'
+        raise ReconcileError(message, phase="Failure") from error
+
+
+def _names() -> set[str]:
+    return {each["name"] for each in ceph.read("ceph", "fs", "ls")}
+
+
+def _groups_with_subvolumes(name: str) -> list[str]:
+    if name not in _names():
+        return []
+    groups = [each["name"] for each in ceph.read("ceph", "fs", "subvolumegroup", "ls", name)]
+    return [group for group in groups if ceph.read("ceph", "fs", "subvolume", "ls", name, group)]
+
+
+def _destroy(name: str, spec: Object) -> None:
+    if name in _names():
+        ceph.run("ceph", "fs", "fail", name)
+        ceph.run("ceph", "fs", "rm", name, "--yes-i-really-mean-it")
+    there = set(ceph.read("ceph", "osd", "pool", "ls"))
+    for pool in _pools(name, spec):
+        if pool in there:
+            ceph.run("ceph", "osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it")
+        remove_rule(pool)
