@@ -204,6 +204,7 @@ BAD_REGISTRATIONS = {
     "attempt": 2**70,
     "node": "n" * 254,
     "preparedBytes": 2**63,
+    "dataSetUsed": "perhaps",
     "facts": {"kernel": "k" * 9000},
 }
 BAD_REPORTS = {
