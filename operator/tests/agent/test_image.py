@@ -12,7 +12,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.image import ImageVolume
 from plimsoll.agent.volume import VolumeError
 from plimsoll.agent.worker import PreparationError, Worker
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder
 from plimsoll.tools.base import ImageTarget

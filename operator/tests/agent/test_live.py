@@ -14,7 +14,7 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import FileVolume
 from plimsoll.agent.worker import Armed, Worker
 from plimsoll.api.names import Operation
-from plimsoll.api.run import Prepare as Preparation
+from plimsoll.api.prepare import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.sink import FilesSink, read_state

@@ -9,7 +9,7 @@ from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.volume import DeviceVolume, FileVolume
 from plimsoll.agent.worker import PreparationError, Worker
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.messages import ArmOrder, PrepareOrder

@@ -12,7 +12,7 @@ import pytest
 
 from plimsoll.agent.agent import EXIT_REFUSED, EXIT_SILENCE
 from plimsoll.agent.connection import Connection, UnreachableError
-from plimsoll.api.run import Prepare
+from plimsoll.api.prepare import Prepare
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import make_secret, write_secret

@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
-from plimsoll.api.run import Prepare
+from plimsoll.api.prepare import Prepare
 from plimsoll.api.state import Prefill
 from plimsoll.conductor import orders
 from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Settling

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.pools import Pool, Replicated
+from plimsoll.api.prepare import Precondition, Prepare
 from plimsoll.api.result import Fingerprint
-from plimsoll.api.run import Gates, Precondition, Prepare
+from plimsoll.api.run import Gates
 from plimsoll.api.volume import Volume
 from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import CephTarget, RunIdentity

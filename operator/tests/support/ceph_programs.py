@@ -125,6 +125,23 @@ def _pool(state: State, name: str, message: str) -> State:
     raise ProgramError(1 if "{}" in message else 2, message.replace("{}", name))
 
 
+def _obey(state: State, arguments: list[str]) -> None:
+    """Change the state by a command that prints nothing; dropping caches changes nothing in it."""
+    if arguments[0] != "osd":
+        return
+    *_, name, flag, value = arguments
+    for pool in state["pools"]:
+        if pool["pool_name"] == name:
+            flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
+            pool["flags_names"] = ",".join(sorted(flags))
+
+
+def _file_system(state: State, name: str) -> str:
+    if state.get("file_system", {}).get("fs_name") != name:
+        raise ProgramError(2, f"Error ENOENT: filesystem '{name}' not found")
+    return "\n" + json.dumps({"mdsmap": state["file_system"], "id": 1})
+
+
 def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
@@ -132,18 +149,11 @@ def _ceph(state: State, arguments: list[str]) -> str:
             return json.dumps(status | ({"fsmap": state["fsmap"]} if "fsmap" in state else {}))
         case ["osd", "pool", "ls", "detail"]:
             return "\n" + json.dumps(state["pools"])
-        case ["osd", "pool", "set", name, flag, value]:
-            for pool in state["pools"]:
-                if pool["pool_name"] == name:
-                    flags = {*pool["flags_names"].split(",")} - {flag} | ({flag} if value == "1" else set())
-                    pool["flags_names"] = ",".join(sorted(flags))
+        case ["osd", "pool", "set", *_] | ["tell", _, "cache", "drop"]:
+            _obey(state, arguments)
             return ""
-        case ["tell", _, "cache", "drop"]:
-            return ""
-        case ["fs", "get", name] if state.get("file_system", {}).get("fs_name") == name:
-            return "\n" + json.dumps({"mdsmap": state["file_system"], "id": 1})
         case ["fs", "get", name]:
-            raise ProgramError(2, f"Error ENOENT: filesystem '{name}' not found")
+            return _file_system(state, name)
         case ["pg", "dump", "pgs_brief"]:
             groups = [
                 {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}

@@ -15,7 +15,7 @@ from plimsoll.agent.connection import Connection, UnreachableError
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.caches import NodeCaches
 from plimsoll.api.names import Operation
-from plimsoll.api.run import Prepare as Preparation
+from plimsoll.api.prepare import Prepare as Preparation
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.cli.launch import free_port
 from plimsoll.conductor.ceph.cluster import CephCluster

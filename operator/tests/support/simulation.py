@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from plimsoll.api.names import LatencyKind, Operation, RunPhase
+from plimsoll.api.prepare import Prepare
 from plimsoll.api.result import Trial
-from plimsoll.api.run import Gates, Prepare, Timeouts
+from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.api.volume import Volume
 from plimsoll.conductor.gating import ClusterView, Gate

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import Command, ImageTarget, OutputError, PoolTarget, StepContext, StepKind, Timing
 from plimsoll.tools.fio import (

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.tools.base import Output, OutputError, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import parse_precondition, precondition_command
 

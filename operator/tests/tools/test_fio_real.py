@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.tools.base import Command, Output, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import (
     FIO,

@@ -5,7 +5,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from plimsoll.agent.connection import Connection, UnreachableError
+from plimsoll.agent.connection import RETRY_SECONDS, Connection, UnreachableError, until_answered
 from plimsoll.agent.work import Work
 from plimsoll.agent.worker import Armed, PreparationError, Progress
 from plimsoll.api.state import LiveRate
@@ -47,7 +47,6 @@ EXIT_UNUSABLE = 6
 LATE_SECONDS = 0.25
 """An agent that wakes up later than this after T0 does not start its tool."""
 
-_RETRY_SECONDS = 0.25
 _CLOCK_PROBES = 3
 _PROGRESS_SECONDS = 1.0
 _SECOND = 10**9
@@ -128,7 +127,7 @@ class Agent:
 
     async def _watch_silence(self) -> None:
         while time.monotonic() - self._connection.last_answer < self._silence:  # noqa: ASYNC110 - time is no event
-            await asyncio.sleep(_RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
         raise _SilenceError
 
     async def _listen(self) -> None:
@@ -159,12 +158,12 @@ class Agent:
             data_set_used=self._data_set_used,
             facts=facts,
         )
-        return await _retry(lambda: self._connection.register(registration))
+        return await until_answered(lambda: self._connection.register(registration))
 
     async def _obey_all(self, registered: Registered) -> None:
         after = -1
         while True:
-            ordered = await _retry(
+            ordered = await until_answered(
                 partial(
                     self._connection.orders,
                     client=self._identity.client,
@@ -330,7 +329,7 @@ class Agent:
             document=document,
         )
         try:
-            kept = await _retry(lambda: self._connection.post(post))
+            kept = await until_answered(lambda: self._connection.post(post))
         except RefusedError as refused:
             _log.warning("result of %s refused: %s", order.trial, refused)
             await self._report_failure(f"its result was refused ({refused.code}): {refused}", sequence)
@@ -343,7 +342,7 @@ class Agent:
     async def _send(self, report: Report) -> None:
         """Send a report until it arrives. If it is refused, the next request for orders shows the reason."""
         with suppress(RefusedError):
-            await _retry(lambda: self._connection.report(report))
+            await until_answered(lambda: self._connection.report(report))
 
     def _report(
         self,
@@ -394,12 +393,3 @@ async def _sleep_until(t0: int) -> bool:
     while (remaining := t0 - time.time_ns()) > 0:  # noqa: ASYNC110 - time is no event
         await asyncio.sleep(remaining / _SECOND)
     return time.time_ns() - t0 <= LATE_SECONDS * _SECOND
-
-
-async def _retry(ask: Callable[[], Awaitable[T]]) -> T:
-    """Retry until there is an answer; the watchdog limits the time."""
-    while True:
-        try:
-            return await ask()
-        except UnreachableError:
-            await asyncio.sleep(_RETRY_SECONDS)

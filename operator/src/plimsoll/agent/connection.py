@@ -1,8 +1,10 @@
 """The agent's connection to its conductor: HTTPS with the run's certificate and the client's token."""
 
+import asyncio
 import io
 import ssl
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +27,8 @@ from plimsoll.protocol.messages import (
 )
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 
+RETRY_SECONDS = 0.25
+
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 10.0
 _POST_SECONDS = 30.0
@@ -35,6 +39,7 @@ _HTTP_SERVER_ERROR = 500
 _NANOSECONDS = 10**9
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 
 class UnreachableError(Exception):
@@ -142,3 +147,12 @@ def _refused(path: str, status: int, text: str) -> Exception:
         if status < _HTTP_SERVER_ERROR:
             return RefusedError("BadRequest", message)
         return UnreachableError(message)
+
+
+async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """Retry until there is an answer; the agent's watchdog limits the time."""
+    while True:
+        try:
+            return await ask()
+        except UnreachableError:
+            await asyncio.sleep(RETRY_SECONDS)

@@ -12,7 +12,7 @@ from plimsoll.agent.programs import PreparationError, Programs, Progress, check_
 from plimsoll.agent.shared_volume import LocalVolume
 from plimsoll.agent.stall import StalledError, StallWatch
 from plimsoll.agent.volume import VolumeError, discard_is_unsupported
-from plimsoll.api.run import Precondition
+from plimsoll.api.prepare import Precondition
 from plimsoll.protocol.messages import PrepareOrder
 from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, VolumeTarget
 from plimsoll.tools.fio import (

@@ -10,7 +10,8 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.file_system import FileSystem
 from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
-from plimsoll.api.run import Gates, Prepare, Timeouts
+from plimsoll.api.prepare import Prepare
+from plimsoll.api.run import Gates, Timeouts
 from plimsoll.api.storage import KeyringReference, NamespacedName
 from plimsoll.api.volume import Volume
 

@@ -12,7 +12,8 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
-from plimsoll.api.run import MAX_CLIENTS, Precondition
+from plimsoll.api.prepare import Precondition
+from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import MAX_TOKEN_CHARACTERS, CacheDrop

@@ -7,8 +7,8 @@ blocks, so that the storage is measured in use and not fresh. A discard releases
 from collections.abc import Iterator
 
 from plimsoll.api.names import Operation
+from plimsoll.api.prepare import Precondition
 from plimsoll.api.quantity import format_quantity
-from plimsoll.api.run import Precondition
 from plimsoll.tools.base import Command, DataSet, ImageTarget, Output, OutputError, VolumeKind, VolumeTarget
 from plimsoll.tools.fio.command import output_arguments, seed_arguments
 from plimsoll.tools.fio.output import complaints, jobs_named, read_output
