@@ -7,7 +7,7 @@ import pytest
 from ceph import Ceph, files_run
 from support import RATE, Cluster, workload
 
-pytestmark = pytest.mark.ceph
+pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 
 READ = workload(runtimeSeconds=10)
 READ_BACK = workload(

@@ -76,7 +76,7 @@ func (c *cephfs) stage(ctx context.Context, ceph *connection, request *csi.NodeS
 		return err
 	}
 	_, err := command(ctx, "ceph-fuse", path, "--conf", ceph.configuration(), "--id", ceph.user, "--keyring", ceph.keyring(),
-		"--client_fs", volume.pool, "-r", request.GetVolumeContext()["subvolumePath"], "-o", "nonempty,allow_other")
+		"--client_fs", volume.pool, "-r", request.GetVolumeContext()["subvolumePath"])
 	if err != nil {
 		return internal("an error occurred while mounting the volume: %v", err)
 	}
