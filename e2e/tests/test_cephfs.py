@@ -7,7 +7,7 @@ import pytest
 from ceph import Ceph, files_run
 from support import RATE, Cluster, workload
 
-pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
+pytestmark = pytest.mark.ceph
 
 READ = workload(runtimeSeconds=10)
 READ_BACK = workload(
