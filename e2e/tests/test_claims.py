@@ -27,7 +27,8 @@ WRITES = workload(name="write", fio={"pattern": "randwrite", "ioDepth": [4], "ra
 # POOL: watch an image, as a node does that uses it. Prints the process and the image.
 _WATCH = """
 image=$(rbd ls "$1" | head -n 1)
-sleep 300 2> /dev/null | sh -c 'echo $$ > /tmp/watcher; exec rbd watch "$1"' watch "$1/$image" > /tmp/watch 2> /dev/null &
+sleep 300 2> /dev/null |
+    sh -c 'echo $$ > /tmp/watcher; exec rbd watch "$1"' watch "$1/$image" > /tmp/watch 2> /dev/null &
 for attempt in $(seq 100); do
     ! grep --quiet 'press enter' /tmp/watch || break
     sleep 0.2
