@@ -2,7 +2,8 @@
 # Runs in a real Kubernetes, from nothing: creates the cluster, installs Plimsoll, and runs
 #
 #   e2e/demo.sh         manifests/samples/quickstart.yaml on local volumes, then page-cache.yaml, a deliberate mistake
-#   e2e/demo.sh ceph    manifests/samples/demo-ceph.yaml, on a real Ceph in that cluster, with a stand-in for Rook
+#   e2e/demo.sh ceph    manifests/samples/demo-ceph.yaml and demo-cephfs.yaml, on a real Ceph in that cluster, with
+#                       stand-ins for Rook and Ceph's CSI drivers
 #
 # Fails if a run does not succeed; one whose numbers are Suspect does, which is what to expect where all nodes are one
 # busy machine.
@@ -14,8 +15,8 @@ plimsoll=${PLIMSOLL_VENV:-$root/.venv}/bin/plimsoll
 namespace='plimsoll-demo'
 case ${1:-} in
     '') name=demo runs=(quickstart page-cache) point=quickstart-random-read-000 ;;
-    ceph) name=demo-ceph runs=(demo-ceph) point=demo-ceph-rbd-000 ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    ceph) name=demo-ceph runs=(demo-ceph demo-cephfs) point=demo-ceph-rbd-000 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 report=build/$name.html
 readonly root cluster plimsoll namespace name runs point report
@@ -45,6 +46,8 @@ eval "$("$cluster" env)"
 if [[ $name == demo-ceph ]]; then
     "$root/e2e/ceph/ceph" up
     "$root/e2e/rook/rook" up
+    "$root/e2e/csi/csi" images
+    "$root/e2e/csi/csi" up
 fi
 "$root/e2e/install.sh"
 
