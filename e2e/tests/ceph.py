@@ -271,6 +271,28 @@ class Ceph:
         servers = self.json("ceph", "fs", "get", file_system)["mdsmap"]["info"].values()
         return next((str(each["name"]) for each in servers if each["state"] == "up:active"), "")
 
+    def make_file_system(self, name: str) -> None:
+        """Create a CephFilesystem that does not belong to a run, and that runs may use."""
+        pool = {"replicated": {"size": OSDS}, "parameters": {"pg_num": str(PLACEMENT_GROUPS)}}
+        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {ALLOW_BENCHMARKS: "true"}}
+        spec = {"metadataPool": pool, "dataPools": [pool], "metadataServer": {"activeCount": 1}}
+        kind = {"apiVersion": "ceph.rook.io/v1", "kind": "CephFilesystem"}
+        self._cluster.apply({**kind, "metadata": metadata, "spec": spec})
+        self._cluster.until(lambda: self._is_ready(name), seconds=90, what=f"CephFilesystem {name} is Ready")
+
+    def _is_ready(self, file_system: str) -> bool:
+        found = self._cluster.object("cephfilesystems", file_system, NAMESPACE)
+        return bool(found.get("status", {}).get("phase") == "Ready")
+
+    def subvolumes(self, file_system: str) -> list[str]:
+        """Return the volumes of Rook's CSI driver in a file system."""
+        listed = self.json("ceph", "fs", "subvolume", "ls", file_system, "csi")
+        return [str(each["name"]) for each in listed]
+
+    def remove_file_system(self, name: str) -> None:
+        """Delete that CephFilesystem with its pools, and wait until it is gone."""
+        self._cluster.kubectl("delete", "cephfilesystem", name, "-n", NAMESPACE, "--timeout=120s")
+
     # -- faults
 
     def fail_metadata_server(self, name: str) -> None:

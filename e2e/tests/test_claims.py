@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from ceph import NAMESPACE, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, rook_run
+from ceph import NAMESPACE, OSDS, OURS, PLACEMENT_GROUPS, Ceph, erasure_coded, rook_run
 from support import Cluster, workload
 
 pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 
 CLIENTS = 2
 SIZE = 64 * 2**20
-SHORT = {"provisionSeconds": 20, "readySeconds": 60, "totalSeconds": 600}
+SHORT = {"provisionSeconds": 45, "readySeconds": 60, "totalSeconds": 600}
 READS = workload(
     fio={"pattern": "read", "blockSize": ["64Ki"], "ioDepth": [4], "rateIops": 100, "until": "DataSetDone"},
     rampSeconds=0,
@@ -60,7 +60,8 @@ class Counters:
 
     def look(self) -> None:
         """Read the counters."""
-        for found in self._ceph.json("rados", "df")["pools"]:
+        pools = self._ceph.json("rados", "df")["pools"]
+        for found in (pool for pool in pools if pool["name"].startswith(OURS)):
             for highest, key in ((self.read, "read_bytes"), (self.written, "write_bytes")):
                 if found[key] > highest.get(found["name"], 0):
                     highest[found["name"]] = found[key]
@@ -97,7 +98,7 @@ def volumes(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
 
 
 def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, clean: Ceph, namespace: str) -> None:
-    prepare = {"settleSeconds": 25}
+    prepare = {"settleSeconds": 50}
     cluster.apply(claimed("block", namespace, workloads=[READS], prepare=prepare, cleanup="Never"))
     until_phase(cluster, "block", namespace, "Settling")
     drop_page_cache(cluster, cluster.client_pod("block", namespace, 0)["spec"]["nodeName"])
@@ -219,7 +220,7 @@ def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
 ) -> None:
     with provisioner_down(cluster):
         cluster.apply(claimed("unserved", namespace, timeouts=SHORT))
-        ended = cluster.until_over("unserved", namespace, seconds=120)
+        ended = cluster.until_over("unserved", namespace, seconds=180)
     assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.diagnosis("unserved", namespace)
     assert f"{NAMESPACE}.rbd.csi.ceph.com" in ended["message"], "Kubernetes names the provisioner it waits for"
     assert clean.leftovers() == []
@@ -229,7 +230,7 @@ def test_a_provisioner_that_does_not_run_ends_the_run_within_its_deadline(
 def test_a_wrong_key_of_the_provisioner_is_reported(cluster: Cluster, clean: Ceph, namespace: str) -> None:
     with wrong_key(cluster, clean):
         cluster.apply(claimed("locked-out", namespace, timeouts=SHORT))
-        ended = cluster.until_over("locked-out", namespace, seconds=120)
+        ended = cluster.until_over("locked-out", namespace, seconds=180)
     assert (ended["status"], ended["reason"]) == ("False", "ClaimsNotBound"), cluster.diagnosis("locked-out", namespace)
     assert "failed to get connection" in ended["message"]
     assert cluster.leftovers(namespace) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.file_systems import parse_file_system, server_problems, wrong_pools
+from plimsoll.ceph.file_systems import parse_file_system, server_problems, servers_of, wrong_pools
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.ceph.status import parse_status
@@ -62,6 +62,16 @@ def test_servers_that_are_not_active_close_the_gate() -> None:
     document["fsmap"]["by_rank"] = []
     (problem,) = gate_problems(parse_status(json.dumps(document)), accepted=frozenset(), file_system=FOUND)
     assert problem.startswith("1 of 1 metadata servers of file system bench-fs are not active; wait")
+
+
+def test_a_server_that_only_follows_another_one_does_not_count() -> None:
+    """`ceph status` lists it with the rank of the one that it follows."""
+    document = json.loads(rook("status-with-mds"))
+    (active, *_) = document["fsmap"]["by_rank"]
+    document["fsmap"]["by_rank"].append(active | {"name": "b", "status": "up:standby-replay", "gid": 1})
+    status = parse_status(json.dumps(document))
+    assert servers_of(status, FOUND) == servers_of(parse_status(rook("status-with-mds")), FOUND)
+    assert list(server_problems(status, FOUND)) == []
 
 
 def test_servers_of_other_file_systems_do_not_matter() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from plimsoll.api.caches import OsdCaches
 from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.pools import Pool, Replicated
 from plimsoll.api.prepare import Precondition, Prepare
@@ -111,6 +112,25 @@ def test_a_new_data_set_for_each_trial_is_identity_and_none_leaves_the_digest_as
         ("prepare.perTrial", None, "NewDataSet")
     ]
     assert "perTrial" not in str(BASE.identity)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [((), None), ((None,), "Dropped"), (("no key",), "Kept"), ((None, "no key"), "DroppedInPart")],
+)
+def test_whether_osds_dropped_their_caches_is_identity(reasons: tuple[str | None, ...], expected: str | None) -> None:
+    plan = make_plan()
+    caches = [OsdCaches(count=3 if reason is None else 0, reason=reason) for reason in reasons]
+    found = fingerprint(plan, plan.points[0], Environment.model_validate(ENVIRONMENT), osd_caches=caches)
+    assert found.identity.get("osdCaches") == expected
+
+
+def test_the_number_of_metadata_servers_is_identity() -> None:
+    one, two = (
+        taken(changed("ceph", {"fileSystem": {"name": "f", "metadataServers": count, "dataPools": 1}}))
+        for count in (1, 2)
+    )
+    assert "fileSystem.metadataServers" in [found.key for found in differences(one, two) if found.part == "identity"]
 
 
 def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fingerprint:

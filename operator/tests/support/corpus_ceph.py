@@ -34,6 +34,28 @@ def _ceph(name: str, changes: Mapping[str, Any], *says: str) -> Manifest:
     return _storage({"ceph": CEPH}, {f"storage.ceph.{key}": value for key, value in changes.items()}, name, *says)
 
 
+_BAD_POOL: tuple[tuple[str, Any, str], ...] = (
+    ("replicated.size", 0, "greater than or equal to 1"),
+    ("replicated.size", 11, "less than or equal to 10"),
+    ("replicated.size", REMOVED, "Required value"),
+    ("failureDomain", "A B", "should match"),
+    ("failureDomain", LONGER, "more than 63"),
+    ("deviceClass", "A B", "should match"),
+    ("deviceClass", LONGER, "more than 63"),
+    ("compressionMode", "on", 'supported values: "none", "passive", "aggressive", "force"'),
+    ("placementGroups", 0, "greater than or equal to 1"),
+    ("placementGroups", 32769, "less than or equal to 32768"),
+)
+_CODED = {"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}
+_BAD_CHUNKS: tuple[tuple[str, Any, str], ...] = (
+    ("dataChunks", 1, "greater than or equal to 2"),
+    ("dataChunks", 33, "less than or equal to 32"),
+    ("dataChunks", REMOVED, "Required value"),
+    ("codingChunks", 0, "greater than or equal to 1"),
+    ("codingChunks", 33, "less than or equal to 32"),
+    ("codingChunks", REMOVED, "Required value"),
+)
+
 _POOLS = [
     _rook("pool without layout", {"pool": {}}, _POOL, "exactly one of replicated and erasureCoded"),
     _rook(
@@ -44,34 +66,16 @@ _POOLS = [
     ),
     *(
         _rook(f"pool with {path} {value!r}", {f"pool.{path}": value}, f"{_POOL}.{path}", words)
-        for path, value, words in (
-            ("replicated.size", 0, "greater than or equal to 1"),
-            ("replicated.size", 11, "less than or equal to 10"),
-            ("replicated.size", REMOVED, "Required value"),
-            ("failureDomain", "A B", "should match"),
-            ("failureDomain", LONGER, "more than 63"),
-            ("deviceClass", "A B", "should match"),
-            ("deviceClass", LONGER, "more than 63"),
-            ("compressionMode", "on", 'supported values: "none", "passive", "aggressive", "force"'),
-            ("placementGroups", 0, "greater than or equal to 1"),
-            ("placementGroups", 32769, "less than or equal to 32768"),
-        )
+        for path, value, words in _BAD_POOL
     ),
     *(
         _rook(
             f"chunks with {path} {value!r}",
-            {"pool": changed({"erasureCoded": {"dataChunks": 4, "codingChunks": 2}}, {f"erasureCoded.{path}": value})},
+            {"pool": changed(_CODED, {f"erasureCoded.{path}": value})},
             f"{_POOL}.erasureCoded.{path}",
             words,
         )
-        for path, value, words in (
-            ("dataChunks", 1, "greater than or equal to 2"),
-            ("dataChunks", 33, "less than or equal to 32"),
-            ("dataChunks", REMOVED, "Required value"),
-            ("codingChunks", 0, "greater than or equal to 1"),
-            ("codingChunks", 33, "less than or equal to 32"),
-            ("codingChunks", REMOVED, "Required value"),
-        )
+        for path, value, words in _BAD_CHUNKS
     ),
 ]
 
@@ -104,7 +108,8 @@ _FILES: Mapping[str, Any] = {
     "fileSystem": {"metadataPool": {"replicated": {"size": 3}}, "dataPools": [{"replicated": {"size": 3}}]},
 }
 _MADE = "spec.storage.rook.fileSystem"
-_CODED = {"erasureCoded": {"dataChunks": 2, "codingChunks": 1}}
+_PLACES = (("metadataPool", "metadataPool"), ("dataPools.0", "dataPools[0]"))
+_ONE_LAYOUT = "exactly one of replicated and erasureCoded"
 
 
 def _files(name: str, changes: Mapping[str, Any], *says: str, volume: Mapping[str, Any] | None = None) -> Manifest:
@@ -113,7 +118,43 @@ def _files(name: str, changes: Mapping[str, Any], *says: str, volume: Mapping[st
     return Manifest(name=name, changes={"spec.storage": storage}, says=says)
 
 
+_POOLS_OF_FILES = [
+    *(
+        _files(f"{path} with {layout!r}", {f"storage.rook.fileSystem.{path}": layout}, f"{_MADE}.{field}", _ONE_LAYOUT)
+        for path, field in _PLACES
+        for layout in ({}, {"replicated": {"size": 3}, **_CODED})
+    ),
+    *(
+        _files(
+            f"{place} with {path} {str(value)[:9]!r}",
+            {f"storage.rook.fileSystem.{place}.{path}": value},
+            f"{_MADE}.{field}.{path}",
+            words,
+        )
+        for place, field in _PLACES
+        for path, value, words in _BAD_POOL
+    ),
+    *(
+        _files(
+            f"{place} with chunks of {path} {value!r}",
+            {f"storage.rook.fileSystem.{place}": changed(_CODED, {f"erasureCoded.{path}": value})},
+            f"{_MADE}.{field}.erasureCoded.{path}",
+            words,
+        )
+        for place, field in _PLACES
+        for path, value, words in _BAD_CHUNKS
+    ),
+]
+
 _FILE_SYSTEMS = [
+    *_POOLS_OF_FILES,
+    _storage(
+        {"rook": {"cluster": ROOK["cluster"], "existingFileSystem": {}}},
+        {"storage.volume": {"size": "1Gi"}},
+        "existing file system nameless",
+        "spec.storage.rook.existingFileSystem.name",
+        "Required value",
+    ),
     _files(
         "file system and pool", {"storage.rook.pool": ROOK["pool"]}, "spec.storage.rook", "must have exactly one of"
     ),
@@ -146,8 +187,7 @@ _FILE_SYSTEMS = [
         for path, value, words in (
             ("name", "F", "should match"),
             ("name", "f" * 41, "more than 40"),
-            ("dataPool", "a/b", _NAME_WORDS),
-            ("metadataPool", "-rm", _NAME_WORDS),
+            *((pool, *bad) for pool in ("dataPool", "metadataPool") for bad in _BAD_NAMES),
         )
     ),
     _files(

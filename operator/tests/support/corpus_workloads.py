@@ -79,6 +79,8 @@ _UNTIL: tuple[tuple[dict[str, Any], int, tuple[str, ...]], ...] = (
 )
 _FIO = [
     *choice(f"{FIO}.pattern", "randread", "readwrite"),
+    *choice(f"{FIO}.files", "FilePerClient", "SharedFile"),
+    *choice(f"{FIO}.readBack", "NextClient"),
     *choice(f"{FIO}.engine", "libaio", "io_uring", "psync", "sync", "rbd"),
     _fio("librbd on a claim", ("spec.workloads", "must have engine rbd with access LibRBD and cannot"), engine="rbd"),
     *(

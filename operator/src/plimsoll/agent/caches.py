@@ -15,6 +15,8 @@ from plimsoll.protocol.messages import DropCachesOrder
 
 _OK = 200
 _TOO_MANY_REQUESTS = 429
+_TRANSIENT = frozenset({_TOO_MANY_REQUESTS, 502, 503})
+"""An OSD or the API server does not answer just now, or it is another one's turn."""
 _RETRY_SECONDS = 1.0
 _LONGEST_RETRY_SECONDS = 10.0
 
@@ -58,7 +60,7 @@ class CacheDropper:
 
 
 class _Request:
-    """A request to the helper of this node, repeated while it limits the rate or is not reachable."""
+    """A request to the helper of this node, repeated while it cannot drop the caches at present."""
 
     def __init__(self, session: aiohttp.ClientSession, order: DropCachesOrder) -> None:
         self._session = session
@@ -82,9 +84,9 @@ class _Request:
         try:
             async with self._session.post(PATH, data=body, headers=headers, timeout=timeout) as response:
                 text = (await response.content.read(MAX_ANSWER_BYTES)).decode(errors="replace")
-                limited = response.status == _TOO_MANY_REQUESTS
-                retry = _retry_seconds(response.headers.get("Retry-After", "")) if limited else 0.0
-                return _Answer(text=_message(text) if limited else text, status=response.status, retry_seconds=retry)
+                again = response.status in _TRANSIENT
+                retry = _retry_seconds(response.headers.get("Retry-After", "")) if again else 0.0
+                return _Answer(text=_message(text) if again else text, status=response.status, retry_seconds=retry)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             # Its pod may be starting, or be replaced.
             problem = f"no answer from the helper of this node ({str(error) or type(error).__name__}); check its pod"

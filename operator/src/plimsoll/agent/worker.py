@@ -152,8 +152,13 @@ class Worker:
         )
 
     async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:
-        """Drop the caches of this node; see `CacheDropper.drop`."""
-        return await self.caches.drop(order)
+        """Drop the caches of this node; see `CacheDropper.drop`.
+
+        The programs of the tools are then read again, for all clients of the node: they would start late otherwise.
+        """
+        dropped = await self.caches.drop(order)
+        await self.facts()
+        return dropped
 
     def arm(self, order: ArmOrder) -> Armed:
         """Build the command; writes nothing but into the work directory.

@@ -28,6 +28,8 @@ from plimsoll.protocol.caches import (
 )
 
 _BODY_SECONDS = 5.0
+_STALLED_SECONDS = 240.0
+"""Writing all dirty data takes as long as the slowest file system of the node; the agent waits for 300 s."""
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class Helper:
         self._abilities = abilities
         self._know = know
         self._turns = turns or Turns()
+        self._stalled: asyncio.Task[NodeCaches] | None = None
 
     def application(self) -> web.Application:
         """Return the application with its one route."""
@@ -102,14 +105,29 @@ class Helper:
 
     async def _take_turn(self, wanted: DropRequest) -> CacheDrop:
         try:
+            # Its dirty data may go to the OSDs.
+            node = await self._drop_node()
             osds = await drop_osd_caches(self._abilities.commands, wanted.fsid) if wanted.fsid else None
-            return CacheDrop(node=await asyncio.to_thread(self._abilities.drop), osds=osds)
+            return CacheDrop(node=node, osds=osds)
         except OsdsError as error:
             raise _RefusedError(502, str(error)) from error
         except (OSError, ValueError) as error:
             raise _RefusedError(500, f"cannot drop the caches of this node: {error}") from error
         finally:
             self._turns.end(time.monotonic())
+
+    async def _drop_node(self) -> NodeCaches:
+        """Drop the caches in a thread, which nothing can end while a file system does not answer it."""
+        if self._stalled is None or self._stalled.done():
+            self._stalled = asyncio.create_task(asyncio.to_thread(self._abilities.drop))
+            await asyncio.wait({self._stalled}, timeout=_STALLED_SECONDS)
+        if not self._stalled.done():
+            message = (
+                f"the dirty data of this node was not written within {_STALLED_SECONDS:g} s: one of its file systems "
+                "does not answer; check the mounts of the node"
+            )
+            raise _RefusedError(500, message)
+        return await self._stalled
 
     async def _authorized_user(self, request: web.Request) -> str:
         token = bearer_token(request.headers.get("Authorization", ""))

@@ -27,8 +27,7 @@ async def drop_osd_caches(commands: Commands | None, fsid: str) -> OsdCaches:
     try:
         dump = _parsed(await commands.ceph("osd", "dump"))
         if dump.get("fsid") != fsid:
-            reason = f"the helper has a key for Ceph cluster {dump.get('fsid')} only, not for {fsid}"
-            return OsdCaches(count=0, reason=reason)
+            return OsdCaches(count=0, reason="the helper's key is for another Ceph cluster")
         numbers = osds_up(dump)
         for number in numbers:
             await commands.ceph("tell", f"osd.{number}", "cache", "drop", limit_seconds=_ANSWER_SECONDS)

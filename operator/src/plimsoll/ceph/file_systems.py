@@ -7,6 +7,8 @@ from plimsoll.ceph.document import Node
 from plimsoll.ceph.pools import PoolDetail
 from plimsoll.ceph.watch import ClusterStatus, FileSystemDetail, MetadataServer
 
+_FOLLOWER = "up:standby-replay"
+"""`ceph status` lists it with the rank of the server that it follows."""
 _ACTIVE = "up:active"
 _MAX_WORDS = 80
 
@@ -35,8 +37,12 @@ def wrong_pools(found: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterato
 
 
 def servers_of(status: ClusterStatus, found: FileSystemDetail) -> tuple[MetadataServer, ...]:
-    """Return the metadata servers of a file system that have a rank."""
-    return tuple(server for server in status.metadata_servers if server.file_system == found.number)
+    """Return the metadata servers of a file system that have a rank, without those that only follow one of them."""
+    return tuple(
+        server
+        for server in status.metadata_servers
+        if server.file_system == found.number and not server.state.startswith(_FOLLOWER)
+    )
 
 
 def inactive_servers(status: ClusterStatus, found: FileSystemDetail) -> int:

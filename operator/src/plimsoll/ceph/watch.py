@@ -107,6 +107,7 @@ class ClusterWatch:
         metadata_pools: pools of the run that only metadata servers read and write; their I/O is neither the clients'
             nor foreign.
         file_system: the file system that the run measures; None if it measures a pool.
+        owns_file_system: whether it was created for the run, so that no one else uses its pools.
         accepted_checks: tolerated health checks.
         required: whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect.
 
@@ -116,5 +117,6 @@ class ClusterWatch:
     pools: tuple[str, ...]
     metadata_pools: tuple[str, ...] = ()
     file_system: FileSystemDetail | None = None
+    owns_file_system: bool = False
     accepted_checks: frozenset[str] = frozenset()
     required: bool = True

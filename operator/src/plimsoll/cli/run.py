@@ -17,7 +17,7 @@ from rich.console import Console
 
 from plimsoll.agent.host.page_cache import SWITCH, may_drop_caches
 from plimsoll.api.errors import SpecError
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.api.storage import Storage, StorageClassStorage
 from plimsoll.cli.claim import claimed_devices, claimed_directory
@@ -161,7 +161,18 @@ def _resumed_plan(file: Path, run: BenchmarkRun, results: Path) -> Plan:
     if not _is_same(now, plan):
         message = f"{file} has changed since the run in {results} started; restore it, or choose another --output"
         raise click.ClickException(message)
+    if plan.prepare.drop_caches and _has_warm_trials(results):
+        message = (
+            f"the trials in {results} were measured with warm caches, by a version that ignored prepare.dropCaches; "
+            "choose another --output"
+        )
+        raise click.ClickException(message)
     return plan
+
+
+def _has_warm_trials(results: Path) -> bool:
+    trials = (trial for result in read_results(results) for trial in result.status.trials)
+    return any(trial.outcome is Outcome.MEASURED and trial.caches is None for trial in trials)
 
 
 def _is_same(now: Plan, plan: Plan) -> bool:

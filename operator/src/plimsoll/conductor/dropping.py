@@ -25,16 +25,30 @@ def undropped_nodes(phase: Dropping, roster: Roster) -> tuple[str, ...]:
     return tuple(sorted(nodes - {client.node for client in _droppers(phase, roster) if _drop_of(client)}))
 
 
+def is_done(phase: Dropping, roster: Roster, describe: reporting.Describe) -> bool:
+    """Whether all caches are dropped: those of the nodes and, of a run on Ceph, those of the OSDs."""
+    if phase.token is None or undropped_nodes(phase, roster):
+        return False
+    return phase.has_reached_osds or _fsid(roster, describe) is None
+
+
 def give_orders(phase: Dropping, roster: Roster, timings: Timings, describe: reporting.Describe) -> None:
-    """Order one client on each node that has none yet; the first of all also has the OSDs' caches dropped."""
+    """Order one client on each node that has no order yet; when all nodes are done, one of them for the OSDs.
+
+    A node first writes its dirty data, which would warm up the caches of the OSDs again.
+    """
     if phase.token is None:
         return
     for client in roster.get(phase.attempt.round.loading):
         if client.node in phase.chosen:
             continue
-        fsid = None if phase.chosen else _fsid(roster, describe)
-        client.give(orders.drop_caches(phase.attempt, timings, token=phase.token, fsid=fsid))
+        client.give(orders.drop_caches(phase.attempt, timings, token=phase.token, fsid=None))
         phase.chosen[client.node] = client.number
+    fsid = _fsid(roster, describe)
+    if fsid is not None and not phase.has_reached_osds and not undropped_nodes(phase, roster):
+        (last,) = roster.get([max(phase.chosen.values())])
+        last.give(orders.drop_caches(phase.attempt, timings, token=phase.token, fsid=fsid))
+        phase.has_reached_osds = True
 
 
 def fault(phase: Dropping, roster: Roster, timings: Timings, moment: Moment) -> Fault | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import AbortReason, Outcome, Verdict
-from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.result import Fingerprint, ResultStatus, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.size import fit, outcome_of, without_distributions
 from plimsoll.measure.summary import summarise
@@ -102,10 +102,14 @@ class Ledger:
             verdict=numbers.verdict if final else None,
             findings=numbers.findings if final else (),
             environment=everything,
-            fingerprint=fingerprint(self.plan, self.plan.point(point), everything) if environment is not None else None,
+            fingerprint=self._fingerprint(point, everything) if environment is not None else None,
             final=final,
         )
         return fit(status)
+
+    def _fingerprint(self, point: str, environment: Environment) -> Fingerprint:
+        drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]
+        return fingerprint(self.plan, self.plan.point(point), environment, osd_caches=drops)
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]

@@ -192,6 +192,7 @@ class Dropping(InFlight):
         is_staged: whether all clients of the round have been ordered to get ready before.
         token: the conductor's token for the helpers; None until the shell has read it.
         chosen: node -> the client that drops its caches.
+        has_reached_osds: whether one of them has been ordered to have the OSDs drop theirs, after all nodes.
 
     """
 
@@ -199,6 +200,7 @@ class Dropping(InFlight):
     is_staged: bool = False
     token: str | None = None
     chosen: dict[str, int] = field(default_factory=dict)
+    has_reached_osds: bool = False
 
     @property
     def ordered(self) -> tuple[int, ...]:

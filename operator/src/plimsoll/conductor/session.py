@@ -307,7 +307,7 @@ class Session:
 
     def _leave_dropping(self, phase: Dropping, moment: Moment) -> bool:
         fault = dropping.fault(phase, self.roster, self.timings, moment)
-        if fault or phase.token is None or dropping.undropped_nodes(phase, self.roster):
+        if fault or not dropping.is_done(phase, self.roster, self.describe):
             dropping.give_orders(phase, self.roster, self.timings, self.describe)
             return self._abort_if(phase.attempt, fault, moment)
         phase.attempt.caches = dropping.dropped(phase, self.roster)

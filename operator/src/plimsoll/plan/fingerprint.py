@@ -6,7 +6,7 @@ so that the digests do not depend on where a result was stored.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll import __version__
+from plimsoll.api.caches import OsdCaches
 from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
@@ -47,17 +48,28 @@ class Difference:
     candidate: JsonValue
 
 
-def fingerprint(plan: Plan, point: Point, environment: Environment) -> Fingerprint:
+def fingerprint(
+    plan: Plan, point: Point, environment: Environment, *, osd_caches: Sequence[OsdCaches] = ()
+) -> Fingerprint:
     """Return the fingerprint of a point's numbers.
 
-    `environment` is that of the result's status, to which the plan's facts about the platform are added.
+    `environment` is that of the result's status, to which the plan's facts about the platform are added; `osd_caches`
+    are those of its trials, if the storage is known to be Ceph.
     """
     known = environment.merged(plan.environment)
-    identity = _known(_identity(plan, point, known))
+    identity = _known({**_identity(plan, point, known), "osdCaches": _osd_caches(osd_caches)})
     context = _known(_context(plan, point, known))
     return Fingerprint(
         identity=identity, context=context, identity_sha256=digest(identity), context_sha256=digest(context)
     )
+
+
+def _osd_caches(drops: Sequence[OsdCaches]) -> str | None:
+    """Return whether the OSDs dropped their caches before the trials: an administrator may allow it in between."""
+    if not drops:
+        return None
+    kept = sum(drop.reason is not None for drop in drops)
+    return "Dropped" if kept == 0 else "Kept" if kept == len(drops) else "DroppedInPart"
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:
@@ -98,7 +110,14 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "storageClass": _nameless(plan, _storage_class(environment, identity=True)),
         # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
         "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
+        "fileSystem": _file_system(environment),
     }
+
+
+def _file_system(environment: Environment) -> JsonValue:
+    """Return what of a file system is not in its pools; None without one."""
+    found = environment.ceph.file_system if environment.ceph else None
+    return {"metadataServers": found.metadata_servers, "dataPools": found.data_pools} if found else None
 
 
 def _volume(volume: Volume) -> JsonValue:

@@ -6,8 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from plimsoll.api.file_system import FileSystem
 from plimsoll.api.pools import Pool
-from plimsoll.lifecycle.rook.budget import fitting_placement_groups, why_over_budget
+from plimsoll.lifecycle.rook.budget import fitting_file_system, fitting_placement_groups, why_over_budget
 from plimsoll.lifecycle.rook.feasibility import Osd
 
 
@@ -110,3 +111,16 @@ def test_what_is_proposed_is_taken_and_twice_as_much_is_not(
         fits = int(told.partition("at most ")[2].partition(",")[0])
         assert why_over_budget(replicated(size, fits), osds(count), found, {}) == ""
         assert why_over_budget(replicated(size, 2 * fits), osds(count), found, {})
+
+
+def test_a_pool_of_a_file_system_without_a_count_gets_what_the_chosen_ones_leave() -> None:
+    made = FileSystem(metadata_pool=replicated(3), data_pools=(replicated(3, 128),))
+    fitted = fitting_file_system(made, osds(3), [there("112", **SIZE_3)], {})
+    assert fitted.data_pools[0].placement_groups == 128
+    assert fitted.metadata_pool.placement_groups == 8, "112 + 128 + 8 of 250 for each OSD"
+
+
+def test_an_erasure_coded_pool_of_a_file_system_has_no_pool_of_headers() -> None:
+    wanted = coded(4, 2, 128)
+    assert why_over_budget(wanted, osds(6), [there("128", **SIZE_3)], {}) != ""
+    assert why_over_budget(wanted, osds(6), [there("128", **SIZE_3)], {}, headers=False) == ""

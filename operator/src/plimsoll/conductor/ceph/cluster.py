@@ -92,6 +92,7 @@ class CephCluster:
             pools=self._target.pools,
             metadata_pools=self._target.metadata_pools,
             file_system=self._file_system,
+            owns_file_system=self._target.file_system is not None and self._target.file_system.made is not None,
             accepted_checks=self._accepted,
             required=self.required,
         )

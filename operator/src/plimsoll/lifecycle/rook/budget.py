@@ -24,18 +24,20 @@ _LEAST_OSDS = 3
 """Ceph counts at least this many OSDs."""
 
 
-def why_over_budget(pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> str:
+def why_over_budget(
+    pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object, *, headers: bool = True
+) -> str:
     """Return why Ceph would refuse a pool's placement groups, and what to do about it; empty if it would not.
 
     `others` are all existing CephBlockPools. Only their specifications count: autoscaled pools, and pools that Rook
-    does not know, are ignored.
+    does not know, are ignored. `headers`: whether an erasure-coded pool has one more for the headers of images.
     """
     limit, used = _limit(cluster), _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
     wanted = pool.placement_groups or 1
-    needed = _per_osd(wanted * _copies(pool), usable_osds(pool, osds))
+    needed = _per_osd(wanted * _copies(pool, headers=headers), usable_osds(pool, osds))
     if needed + used <= limit:
         return ""
-    fits = _fitting(pool, osds, limit - used)
+    fits = _fitting(pool, osds, limit - used, headers=headers)
     remedy = f"set placementGroups to at most {fits}, or add OSDs" if fits else "delete pools, or add OSDs"
     return (
         f"{wanted} placement groups would add {needed:.0f} replicas to each OSD that the pool can use, in addition to "
@@ -43,12 +45,14 @@ def why_over_budget(pool: Pool, osds: Sequence[Osd], others: Iterable[Object], c
     )
 
 
-def fitting_placement_groups(pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object) -> Pool:
+def fitting_placement_groups(
+    pool: Pool, osds: Sequence[Osd], others: Iterable[Object], cluster: Object, *, headers: bool = True
+) -> Pool:
     """Return the pool with a fixed number of placement groups: the user's, or the usual number if that fits."""
     if pool.placement_groups is not None:
         return pool
     left = _limit(cluster) - _per_osd(sum(map(_replicas, others)), sum(osd.available for osd in osds))
-    count = min(placement_groups(pool, osds), max(_fitting(pool, osds, left), 1))
+    count = min(placement_groups(pool, osds), max(_fitting(pool, osds, left, headers=headers), 1))
     return pool.model_copy(update={"placement_groups": count})
 
 
@@ -57,11 +61,14 @@ def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[
 
     Only the pool with the content of files gets the usual number. The others are small.
     """
-    taken = [*others]
+    chosen = [pool for pool in (made.metadata_pool, *made.data_pools) if pool.placement_groups is not None]
+    taken = [*others, *({"spec": pool_spec(pool)} for pool in chosen)]
 
     def fitted(pool: Pool, most: int) -> Pool:
-        found = fitting_placement_groups(pool, osds, taken, cluster)
-        if pool.placement_groups is None and (found.placement_groups or 0) > most:
+        if pool.placement_groups is not None:
+            return pool
+        found = fitting_placement_groups(pool, osds, taken, cluster, headers=False)
+        if (found.placement_groups or 0) > most:
             found = found.model_copy(update={"placement_groups": most})
         taken.append({"spec": pool_spec(found)})
         return found
@@ -72,9 +79,9 @@ def fitting_file_system(made: FileSystem, osds: Sequence[Osd], others: Iterable[
     return made.model_copy(update={"metadata_pool": metadata, "data_pools": data})
 
 
-def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float) -> int:
+def _fitting(pool: Pool, osds: Sequence[Osd], per_osd: float, *, headers: bool) -> int:
     """Return the most placement groups, a power of two, within the budget per OSD; 0 if not even one fits."""
-    most = int(max(per_osd, 0) * max(usable_osds(pool, osds), _LEAST_OSDS)) // _copies(pool)
+    most = int(max(per_osd, 0) * max(usable_osds(pool, osds), _LEAST_OSDS)) // _copies(pool, headers=headers)
     return 1 << (most.bit_length() - 1) if most else 0
 
 
@@ -82,10 +89,10 @@ def _per_osd(replicas: int, osds: int) -> float:
     return replicas / max(osds, _LEAST_OSDS)
 
 
-def _copies(pool: Pool) -> int:
-    """Return the number of OSDs per placement group, including the pool with the images' headers."""
+def _copies(pool: Pool, *, headers: bool) -> int:
+    """Return the number of OSDs per placement group, if wanted including the pool with the images' headers."""
     chunks = pool.erasure_coded
-    return width(pool) + (metadata_size(chunks.coding_chunks) if chunks is not None else 0)
+    return width(pool) + (metadata_size(chunks.coding_chunks) if headers and chunks is not None else 0)
 
 
 def _replicas(found: Object) -> int:

@@ -84,15 +84,21 @@ def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
 def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], platform: RookPlatform) -> Ending | None:
     if target.made is None or platform.cluster is None:
         return None
-    others = [*platform.pools, *specifications(platform.file_systems)]
-    for field, pool in _requested(rook):
+    others, headers = [*platform.pools, *specifications(platform.file_systems)], rook.file_system is None
+    # Without a number, a pool gets what the others leave, but one placement group at least.
+    wanted = [(field, pool, {"spec": pool_spec(_with_one_group(pool))}) for field, pool in _requested(rook)]
+    for field, pool, counted in wanted:
+        taken = [*others, *(spec for _, _, spec in wanted if spec is not counted)]
         why = why_infeasible(pool, osds, rook.cluster.namespace) or why_over_budget(
-            pool, osds, others, platform.cluster
+            pool, osds, taken, platform.cluster, headers=headers
         )
         if why:
             return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
-        others.append({"spec": pool_spec(pool)})
     return None
+
+
+def _with_one_group(pool: Pool) -> Pool:
+    return pool if pool.placement_groups is not None else pool.model_copy(update={"placement_groups": 1})
 
 
 def _requested(rook: RookStorage) -> Iterator[tuple[str, Pool]]:

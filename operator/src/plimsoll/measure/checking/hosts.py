@@ -15,6 +15,7 @@ from plimsoll.measure.checking.caches import ObservedClient, by_node, cached, nu
 from plimsoll.measure.checking.check import CheckedValue, evaluate
 from plimsoll.measure.checking.devices import bypassed, direct_bytes, foreign_load, is_silent, unwitnessed
 from plimsoll.measure.checking.evidence import Evidence
+from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import CpuUse, HostUse
 from plimsoll.measure.series import add
@@ -44,9 +45,18 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(host_checks.CACHE_SIZED, cached(known)),
         *evaluate(host_checks.WRONG_DEVICE, _foreign_targets(measured)),
         *evaluate(host_checks.DEVICE_BYPASSED, bypassed(known)),
-        *evaluate(host_checks.CACHE_NOT_EXCLUDED, unwitnessed(known)),
+        *evaluate(host_checks.CACHE_NOT_EXCLUDED, () if _is_counted_by_pools(evidence) else unwitnessed(known)),
         *evaluate(host_checks.FOREIGN_DEVICE_LOAD, foreign_load(known)),
     )
+
+
+def _is_counted_by_pools(evidence: Evidence) -> bool:
+    """Whether the pools' counters show what reached Ceph: then `PoolCountersDisagree` judges caches.
+
+    The kernel's client of CephFS has no block device and does not count direct I/O as the tool's.
+    """
+    watch, span = evidence.facts.cluster, evidence.span
+    return bool(watch and watch.owns_file_system and span and pool_io_within(watch, span))
 
 
 def _unknown(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
