@@ -26,6 +26,7 @@ class Watch(Model):
         accepted: accepted health checks.
         foreign: operations per second on a foreign pool.
         file_system: the run measures a file system with one metadata server.
+        owns_file_system: that file system was created for the run.
 
     """
 
@@ -35,6 +36,7 @@ class Watch(Model):
     accepted: tuple[str, ...] = ()
     foreign: float = 0.0
     file_system: bool = False
+    owns_file_system: bool = False
 
 
 class Setting(Model):

@@ -47,6 +47,7 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
         samples=tuple(samples),
         pools=(_POOL,),
         file_system=_FILE_SYSTEM if watch.file_system else None,
+        owns_file_system=watch.owns_file_system,
         accepted_checks=frozenset(watch.accepted),
         required=watch.required,
     )
