@@ -55,21 +55,10 @@ func (c *controller) CreateVolume(ctx context.Context, request *csi.CreateVolume
 }
 
 func (c *controller) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
-	volume, err := volumeOf(request.GetVolumeId())
+	err := c.with(request.GetVolumeId(), request.GetSecrets(), func(ceph *connection, volume *volume) error {
+		return c.storage.remove(ctx, ceph, volume)
+	})
 	if err != nil {
-		return nil, err
-	}
-	done, err := c.busy.begin(volume.name)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	ceph, err := connect(c.clusters, volume.cluster, request.GetSecrets())
-	if err != nil {
-		return nil, err
-	}
-	defer ceph.close()
-	if err := c.storage.remove(ctx, ceph, volume); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteVolumeResponse{}, nil

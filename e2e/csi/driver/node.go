@@ -33,21 +33,10 @@ func (n *nodes) NodeGetCapabilities(
 func (n *nodes) NodeStageVolume(
 	ctx context.Context, request *csi.NodeStageVolumeRequest,
 ) (*csi.NodeStageVolumeResponse, error) {
-	volume, err := volumeOf(request.GetVolumeId())
+	err := n.with(request.GetVolumeId(), request.GetSecrets(), func(ceph *connection, volume *volume) error {
+		return n.storage.stage(ctx, ceph, request, volume)
+	})
 	if err != nil {
-		return nil, err
-	}
-	done, err := n.busy.begin(volume.name)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	ceph, err := connect(n.clusters, volume.cluster, request.GetSecrets())
-	if err != nil {
-		return nil, err
-	}
-	defer ceph.close()
-	if err := n.storage.stage(ctx, ceph, request, volume); err != nil {
 		return nil, err
 	}
 	return &csi.NodeStageVolumeResponse{}, nil

@@ -74,6 +74,25 @@ func (b *busy) begin(volume string) (func(), error) {
 	}, nil
 }
 
+// with calls a function with a volume and a connection to its cluster, unless another call is working on the volume.
+func (d *driver) with(id string, secret map[string]string, do func(*connection, *volume) error) error {
+	volume, err := volumeOf(id)
+	if err != nil {
+		return err
+	}
+	done, err := d.busy.begin(volume.name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ceph, err := connect(d.clusters, volume.cluster, secret)
+	if err != nil {
+		return err
+	}
+	defer ceph.close()
+	return do(ceph, volume)
+}
+
 type identity struct {
 	csi.UnimplementedIdentityServer
 	driver
