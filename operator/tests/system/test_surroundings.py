@@ -1,5 +1,7 @@
 """Foreign load on a local run's storage, and invisible storage, with real disks and a real fio."""
 
+import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,17 +15,24 @@ from support.local_run import LocalRun, make_spec
 
 pytestmark = [pytest.mark.system, pytest.mark.fio]
 
-_COPY = 'while true; do dd if=/dev/zero of="$1" bs=1M count=64 oflag=direct status=none; done'
+# Three at a time and first in line for a processor, so that they keep the disk busy on a busy machine too.
+_COPIES = """
+for number in 1 2 3; do
+    while true; do dd if=/dev/zero of="$1.$number" bs=1M count=64 oflag=direct status=none; done &
+done
+wait
+"""
 
 
 @contextmanager
 def copying(file: Path) -> Iterator[None]:
-    """Write a file past the page cache, again and again, until the context ends."""
-    process = subprocess.Popen(["sh", "-c", _COPY, "copy", str(file)])
+    """Write files past the page cache, again and again, until the context ends."""
+    command = ["nice", "-n", "-10", "sh", "-c", _COPIES, "copy", str(file)]
+    process = subprocess.Popen(command, start_new_session=True)
     try:
         yield
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)
         process.wait()
 
 

@@ -87,12 +87,13 @@ def _infeasible(rook: RookStorage, target: CephTarget, osds: Sequence[Osd], plat
     others, headers = [*platform.pools, *specifications(platform.file_systems)], rook.file_system is None
     # Without a number, a pool gets what the others leave, but one placement group at least.
     wanted = [(field, pool, {"spec": pool_spec(_with_one_group(pool))}) for field, pool in _requested(rook)]
-    for field, pool, counted in wanted:
+    for field, pool, _ in wanted:
+        if why := why_infeasible(pool, osds, rook.cluster.namespace):
+            return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
+    # The last one has the content, and so most placement groups.
+    for field, pool, counted in reversed(wanted):
         taken = [*others, *(spec for _, _, spec in wanted if spec is not counted)]
-        why = why_infeasible(pool, osds, rook.cluster.namespace) or why_over_budget(
-            pool, osds, taken, platform.cluster, headers=headers
-        )
-        if why:
+        if why := why_over_budget(pool, osds, taken, platform.cluster, headers=headers):
             return Ending.failure(Reason.POOL_NOT_FEASIBLE, f"spec.storage.rook.{field}: {why}")
     return None
 
