@@ -214,10 +214,14 @@ class Ceph:
             *self._ours([each["name"] for each in file_systems]),
             *self._named(f"cephblockpools,cephfilesystems,cephclients,{kinds}", NAMESPACE),
             *(each["metadata"]["name"] for each in elsewhere if self._is_of_this_session(each)),
-            *self._ours(
-                [each["spec"].get("storageClassName", "") for each in self._cluster.api.objects("persistentvolumes")]
-            ),
+            *self._volumes(),
         ]
+
+    def _volumes(self) -> list[str]:
+        """Return the PersistentVolumes of this session's runs."""
+        found = [volume["spec"] for volume in self._cluster.api.objects("persistentvolumes")]
+        ours = [spec for spec in found if (spec.get("claimRef") or {}).get("namespace") in self._cluster.namespaces]
+        return self._ours([spec.get("storageClassName", "") for spec in ours])
 
     def _is_of_this_session(self, found: dict[str, Any]) -> bool:
         return found["metadata"]["labels"]["plimsoll.dev/run-namespace"] in self._cluster.namespaces
