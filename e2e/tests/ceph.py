@@ -76,7 +76,7 @@ def files_run(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
     """Return a run of two clients that share a volume in a file system that Rook creates; one repetition."""
     file_system = {"metadataPool": replicated(), "dataPools": [replicated()], "metadataServers": 1}
     rook = {"cluster": {"namespace": NAMESPACE, "name": "rook-ceph"}, "fileSystem": file_system}
-    storage = {"rook": rook, "volume": {"size": "64Mi", "sharing": "Shared"}}
+    storage = {"rook": rook, "volume": {"size": "16Mi", "sharing": "Shared"}}
     clients = {"count": 2, "spread": "Required"}
     return run(name, namespace, **{"storage": storage, "clients": clients, "repetitions": 1} | changes)
 

@@ -37,7 +37,7 @@ def test_clients_on_two_nodes_measure_one_volume_and_nothing_is_left(
     cluster.until_measuring("files", namespace)
     (claim,) = cluster.items("persistentvolumeclaims", namespace)
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert claim["spec"]["resources"]["requests"]["storage"] == "128Mi"
+    assert claim["spec"]["resources"]["requests"]["storage"] == "32Mi"
     (file_system,) = clean.file_systems()
     prefilled = cluster.state("files", namespace)["prefill"]["totalBytes"]
 
@@ -102,7 +102,7 @@ def test_an_existing_file_system_is_measured_by_name_and_by_storage_class_and_st
     del rook["fileSystem"]
     cluster.apply(by_name)
     by_class = files_run("by-class", namespace, workloads=[READ_BACK])
-    by_class["spec"]["storage"] = {"storageClass": {"name": foreign}, "volume": {"size": "64Mi", "sharing": "Shared"}}
+    by_class["spec"]["storage"] = {"storageClass": {"name": foreign}, "volume": {"size": "16Mi", "sharing": "Shared"}}
     cluster.until_measured("by-name", namespace)
     (result,) = cluster.results("by-name", namespace)
     pools = [pool["name"] for pool in result["status"]["environment"]["ceph"]["pools"]]
