@@ -97,7 +97,8 @@ def test_a_late_client_is_detected(cluster: Cluster, namespace: str, faults: Exi
 
 
 def test_a_client_throttled_by_its_cpu_limit_is_detected(cluster: Cluster, namespace: str) -> None:
-    clients = {"count": 2, "resources": {"limits": {"cpu": "200m", "memory": "512Mi"}}}
+    # So little that a busy machine gives the clients more, too, before their quota stops them.
+    clients = {"count": 2, "resources": {"limits": {"cpu": "150m", "memory": "512Mi"}}}
     fast = workload(fio={"pattern": "randread", "ioDepth": [16]}, runtimeSeconds=8)
     cluster.apply(run("bad", namespace, repetitions=1, clients=clients, workloads=[fast]))
     messages = assert_invalid(cluster, namespace, "ClientThrottled")
