@@ -4,89 +4,40 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plimsoll.agent.connection import Connection
 from plimsoll.api.names import AbortReason, Outcome, RunPhase
 from plimsoll.api.pools import ErasureCoded, Pool, Replicated
-from plimsoll.api.run import Gates, Timeouts
-from plimsoll.api.volume import Volume
+from plimsoll.api.run import Gates
 from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError
-from plimsoll.conductor.ceph.cluster import CephCluster
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.ceph import flags_object, image_name
-from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan
+from plimsoll.plan.ceph import image_name
+from support.attended_ceph import (
+    BOTH,
+    EXIT_CLUSTER_NOT_READY,
+    NOTE,
+    SIZE,
+    TARGET,
+    attend_until,
+    cluster_of,
+    is_prepared,
+    mentions,
+    plan_of,
+)
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import PretendedCeph
 from support.rendezvous import Setting, until_up
-from support.simulation import make_plan
-
-EXIT_CLUSTER_NOT_READY = 13
-SIZE = 2**26
-BOTH = {"noscrub", "nodeep-scrub"}
-TARGET = CephTarget(pool="golden", data_pool="golden-data", conductor_user="conductor", agent_user="agent")
-NOTE = flags_object("u")
 
 
 @pytest.fixture
 def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
     return pretend_ceph(tmp_path, monkeypatch)
-
-
-def plan_of(
-    target: CephTarget = TARGET, *, gates: Gates | None = None, clients: int = 2, ready_seconds: int = 60
-) -> Plan:
-    return make_plan(points=1, clients=clients, repetitions=1).model_copy(
-        update={
-            "ceph": target,
-            "volume": Volume(size=SIZE, access="LibRBD"),
-            "gates": gates or Gates(),
-            "timeouts": Timeouts(ready_seconds=ready_seconds),
-        }
-    )
-
-
-def cluster_of(plan: Plan, *, limit_seconds: float = 20.0) -> CephCluster:
-    assert plan.ceph is not None
-    commands = Commands(plan.ceph.conductor_user, limit_seconds=limit_seconds)
-    return CephCluster(
-        plan, plan.ceph, commands, pause_seconds=0.05, period_seconds=0.05, release_seconds=limit_seconds
-    )
-
-
-async def attend_until(cluster: CephCluster, enough: Callable[[ClusterView], bool]) -> list[ClusterView]:
-    """Attend to a cluster until one of its views is enough; return all views."""
-    seen: list[ClusterView] = []
-    found = asyncio.Event()
-
-    def see(view: ClusterView) -> None:
-        seen.append(view)
-        if enough(view):
-            found.set()
-
-    task = asyncio.create_task(cluster.attend(see))
-    try:
-        async with asyncio.timeout(60):
-            await found.wait()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    return seen
-
-
-def is_prepared(view: ClusterView) -> bool:
-    return view.prepared
-
-
-def mentions(words: str) -> Callable[[ClusterView], bool]:
-    return lambda view: any(words in problem for problem in view.problems)
 
 
 async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_an_image(ceph: PretendedCeph) -> None:
@@ -98,76 +49,6 @@ async def test_a_cluster_is_prepared_once_its_scrubs_pause_and_every_client_has_
         image_name("u", client): {"size": SIZE, "data_pool": "golden-data", "watched": 0, "rbd_cache": "false"}
         for client in (0, 1)
     }
-
-
-FILES = CephTarget(
-    pool="golden",
-    data_pool="golden-data",
-    file_system=FileSystemTarget(name="files"),
-    conductor_user="conductor",
-    agent_user="agent",
-)
-
-
-def put_file_system(ceph: PretendedCeph, *, active: bool = True, **changes: Any) -> None:
-    """Create a file system of the pools, with a metadata server."""
-    with ceph.changing() as state:
-        numbers = {pool["pool_name"]: pool["pool_id"] for pool in state["pools"]}
-        own = {"metadata_pool": numbers["golden"], "data_pools": [numbers["golden-data"]]}
-        state["file_system"] = {"fs_name": "files", "max_mds": 1, **own, **changes}
-        server = {"filesystem_id": 1, "rank": 0, "name": "a", "status": "up:active", "gid": 5}
-        state["fsmap"] = {"by_rank": [server] if active else []}
-
-
-def plan_of_files() -> Plan:
-    return plan_of(FILES).model_copy(update={"volume": Volume(size=SIZE, sharing="Shared")})
-
-
-async def test_a_file_system_is_prepared_without_images_and_noted_in_its_data_pool(ceph: PretendedCeph) -> None:
-    put_file_system(ceph)
-    cluster = cluster_of(plan_of_files())
-    seen = await attend_until(cluster, is_prepared)
-    assert seen[-1] == ClusterView(prepared=True)
-    assert ceph.flags("golden") == ceph.flags("golden-data") == BOTH
-    assert NOTE in ceph.state["objects"]["golden-data/"]
-    assert ceph.commands("rbd") == []
-    described = cluster.environment(frozenset({"n"})).document()["ceph"]
-    assert isinstance(described, dict)
-    assert described["fileSystem"] == {"name": "files", "metadataServers": 1, "dataPools": 1}
-    assert described["clientPath"] == "CephFS"
-    await cluster.release()
-    assert ceph.flags("golden") == ceph.flags("golden-data") == set()
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"active": False}, "1 of 1 metadata servers of file system files are not active"),
-        ({"metadata_pool": 99}, "pool golden is not the metadata pool of file system files"),
-        ({"data_pools": [99]}, "pool golden-data is not a data pool of file system files"),
-        ({"fs_name": "others"}, "filesystem 'files' not found"),
-    ],
-)
-async def test_a_file_system_that_is_not_as_planned_is_waited_for(
-    ceph: PretendedCeph, changes: dict[str, Any], words: str
-) -> None:
-    put_file_system(ceph, **changes)
-    seen = await attend_until(cluster_of(plan_of_files()), mentions(words))
-    assert not any(map(is_prepared, seen))
-
-
-async def test_a_trial_knows_the_file_system_and_its_pools(ceph: PretendedCeph) -> None:
-    put_file_system(ceph)
-    cluster = cluster_of(plan_of_files())
-    await attend_until(cluster, is_prepared)
-    cluster.begin()
-    facts = await cluster.end(
-        TrialFacts(clients=(0,), runtime_seconds=1, ramp_seconds=0, t0_nanoseconds=0), lambda _: None
-    )
-    assert facts.cluster is not None
-    assert facts.cluster.file_system is not None
-    assert facts.cluster.file_system.name == "files"
-    assert facts.cluster.metadata_pools == ("golden",)
 
 
 async def test_images_have_no_features_that_cost_operations(ceph: PretendedCeph) -> None:

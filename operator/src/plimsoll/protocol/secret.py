@@ -1,4 +1,4 @@
-"""The session secret of a run: without it, nobody can start work, or post or read a result.
+"""The session secret of a run: without it, no one can start work, or post or read a result.
 
 Each client has its own token, so an attacker who takes over one client cannot speak for another.
 """
