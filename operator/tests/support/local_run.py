@@ -6,18 +6,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import yaml
 
+from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.api.state import RunState
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.measure.summary import counted
 
 T = TypeVar("T")
+
+LOAD_REASONS = {"LateClient", "LowOverlap", "ShortRun", "Stalled", "ClientStalled"}
+"""Why a trial can be Invalid only because the machine does too much else."""
 
 WORKLOAD: Mapping[str, Any] = {
     "name": "read",
@@ -120,6 +124,20 @@ class LocalRun:
         sys.stdout.write(out)  # the verdicts and their reasons, which pytest shows if the test fails
         return self.process.returncode, out, err
 
+    def complete(self) -> str:
+        """Wait for the end of a run that measures all of its trials, and return its standard output.
+
+        Where all attempts at a point were Invalid only because the machine is busy, its exit code shows that.
+        """
+        code, out, err = self.finish()
+        overloaded = any(
+            invalid_for_load(result.status.trials)
+            for result in self.found()
+            if result.status.verdict is Verdict.INVALID
+        )
+        assert code == (2 if overloaded else 0), err
+        return out
+
     def found(self) -> list[BenchmarkResult]:
         return read_results(self.results)
 
@@ -133,6 +151,16 @@ class LocalRun:
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
+
+
+def invalid_for_load(trials: Sequence[Trial]) -> bool:
+    """Whether a busy machine alone explains why none of the attempts counts: at least one measured something."""
+    reasons = [
+        {finding.reason for finding in trial.findings if finding.verdict is Verdict.INVALID}
+        for trial in trials
+        if trial.outcome is Outcome.MEASURED
+    ]
+    return bool(reasons) and all(found and found <= LOAD_REASONS for found in reasons)
 
 
 def descendants(pid: int) -> list[int]:

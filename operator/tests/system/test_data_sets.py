@@ -69,8 +69,7 @@ def test_a_whole_device_is_discarded_before_each_trial(
             assert allocated(backing) < DEVICE_BYTES / 10
             run.wait_for_trial(seconds_in=4)
             assert allocated(backing) > DEVICE_BYTES / 4
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert all(trial.new_data_set for trial in run.trials())
     assert prepared(run, 0) == len(run.trials())
     assert "settling for 2 s after the preparation" in settling.message
@@ -87,8 +86,7 @@ def test_a_file_is_written_again_before_each_trial_also_after_kills(tmp_path: Pa
         run.wait_for(run.trials)
         run.wait_for_trial(seconds_in=1)
         os.kill(run.agent(1), signal.SIGKILL)
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert all(trial.new_data_set for trial in run.trials())
     aborts = [trial.abort.reason for trial in run.trials() if trial.abort]
     assert {AbortReason.CONDUCTOR_RESTARTED, AbortReason.CLIENT_LOST} <= set(aborts)

@@ -19,12 +19,13 @@ from plimsoll.api.environment import Extremes
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
+from plimsoll.conductor.ledger import MAX_ATTEMPTS
 from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted
 from plimsoll.protocol.assignment import Assignment
 from plimsoll.protocol.secret import TOKEN_FILE
-from support.local_run import LocalRun, command_line, make_spec, processes_naming
+from support.local_run import LocalRun, command_line, invalid_for_load, make_spec, processes_naming
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
@@ -41,12 +42,16 @@ def faults(trials: list[Trial]) -> list[AbortReason]:
 
 
 def assert_every_planned_trial_is_measured_once(run: LocalRun, passes: int = 2) -> None:
-    """Check that only the last attempt of each pass counts; earlier ones were aborted or Invalid."""
+    """Check that only the last attempt of each pass counts; earlier ones were aborted or Invalid.
+
+    On a busy machine it may be Invalid, too, if there are as many as there may be.
+    """
     for result in run.found():
         for number in range(passes):
             attempts = [trial for trial in result.status.trials if trial.pass_number == number]
             assert [trial.attempt for trial in attempts] == list(range(len(attempts)))
-            assert [bool(counted([trial])) for trial in attempts] == [False] * (len(attempts) - 1) + [True]
+            assert not counted(attempts[:-1])
+            assert counted(attempts[-1:]) or (len(attempts) >= MAX_ATTEMPTS and invalid_for_load(attempts))
         assert result.status.final
 
 
@@ -61,8 +66,7 @@ def test_a_run_measures_its_specification(tmp_path: Path, fio: str) -> None:
         }
     ]
     with LocalRun(tmp_path, fio, make_spec(workloads=workloads, repetitions=1)) as run:
-        code, out, err = run.finish()
-    assert code == 0, err
+        out = run.complete()
     assert_every_planned_trial_is_measured_once(run, passes=1)
     assert len(run.found()) == 4
     for result in run.found():
@@ -81,8 +85,7 @@ def test_a_run_measures_its_specification(tmp_path: Path, fio: str) -> None:
 
 def test_raw_output_is_kept_and_matches_the_result(tmp_path: Path, fio: str) -> None:
     with LocalRun(tmp_path, fio, make_spec(), "--raw-output", str(tmp_path / "raw")) as run:
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     for trial in run.trials():
         attempt = tmp_path / "raw" / "read-000" / f"pass-{trial.pass_number}-attempt-{trial.attempt}"
         assert {path.name for path in attempt.iterdir()} == {"client-0", "client-0.json", "client-1", "client-1.json"}
@@ -101,8 +104,7 @@ def test_a_run_on_ceph_runs_locally(tmp_path: Path, fio: str) -> None:
     rook = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
     storage = {"rook": rook, "volume": {"size": "16Mi", "access": "LibRBD"}}
     with LocalRun(tmp_path, fio, make_spec(storage=storage, repetitions=1)) as run:
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert read_plan(run.results).ceph is None
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
@@ -114,8 +116,7 @@ def test_a_killed_agent_aborts_its_trial_and_its_fio_dies_with_it(tmp_path: Path
         tools = run.wait_for(lambda: run.pids(r"--name=measure.*client-1"))
         os.kill(agent, signal.SIGKILL)
         run.wait_for(lambda: not set(tools) & set(processes_naming("--name=measure")), seconds=2)
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert faults(run.trials()) == [AbortReason.CLIENT_LOST]
     assert "client 1" in next(trial.abort.message for trial in run.trials() if trial.abort)
     assert_every_planned_trial_is_measured_once(run)
@@ -126,8 +127,7 @@ def test_a_killed_conductor_loses_and_doubles_no_trial(tmp_path: Path, fio: str)
         run.wait_for(lambda: len(run.counted()) == 1)
         run.wait_for_trial(seconds_in=1)
         os.kill(run.conductor(), signal.SIGKILL)
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert faults(run.trials()) == [AbortReason.CONDUCTOR_RESTARTED]
     assert_every_planned_trial_is_measured_once(run, passes=3)
     assert len({trial.epoch for trial in run.trials()}) == 2
@@ -149,8 +149,7 @@ def test_an_agent_stopped_across_t0_does_not_start_late(tmp_path: Path, fio: str
         run.wait_for(lambda: len(aborts(run.trials())) > 1)
         assert not run.pids(r"--name=measure.*client-1"), "a stopped agent starts no tool"
         os.kill(agent, signal.SIGCONT)
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert aborts(run.trials()) == [AbortReason.CLIENT_NOT_ARMED, AbortReason.LATE_CLIENT]
     _, late = (trial.abort.message for trial in run.trials() if trial.abort)
     assert "client 1" in late
@@ -164,8 +163,7 @@ def test_an_agent_that_does_not_arm_in_time_aborts_the_trial_before_any_io(tmp_p
         os.kill(agent, signal.SIGSTOP)
         run.wait_for(lambda: aborts(run.trials()))
         os.kill(agent, signal.SIGCONT)
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert faults(run.trials()) == [AbortReason.CLIENT_NOT_ARMED]
     assert_every_planned_trial_is_measured_once(run, passes=1)
 
@@ -183,8 +181,7 @@ def test_ctrl_c_leaves_a_correct_state_and_resume_continues_from_it(tmp_path: Pa
     assert faults(run.trials()) == [AbortReason.INTERRUPTED]
     before = run.trials()
     with LocalRun(tmp_path, fio, None, "--resume") as resumed:
-        code, _, err = resumed.finish()
-    assert code == 0, err
+        resumed.complete()
     assert resumed.trials()[: len(before)] == before, "what was recorded stays as it was"
     assert_every_planned_trial_is_measured_once(resumed, passes=3)
 
@@ -240,8 +237,7 @@ def test_a_full_directory_fails_the_preparation_with_the_tool_s_output(tmp_path:
 def test_clients_share_a_device_without_touching_each_others_part(tmp_path: Path, fio: str, loop_device: Path) -> None:
     options = ("--device", str(loop_device), "--destroy-data")
     with LocalRun(tmp_path, fio, make_spec(repetitions=1), *options) as run:
-        code, _, err = run.finish()
-    assert code == 0, err
+        run.complete()
     assert_every_planned_trial_is_measured_once(run, passes=1)
     (result,) = run.found()
     assert result.status.environment.data_set_bytes == Extremes(min=32 * 2**20, max=32 * 2**20)
@@ -290,9 +286,8 @@ def test_an_agent_with_a_wrong_token_is_refused_without_effect_on_the_run(tmp_pa
             text=True,
             timeout=60,
         )
-        code, _, err = run.finish()
+        run.complete()
     assert intruder.returncode == EXIT_REFUSED
     assert "token" in intruder.stderr
-    assert code == 0, err
     assert faults(run.trials()) == []
     assert_every_planned_trial_is_measured_once(run, passes=1)
