@@ -2,53 +2,39 @@
 
 import itertools
 
-from cluster import ceph_version, is_usable
-from worker import ReconcileError, Recorder
+from cluster import ceph_version
+from controller import Controller
+from worker import ReconcileError
 
-from kube import CONFLICT, Api, ApiError, Object
+from kube import CONFLICT, ApiError, Object
 
 import ceph
 
-_FINALIZER = "cephclient.ceph.rook.io"
-_WAIT_SECONDS = 10.0
 
-
-class Clients:
+class Clients(Controller):
     """The controller of CephClients."""
 
     kind = "CephClient"
     component = "rook-ceph-client-controller"
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self._events = Recorder(api, self.component)
+    def _completed(self, spec: Object) -> Object:
+        return {"security": {"cephx": {}}} | spec
 
-    def reconcile(self, found: Object) -> float | None:
-        """Create or remove the user and the Secret."""
-        metadata = found["metadata"]
-        if "deletionTimestamp" in metadata:
-            self._remove(found)
-            return None
-        if _FINALIZER not in metadata.get("finalizers", []):
-            self._api.replace(self.kind, _adopted(found))
-            return 0
-        if not is_usable(self._api):
-            return _WAIT_SECONDS
-        name, secret = metadata["name"], _secret_name(found)
-        if not found.get("status", {}).get("phase"):
-            self._api.patch_status(
-                self.kind, name, {"phase": "Progressing", "cephx": {"keyCephVersion": "Uninitialized"}}
-            )
-        key = _make_user(name, _user(found), found["spec"]["caps"])
+    def _first_status(self, spec: Object) -> Object:  # noqa: ARG002 - the same for all
+        return {"cephx": {"keyCephVersion": "Uninitialized"}}
+
+    def _make(self, found: Object) -> Object:
+        """Create the user and the Secret."""
+        secret = _secret_name(found)
+        key = _make_user(found["metadata"]["name"], _user(found), found["spec"]["caps"])
         self._write_secret(found, secret, key)
-        ready = {
-            "phase": "Ready",
-            "observedGeneration": metadata["generation"],
-            "info": {"secretName": secret},
-            "cephx": {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1},
-        }
-        self._api.patch_status(self.kind, name, ready)
-        return None
+        keys = {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1}
+        return {"info": {"secretName": secret}, "cephx": keys}
+
+    def _remove(self, found: Object) -> None:
+        self._events.inform(found, "ReconcileStarted", f'deleting CephClient "{found["metadata"]["name"]}"')
+        ceph.run("ceph", "auth", "del", f"client.{_user(found)}")
+        self._api.delete("Secret", _secret_name(found))
 
     def _write_secret(self, found: Object, name: str, key: str) -> None:
         metadata = found["metadata"]
@@ -73,26 +59,6 @@ class Clients:
             if error.code != CONFLICT:
                 raise
             self._api.patch("Secret", name, manifest)
-
-    def _remove(self, found: Object) -> None:
-        name = found["metadata"]["name"]
-        finalizers = found["metadata"].get("finalizers", [])
-        if _FINALIZER not in finalizers:
-            return
-        self._events.inform(found, "ReconcileStarted", f'deleting CephClient "{name}"')
-        ceph.run("ceph", "auth", "del", f"client.{_user(found)}")
-        self._api.delete("Secret", _secret_name(found))
-        left = [each for each in finalizers if each != _FINALIZER]
-        self._api.patch(self.kind, name, {"metadata": {"finalizers": left}})
-        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
-
-
-def _adopted(found: Object) -> Object:
-    metadata = found["metadata"]
-    return found | {
-        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
-        "spec": {"security": {"cephx": {}}} | found["spec"],
-    }
 
 
 def _user(found: Object) -> str:

@@ -2,57 +2,44 @@
 
 import time
 
-from cluster import ceph_version, is_usable
+from cluster import ceph_version
+from controller import Controller
 from pools import completed, condition, create, remove_rule, validate
-from worker import ReconcileError, Recorder
+from worker import ReconcileError
 
 from kube import Api, Object
 
 import ceph
 
-_FINALIZER = "cephfilesystem.ceph.rook.io"
-_WAIT_SECONDS, _BLOCKED_SECONDS = 10.0, 10.0
+_BLOCKED_SECONDS = 10.0
 _GROUP = "csi"
 """The subvolume group of Rook's CSI driver, which Rook creates in every file system."""
 
 
-class FileSystems:
+class FileSystems(Controller):
     """The controller of CephFilesystems. `pause_seconds` is the additional time that Rook needs for one."""
 
     kind = "CephFilesystem"
     component = "rook-ceph-file-controller"
 
     def __init__(self, api: Api, pause_seconds: float) -> None:
-        self._api = api
+        super().__init__(api)
         self._pause_seconds = pause_seconds
-        self._events = Recorder(api, self.component)
 
-    def reconcile(self, found: Object) -> float | None:
-        """Create or remove the file system with its pools."""
-        metadata = found["metadata"]
-        if "deletionTimestamp" in metadata:
-            return self._remove(found)
-        if _FINALIZER not in metadata.get("finalizers", []):
-            self._api.replace(self.kind, _adopted(found))
-            return 0
-        if not is_usable(self._api):
-            return _WAIT_SECONDS
-        name = metadata["name"]
-        if not found.get("status", {}).get("phase"):
-            self._api.patch_status(
-                self.kind, name, {"phase": "Progressing", "cephx": {"daemon": {"keyCephVersion": "Uninitialized"}}}
-            )
-        _make(name, found["spec"])
+    def _completed(self, spec: Object) -> Object:
+        pools = [completed({"name": f"data{number}"} | pool) for number, pool in enumerate(spec["dataPools"])]
+        return spec | {"metadataPool": completed(spec["metadataPool"]), "dataPools": pools}
+
+    def _first_status(self, spec: Object) -> Object:  # noqa: ARG002 - the same for all
+        return {"cephx": {"daemon": {"keyCephVersion": "Uninitialized"}}}
+
+    def _make(self, found: Object) -> Object:
+        _make(found["metadata"]["name"], found["spec"])
         time.sleep(self._pause_seconds)
-        daemon = {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1}
-        ready = {"phase": "Ready", "observedGeneration": metadata["generation"], "cephx": {"daemon": daemon}}
-        self._api.patch_status(self.kind, name, ready)
-        return None
+        return {"cephx": {"daemon": {"keyCephVersion": ceph_version(self._api), "keyGeneration": 1}}}
 
-    def _remove(self, found: Object) -> float | None:
+    def _remove(self, found: Object) -> None:
         name = found["metadata"]["name"]
-        if _FINALIZER not in found["metadata"].get("finalizers", []):
-            return None
         where = f'{self.kind} "{self._api.namespace}/{name}"'
         if groups := _groups_with_subvolumes(name):
             message = (
@@ -65,20 +52,6 @@ class FileSystems:
             raise ReconcileError(message, again_seconds=_BLOCKED_SECONDS)
         if not found["spec"].get("preserveFilesystemOnDelete"):
             _destroy(name, found["spec"])
-        finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
-        self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
-        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
-        return None
-
-
-def _adopted(found: Object) -> Object:
-    """Return an object with Rook's finalizer, and with its spec as Rook's types serialize it."""
-    metadata, spec = found["metadata"], found["spec"]
-    pools = [completed({"name": f"data{number}"} | pool) for number, pool in enumerate(spec["dataPools"])]
-    return found | {
-        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
-        "spec": spec | {"metadataPool": completed(spec["metadataPool"]), "dataPools": pools},
-    }
 
 
 def _pools(name: str, spec: Object) -> dict[str, Object]:

@@ -4,54 +4,44 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from cluster import is_usable
-from worker import ReconcileError, Recorder, say
+from controller import Controller
+from worker import ReconcileError, say
 
 from kube import Api, Object, now
 
 import ceph
 
-_FINALIZER = "cephblockpool.ceph.rook.io"
 _DOMAINS = {"osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone", "region"}
-_WAIT_SECONDS, _BLOCKED_SECONDS, _INIT_SECONDS = 10.0, 10.0, 15.0
+_BLOCKED_SECONDS, _INIT_SECONDS = 10.0, 15.0
 _MIN_DATA_CHUNKS = 2
 
 
-class Pools:
+class Pools(Controller):
     """The controller of CephBlockPools. `pause_seconds` is the additional time that Rook needs for a pool."""
 
     kind = "CephBlockPool"
     component = "rook-ceph-block-pool-controller"
 
     def __init__(self, api: Api, pause_seconds: float) -> None:
-        self._api = api
+        super().__init__(api)
         self._pause_seconds = pause_seconds
-        self._events = Recorder(api, self.component)
 
-    def reconcile(self, found: Object) -> float | None:
-        """Create or remove the pool."""
-        metadata = found["metadata"]
-        if "deletionTimestamp" in metadata:
-            return self._remove(found)
-        if _FINALIZER not in metadata.get("finalizers", []):
-            self._api.replace(self.kind, _adopted(found))
-            return 0
-        if not is_usable(self._api):
-            return _WAIT_SECONDS
-        name, spec = metadata["name"], found["spec"]
-        if not found.get("status", {}).get("phase"):
-            self._api.patch_status(self.kind, name, _first_status(spec))
+    def _completed(self, spec: Object) -> Object:
+        return completed(spec)
+
+    def _first_status(self, spec: Object) -> Object:
+        kind = "Replicated" if spec["replicated"]["size"] else "Erasure Coded"
+        return {"info": {"failureDomain": _domain(spec), "type": kind}, "cephx": {"peerToken": {}}}
+
+    def _make(self, found: Object) -> Object:
+        name, spec = found["metadata"]["name"], found["spec"]
         validate(name, spec)
         _make(name, spec)
         time.sleep(self._pause_seconds)
-        ready = {"phase": "Ready", "observedGeneration": metadata["generation"], "poolID": _pool_id(name)}
-        self._api.patch_status(self.kind, name, ready)
-        return None
+        return {"poolID": _pool_id(name)}
 
-    def _remove(self, found: Object) -> float | None:
+    def _remove(self, found: Object) -> None:
         name = found["metadata"]["name"]
-        if _FINALIZER not in found["metadata"].get("finalizers", []):
-            return None
         there = _pool_id(name) is not None
         # No timeout, as in Rook: with inactive placement groups this never returns and blocks all other pools.
         full = there and _holds_images(ceph.read("rbd", "pool", "stats", name))
@@ -63,10 +53,6 @@ class Pools:
         if there:
             ceph.run("ceph", "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
         remove_rule(name)
-        finalizers = [each for each in found["metadata"]["finalizers"] if each != _FINALIZER]
-        self._api.patch(self.kind, name, {"metadata": {"finalizers": finalizers}})
-        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
-        return None
 
     def _report_deletion(self, found: Object, *, there: bool, full: bool) -> None:
         name = found["metadata"]["name"]
@@ -87,15 +73,6 @@ class Pools:
         self._api.patch_status(self.kind, name, {"conditions": conditions})
 
 
-def _adopted(found: Object) -> Object:
-    """Return an object with Rook's finalizer, and with its spec as Rook's types serialize it."""
-    metadata = found["metadata"]
-    return found | {
-        "metadata": metadata | {"finalizers": [*metadata.get("finalizers", []), _FINALIZER]},
-        "spec": completed(found["spec"]),
-    }
-
-
 def completed(given: Object) -> Object:
     """Return the specification of a pool as Rook's types serialize it."""
     spec = dict(given)
@@ -105,12 +82,6 @@ def completed(given: Object) -> Object:
     erasure_coded = {"codingChunks": 0, "dataChunks": 0} | spec.get("erasureCoded", {})
     empty = {"application": "", "mirroring": {}, "quotas": {}, "statusCheck": {"mirror": {}}}
     return empty | spec | {"replicated": replicated, "erasureCoded": erasure_coded}
-
-
-def _first_status(spec: Object) -> Object:
-    kind = "Replicated" if spec["replicated"]["size"] else "Erasure Coded"
-    info = {"failureDomain": _domain(spec), "type": kind}
-    return {"phase": "Progressing", "info": info, "cephx": {"peerToken": {}}}
 
 
 def validate(name: str, spec: Object) -> None:

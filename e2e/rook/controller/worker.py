@@ -28,7 +28,7 @@ class ReconcileError(Exception):
         self.again_seconds = again_seconds
 
 
-class Controller(Protocol):
+class Reconciler(Protocol):
     """The reconciliation of one kind."""
 
     kind: str
@@ -48,7 +48,7 @@ class _Seen:
 class Worker:
     """The queue of one controller."""
 
-    def __init__(self, api: Api, controller: Controller) -> None:
+    def __init__(self, api: Api, controller: Reconciler) -> None:
         self._api = api
         self._controller = controller
         self._seen: dict[str, _Seen] = {}

@@ -1,0 +1,71 @@
+"""What Rook does alike for objects of every kind: finalizers, phases, and waiting for a usable cluster."""
+
+from abc import ABC, abstractmethod
+
+from cluster import is_usable
+from worker import Recorder
+
+from kube import Api, Object
+
+_WAIT_SECONDS = 10.0
+
+
+class Controller(ABC):
+    """The reconciliation of one kind."""
+
+    kind: str
+    component: str
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._events = Recorder(api, self.component)
+
+    def reconcile(self, found: Object) -> float | None:
+        """Make or remove what an object specifies."""
+        metadata = found["metadata"]
+        adopted = self._finalizer in metadata.get("finalizers", [])
+        if "deletionTimestamp" in metadata:
+            if adopted:
+                self._remove(found)
+                self._release(found)
+            return None
+        if not adopted:
+            finalizers = [*metadata.get("finalizers", []), self._finalizer]
+            spec = self._completed(found["spec"])
+            self._api.replace(self.kind, found | {"metadata": metadata | {"finalizers": finalizers}, "spec": spec})
+            return 0
+        if not is_usable(self._api):
+            return _WAIT_SECONDS
+        if not found.get("status", {}).get("phase"):
+            self._report(found, {"phase": "Progressing"} | self._first_status(found["spec"]))
+        ready = {"phase": "Ready", "observedGeneration": metadata["generation"]}
+        self._report(found, ready | self._make(found))
+        return None
+
+    @abstractmethod
+    def _completed(self, spec: Object) -> Object:
+        """Return a specification as Rook's types serialize it."""
+
+    @abstractmethod
+    def _first_status(self, spec: Object) -> Object:
+        """Return the status, without the phase, of an object that is being made."""
+
+    @abstractmethod
+    def _make(self, found: Object) -> Object:
+        """Make what the object specifies, and return its status without phase and generation. It can be repeated."""
+
+    @abstractmethod
+    def _remove(self, found: Object) -> None:
+        """Remove what was made for the object; it can be repeated."""
+
+    @property
+    def _finalizer(self) -> str:
+        return f"{self.kind.lower()}.ceph.rook.io"
+
+    def _release(self, found: Object) -> None:
+        left = [each for each in found["metadata"]["finalizers"] if each != self._finalizer]
+        self._api.patch(self.kind, found["metadata"]["name"], {"metadata": {"finalizers": left}})
+        self._events.inform(found, "ReconcileSucceeded", "successfully removed finalizer")
+
+    def _report(self, found: Object, status: Object) -> None:
+        self._api.patch_status(self.kind, found["metadata"]["name"], status)
