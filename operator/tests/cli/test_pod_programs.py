@@ -25,7 +25,7 @@ from plimsoll.conductor.conduct import EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory, write_session
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.tools.base import OsdsTarget, PoolTarget
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 
 @pytest.fixture(autouse=True)

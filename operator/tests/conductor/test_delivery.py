@@ -19,7 +19,7 @@ from plimsoll.protocol.messages import (
     ResultPost,
 )
 from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, large_post, running, short_plan
-from support.simulation import make_document, make_plan
+from support.simulated_plan import make_document, make_plan
 
 A_DAY = 24 * 3600
 """The longest runtime of a trial; seconds."""

@@ -16,7 +16,8 @@ from plimsoll.conductor.timings import Timings
 from plimsoll.plan.document import Plan
 from plimsoll.protocol.messages import AgentState, DropCachesOrder
 from support.cold_simulation import TOKEN, ColdSimulation, drop_on, node_of
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 FSID = "6d04ba56-a6f8-4d33-82bc-29ea547a8cf9"
 

@@ -25,7 +25,7 @@ from plimsoll.protocol.messages import (
     ResultPost,
 )
 from support.rendezvous import Setting, large_post, running
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 WAIT_SECONDS = 60.0
 """Deadline of an event that must happen."""

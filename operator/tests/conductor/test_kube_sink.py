@@ -17,7 +17,7 @@ from plimsoll.conductor.sink import result_of
 from plimsoll.kube import retry
 from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
 from support.fake_kube import FakeKube, failing
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 PLAN = make_plan(points=2)
 STATE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "simulated-state", "namespace": "default"}}

@@ -11,7 +11,8 @@ from plimsoll.conductor.timings import Timings
 from plimsoll.measure.sample import Clock
 from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
 from plimsoll.tools.cast import Cast, Round
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 TIMINGS = Timings(lead_least=0.3, lead_most=5.0)
 

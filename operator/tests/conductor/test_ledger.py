@@ -25,7 +25,7 @@ from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger, is_settled
 from plimsoll.measure.histogram import Histogram
 from plimsoll.plan.fingerprint import fingerprint
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 LIMIT_OF_A_RESULT = 256 * 2**10
 

@@ -22,7 +22,8 @@ from plimsoll.metrics.live import Scrape, samples_of
 from plimsoll.protocol.messages import AgentState, Report
 from support.rendezvous import PretendedWork, Setting
 from support.scrapes import check_against_catalogue, scraped, values
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 RUN = ("default", "simulated")
 

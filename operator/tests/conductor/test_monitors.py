@@ -14,7 +14,7 @@ from plimsoll.conductor.ceph.environment import ask
 from support.apiserver import wait_until
 from support.ceph_commands import pretend_ceph, run_ceph
 from support.ceph_programs import PretendedCeph
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 
 @pytest.fixture

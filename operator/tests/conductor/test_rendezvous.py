@@ -26,7 +26,7 @@ from plimsoll.protocol.messages import (
 )
 from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE
 from support.rendezvous import QUICK, REGISTRATION, PretendedWork, Setting, running
-from support.simulation import make_document, make_plan
+from support.simulated_plan import make_document, make_plan
 
 
 @pytest.fixture

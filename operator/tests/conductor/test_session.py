@@ -10,7 +10,8 @@ from plimsoll.conductor.roster import Client
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState, RefusedError
 from plimsoll.tools.cast import choose_clients
-from support.simulation import SECOND, Simulation, make_document, make_plan
+from support.simulated_plan import SECOND, make_document, make_plan
+from support.simulation import Simulation
 
 
 def test_a_run_without_faults_is_measured_once_and_valid() -> None:

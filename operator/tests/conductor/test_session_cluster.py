@@ -6,7 +6,8 @@ from plimsoll.conductor.phases import Arming, Gathering, Gating, Preparing, Runn
 from plimsoll.conductor.timings import Timings
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
-from support.simulation import SECOND, Simulation, make_plan
+from support.simulated_plan import SECOND, make_plan
+from support.simulation import Simulation
 
 WELL = ClusterView(prepared=True)
 ILL = ClusterView(prepared=True, problems=("1 of 3 OSDs are down", "8 placement groups are undersized"))

@@ -10,7 +10,8 @@ from plimsoll.conductor.phases import Arming, Gathering, Preparing, Running, Set
 from plimsoll.conductor.steps import unprepared_clients
 from plimsoll.protocol import messages
 from plimsoll.protocol.messages import AgentState
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 GIBIBYTE = 2**30
 

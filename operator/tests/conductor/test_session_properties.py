@@ -11,7 +11,8 @@ from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.ledger import MAX_ATTEMPTS, is_settled
 from plimsoll.conductor.phases import Ended
 from plimsoll.protocol.messages import AgentState
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 AGENT = st.integers(min_value=0, max_value=2)
 CLUSTER = st.sampled_from(

@@ -4,7 +4,8 @@ from plimsoll.api.names import FailureReason, RunPhase
 from plimsoll.api.run import Timeouts
 from plimsoll.conductor.gating import ClusterView
 from plimsoll.plan.document import Plan
-from support.simulation import Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import Simulation
 
 TIMEOUTS = Timeouts(provision_seconds=500, ready_seconds=100, total_seconds=1000)
 

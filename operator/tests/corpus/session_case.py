@@ -5,7 +5,8 @@ from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.phases import Ended, Running
 from plimsoll.protocol.messages import AgentState
-from support.simulation import SimulatedAgent, Simulation, make_plan
+from support.simulated_plan import make_plan
+from support.simulation import SimulatedAgent, Simulation
 
 STEP = 0.1
 WELL = ClusterView(prepared=True)

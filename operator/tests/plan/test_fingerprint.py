@@ -17,7 +17,7 @@ from plimsoll.api.volume import Volume
 from plimsoll.plan.ceph import base_name
 from plimsoll.plan.document import CephTarget, RunIdentity
 from plimsoll.plan.fingerprint import Difference, differences, digest, fingerprint
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 STORAGE_CLASS: dict[str, JsonValue] = {
     "name": "fast",

@@ -10,7 +10,7 @@ from plimsoll.conductor.ceph.cluster import CephCluster
 from plimsoll.conductor.gating import ClusterView
 from plimsoll.plan.ceph import flags_object
 from plimsoll.plan.document import CephTarget, Plan
-from support.simulation import make_plan
+from support.simulated_plan import make_plan
 
 EXIT_CLUSTER_NOT_READY = 13
 SIZE = 2**26

@@ -19,7 +19,7 @@ from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
 from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan, load_plan
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
-from support.simulation import EPOCH, make_document
+from support.simulated_plan import EPOCH, make_document
 
 EXIT_CRASHED = 1
 

@@ -23,7 +23,8 @@ from plimsoll.protocol.messages import ArmOrder
 from plimsoll.tools.base import ApiTarget, Command, Output, StepContext, TargetKind, Tool, ToolParameters
 from plimsoll.tools.cast import Executor
 from plimsoll.tools.registry import TOOLS
-from support.simulation import SECOND, Simulation, make_document
+from support.simulated_plan import SECOND, make_document
+from support.simulation import Simulation
 
 
 class Objects(ToolParameters):

@@ -26,7 +26,8 @@ from plimsoll.report.page import make_page
 from plimsoll.report.runs import runs_of
 from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool, ToolParameters
 from plimsoll.tools.registry import TOOLS
-from support.simulation import EPOCH, SECOND, Simulation, make_document, make_plan
+from support.simulated_plan import EPOCH, SECOND, make_document, make_plan
+from support.simulation import Simulation
 
 MEBIBYTE = 2**20
 

@@ -58,7 +58,8 @@ from support import simulation as simulated
 from support.layers import RUN
 from support.layers import result as layered
 from support.rendezvous import PretendedWork, Setting
-from support.simulation import SECOND, Simulation, make_document
+from support.simulated_plan import SECOND, make_document
+from support.simulation import Simulation
 
 MEBIBYTE = 2**20
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
