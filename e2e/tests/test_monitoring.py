@@ -20,6 +20,7 @@ from support import OPERATOR_NAMESPACE, Cluster, run, workload
 
 NAME, FAILED = "watched", "failed"
 CLIENTS, RATE, DEPTHS, PASSES = 2, 300, (1, 4), 2
+RUNS = 3
 
 OPERATOR_POOL = f"serviceMonitor/{OPERATOR_NAMESPACE}/plimsoll/0"
 CONDUCTOR_POOL = f"podMonitor/{OPERATOR_NAMESPACE}/plimsoll-conductors/0"
@@ -73,18 +74,7 @@ def prometheus(cluster: Cluster) -> Prometheus:
 def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterator[Watched]:
     namespace = f"e2e-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", namespace)
-    fio = {"pattern": "randread", "ioDepth": list(DEPTHS), "rateIops": RATE}
-    cluster.apply(
-        run(
-            NAME,
-            namespace,
-            workloads=[workload(fio=fio, runtimeSeconds=10)],
-            clients={"count": CLIENTS},
-            repetitions=PASSES,
-        )
-    )
-    during = until_live(cluster, prometheus, namespace)
-    cluster.until_succeeded(NAME, namespace)
+    during = until_measured(cluster, prometheus, namespace)
     cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
     assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
     cluster.until(
@@ -95,6 +85,23 @@ def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterat
     yield Watched(namespace, during, time.time())
     cluster.kubectl("delete", "namespace", namespace, "--wait=false")
     left.append(namespace)
+
+
+def until_measured(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
+    """Return a time in a trial of a run in which every pass counts; on a busy machine, that may be the second one."""
+    fio = {"pattern": "randread", "ioDepth": list(DEPTHS), "rateIops": RATE}
+    workloads = [workload(fio=fio, runtimeSeconds=10)]
+    for _ in range(RUNS):
+        cluster.apply(run(NAME, namespace, workloads=workloads, clients={"count": CLIENTS}, repetitions=PASSES))
+        during = until_live(cluster, prometheus, namespace)
+        cluster.until_succeeded(NAME, namespace)
+        results = cluster.results(NAME, namespace)
+        if [len(counted(result["status"]["trials"])) for result in results] == [PASSES] * len(DEPTHS):
+            return during
+        diagnosis = cluster.diagnosis(NAME, namespace)
+        cluster.kubectl("delete", "benchmarkrun", NAME, "-n", namespace, "--timeout=120s")
+    message = f"in none of {RUNS} runs did every pass count: {diagnosis}"
+    raise AssertionError(message)
 
 
 def until_live(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
