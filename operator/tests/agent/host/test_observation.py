@@ -182,6 +182,27 @@ def test_the_tool_s_io_is_that_of_the_measurement(running: Running, monkeypatch:
     assert (host.seconds, host.tool.read, host.tool.written) == (16, 51_200, 102_400)
 
 
+def test_a_look_between_the_tool_s_end_and_the_last_snapshot_loses_nothing(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = [0]
+    monkeypatch.setattr("resource.getrusage", lambda _: SimpleNamespace(ru_inblock=ended[0] // 512, ru_oublock=0))
+    io = running.tree.write("proc/100/io", "read_bytes: 0\nwrite_bytes: 0\n")
+    observation = HostObservation(running.tree.host, DATA_SET, work_directory="/nowhere")
+    running.pass_time(1)
+    observation.look(100)
+    io.unlink()
+    ended[0] = 51_200
+    running.pass_time(1)
+    observation.look(100)
+    running.pass_time(1)
+    observation.end()
+    host = observation.host_use(measured(1, 1))
+    assert host is not None
+    assert host.tool is not None
+    assert host.tool.read * host.seconds == 51_200
+
+
 @pytest.mark.parametrize(
     ("lines", "unseen"),
     [

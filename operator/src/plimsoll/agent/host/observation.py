@@ -36,10 +36,14 @@ class HostObservation:
         self._take_snapshot(ToolCounters())
 
     def look(self, pid: int) -> None:
-        """Observe the host and the tool, which runs as process `pid`. Call it about every second."""
+        """Observe the host and the tool, which runs as process `pid`. Call it about every second.
+
+        A tool that was visible and no longer is has ended: its I/O is in the last snapshot, and only there.
+        """
         self._looks += 1
-        if self._looks % self._stride == 0:
-            self._take_snapshot(self._account.look(pid))
+        tool = self._account.look(pid)
+        if self._looks % self._stride == 0 and (tool is not None or not self._account.is_visible):
+            self._take_snapshot(tool)
         if self._files is not None:
             self._files.look(pid)
 

@@ -22,17 +22,22 @@ class ToolCounters:
 
 
 class ToolAccount:
-    """Counts one tool's I/O from before its start until after its end."""
+    """Counts one tool's I/O from before its start until after its end.
+
+    Attributes:
+        is_visible: whether `look` has seen its counters.
+
+    """
 
     def __init__(self, proc: Path) -> None:
         self._proc = proc
         self._before = _ended_children_counters()
-        self._is_visible = False
+        self.is_visible = False
 
     def look(self, pid: int) -> ToolCounters | None:
         """Return the I/O of a process and its descendants so far; None if it is not visible."""
         counters = [found for process in with_descendants(self._proc, pid) if (found := self._read(process))]
-        self._is_visible = self._is_visible or bool(counters)
+        self.is_visible = self.is_visible or bool(counters)
         if not counters:
             return None
         return ToolCounters(read=sum(item.read for item in counters), written=sum(item.written for item in counters))
@@ -43,7 +48,7 @@ class ToolAccount:
         None if `look` never saw any: a kernel without accounting shows zeros here.
         """
         after = _ended_children_counters()
-        if not self._is_visible:
+        if not self.is_visible:
             return None
         return ToolCounters(read=after.read - self._before.read, written=after.written - self._before.written)
 
