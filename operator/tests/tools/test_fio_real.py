@@ -116,7 +116,7 @@ def test_a_load_that_its_limit_ends_reports_what_it_did(fio: str, target: Volume
 def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_path: Path) -> None:
     """Stopping fio freezes all that is in flight, like a storage that does not answer."""
     parameters = FioParameters.model_validate({"ioDepth": 8, "rateIops": 1000})
-    context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=10))
+    context = measuring(target, tmp_path, Timing(ramp_seconds=0, runtime_seconds=15))
     argv = FIO.command(parameters, context).argv[1:]
     with subprocess.Popen([fio, *argv], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) >= _THREADS)
@@ -131,7 +131,8 @@ def test_every_stop_of_the_process_is_a_gap(fio: str, target: VolumeTarget, tmp_
     measurement = FIO.parse(parameters, context, output)
     assert measurement.gaps is not None
     least = 1000 * _STOP_SECONDS - 2 * measurement.gaps.width_nanoseconds / 10**6
-    assert sum(length >= least for length in measurement.gaps.lengths) >= _STOPS
+    # On a busy machine, what completes between two stops may do so within one interval of the log.
+    assert sum(length for length in measurement.gaps.lengths if length >= least) >= _STOPS * least
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
