@@ -41,7 +41,7 @@ from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FIL
 from support.simulated_plan import make_document, make_plan
 
 REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=0.4, lead_least=0.4, linger=2.0, live=0.1)
+QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=2.0, lead_least=0.4, linger=2.0, live=0.1)
 
 
 class PretendedWork:

@@ -47,10 +47,10 @@ def test_broken_text_is_an_error_that_says_where(text: str, where: str) -> None:
 @pytest.mark.parametrize("line", ["{\n", '{"a":\n', "x" * 99 + "\n", "[" * 99 + "\n", "x"])
 def test_ten_megabytes_of_garbage_end_quickly(line: str) -> None:
     text = line * (10 * 2**20 // len(line))
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(OutputError):
         read_document(text)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 @given(st.text())
