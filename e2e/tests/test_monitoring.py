@@ -74,7 +74,7 @@ def prometheus(cluster: Cluster) -> Prometheus:
 def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterator[Watched]:
     namespace = f"e2e-{uuid.uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", namespace)
-    during = until_measured(cluster, prometheus, namespace)
+    during = until_every_pass_counts(cluster, prometheus, namespace)
     cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
     assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
     cluster.until(
@@ -87,8 +87,8 @@ def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterat
     left.append(namespace)
 
 
-def until_measured(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
-    """Return a time in a trial of a run in which every pass counts; on a busy machine, that may be the second one."""
+def until_every_pass_counts(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
+    """Return a time in a trial of a run in which every pass counts; on a busy machine, that may be a later one."""
     fio = {"pattern": "randread", "ioDepth": list(DEPTHS), "rateIops": RATE}
     workloads = [workload(fio=fio, runtimeSeconds=10)]
     for _ in range(RUNS):

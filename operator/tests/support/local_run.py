@@ -130,12 +130,9 @@ class LocalRun:
         Where all attempts at a point were Invalid only because the machine is busy, its exit code shows that.
         """
         code, out, err = self.finish()
-        overloaded = any(
-            invalid_for_load(result.status.trials)
-            for result in self.found()
-            if result.status.verdict is Verdict.INVALID
-        )
-        assert code == (2 if overloaded else 0), err
+        invalid = [result.status.trials for result in self.found() if result.status.verdict is Verdict.INVALID]
+        assert all(map(invalid_for_load, invalid)), err
+        assert code == (2 if invalid else 0), err
         return out
 
     def found(self) -> list[BenchmarkResult]:

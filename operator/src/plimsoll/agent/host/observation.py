@@ -41,9 +41,10 @@ class HostObservation:
         A tool that was visible and no longer is has ended: its I/O is in the last snapshot, and only there.
         """
         self._looks += 1
-        tool = self._account.look(pid)
-        if self._looks % self._stride == 0 and (tool is not None or not self._account.is_visible):
-            self._take_snapshot(tool)
+        if self._looks % self._stride == 0:
+            tool = self._account.look(pid)
+            if tool is not None or not self._account.is_visible:
+                self._take_snapshot(tool)
         if self._files is not None:
             self._files.look(pid)
 
