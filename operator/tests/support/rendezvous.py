@@ -41,7 +41,8 @@ from plimsoll.protocol.secret import CERTIFICATE_FILE, TOKEN_FILE, TOKEN_KEY_FIL
 from support.simulated_plan import make_document, make_plan
 
 REGISTRATION = Registration(protocol=PROTOCOL_VERSION, client=0, instance="i", node="n")
-QUICK = Timings(hold=1.0, lost_after=3.0, silence=4.0, lead=2.0, lead_least=0.4, linger=2.0, live=0.1)
+# Short where a test waits for it; long where a busy machine may delay all of a run, which is one process here.
+QUICK = Timings(hold=1.0, start_grace=15.0, lead=2.0, lead_least=0.4, linger=2.0, live=0.1)
 
 
 class PretendedWork:
@@ -142,7 +143,14 @@ class Setting:
             metrics_port=metrics_port,
         )
 
-    async def agent(self, client: int, *, secret: Path | None = None, work: PretendedWork | None = None) -> int:
+    async def agent(
+        self,
+        client: int,
+        *,
+        secret: Path | None = None,
+        work: PretendedWork | None = None,
+        silence_seconds: float = QUICK.silence,
+    ) -> int:
         connection = Connection(self.url, secret or self.secret_of(client))
         identity = AgentIdentity(client=client, attempt=0, node="here")
         try:
@@ -150,7 +158,7 @@ class Setting:
                 identity=identity,
                 connection=connection,
                 work=work or PretendedWork(client),
-                silence_seconds=QUICK.silence,
+                silence_seconds=silence_seconds,
             ).run()
         finally:
             await connection.close()
