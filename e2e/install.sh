@@ -34,7 +34,7 @@ install() {
         values+=(--values "$root/e2e/operator/monitoring.yaml")
     fi
     # The operator's Role for Rook needs a namespace also before e2e/ceph is up, which takes it over.
-    for namespace in rook-ceph rook-ceph-secondary; do
+    for namespace in rook-ceph{,-secondary,-tertiary}; do
         kubectl get namespace "$namespace" > /dev/null 2>&1 && continue
         kubectl create namespace "$namespace" > /dev/null
         kubectl label namespace "$namespace" plimsoll.dev/e2e=place pod-security.kubernetes.io/enforce=privileged > /dev/null

@@ -53,6 +53,7 @@ def test_only_the_operator_can_claim_from_the_storage_class_of_a_run(cluster: Cl
     assert "belongs to one BenchmarkRun" in cluster.refusal(claim)
 
 
+@pytest.mark.secondary
 def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_starts(
     cluster: Cluster, clean: Ceph, namespace: str
 ) -> None:
@@ -72,15 +73,9 @@ def test_an_erasure_coded_pool_is_measured_and_removed_before_the_next_run_start
     cluster.until_measured_in_turn("coded", "second", namespace)
 
 
-@pytest.mark.parametrize(
-    ("way", "phase"),
-    [
-        ("background", "Provisioning"),
-        ("background", "Measuring"),
-        ("namespace", "Measuring"),
-        pytest.param("namespace", "Provisioning", marks=pytest.mark.secondary),
-    ],
-)
+@pytest.mark.secondary
+@pytest.mark.parametrize("way", ["background", "namespace"])
+@pytest.mark.parametrize("phase", ["Provisioning", "Measuring"])
 def test_a_deleted_run_leaves_nothing(cluster: Cluster, clean: Ceph, namespace: str, way: str, phase: str) -> None:
     cluster.apply(rook_run("doomed", namespace, workloads=[workload(runtimeSeconds=60)]))
     if phase == "Provisioning":
