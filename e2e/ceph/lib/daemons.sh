@@ -32,6 +32,9 @@ EOF
 # NAME KIND ID NODE MEMORY LABELS: a Deployment with everything but the container's own environment and the volume /data,
 # which the caller appends in this order.
 daemon() {
+    # Several Cephs have to fit into two workers, and OSDs do most of the work.
+    local cpu=30m
+    [[ $2 != osd ]] || cpu=100m
     cat << EOF
 ---
 apiVersion: apps/v1
@@ -54,7 +57,7 @@ spec:
           imagePullPolicy: IfNotPresent
           command: [/bin/bash, /etc/ceph/daemon, $2]
           securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
-          resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: $5}}
+          resources: {requests: {cpu: $cpu, memory: 128Mi}, limits: {memory: $5}}
           volumeMounts: [{name: ceph, mountPath: /etc/ceph}, {name: data, mountPath: /data}]
           env:
             - {name: POD_ADDRESS, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
