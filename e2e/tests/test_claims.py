@@ -110,11 +110,11 @@ def test_all_bytes_of_block_volumes_reach_a_replicated_pool(cluster: Cluster, cl
     assert cluster.state("block", namespace)["phase"] == "Settling"
     until_phase(cluster, "block", namespace, "Complete", each_time=counters.look)
     cluster.until(counters.are_final, seconds=60, what="the reads are counted")
+    cluster.until_measured("block", namespace)
     # A further attempt reads what is no longer in the page cache.
     attempts = len(cluster.trials("block", namespace))
     assert 0.95 * CLIENTS * SIZE <= counters.read[pool] <= 1.05 * CLIENTS * SIZE * attempts
     assert counters.written[pool] == pytest.approx(CLIENTS * SIZE, rel=0.05)
-    cluster.until_measured("block", namespace)
     (result,) = cluster.results("block", namespace)
     environment = result["status"]["environment"]
     assert [each["name"] for each in environment["ceph"]["pools"]] == [pool]
