@@ -67,8 +67,7 @@ def test_a_whole_device_is_discarded_before_each_trial(
             )
             assert settling.message.startswith(f"new data set for whole-000 pass {done} attempt ")
             assert allocated(backing) < DEVICE_BYTES / 10
-            run.wait_for_trial(seconds_in=4)
-            assert allocated(backing) > DEVICE_BYTES / 4
+            run.wait_for(lambda: allocated(backing) > DEVICE_BYTES / 4)
         run.complete()
     assert all(trial.new_data_set for trial in run.trials())
     assert prepared(run, 0) == len(run.trials())
