@@ -11,6 +11,7 @@ from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 class Client:
     number: int
     node: str = "n"
+    serves: bool = False
 
 
 CLIENTS = tuple(Client(number) for number in range(4))
@@ -40,9 +41,14 @@ def test_the_next_of_the_last_client_is_the_first() -> None:
 
 def test_fio_loads_from_as_many_clients_as_a_point_has() -> None:
     assert FIO.cast(FioParameters(), CLIENTS, 2).members == (0, 1)
-    assert FIO.rounds(FioParameters(), 2) == 1
+    assert FIO.rounds(FioParameters(), 2, 0) == 1
 
 
 def test_one_actor_is_always_the_same_client() -> None:
     parameters = OsdBenchParameters.model_validate({"keyringSecret": {"name": "k"}})
     assert OSD_BENCH.cast(parameters, CLIENTS[::-1], 1).members == (ACTOR_CLIENT,)
+
+
+def test_servers_never_load() -> None:
+    roster = (*CLIENTS[:2], Client(2, serves=True))
+    assert FIO.cast(FioParameters(), roster, 3).members == (0, 1)

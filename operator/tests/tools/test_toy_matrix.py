@@ -90,8 +90,8 @@ class Pairs(Tool[Streams]):
         pairs = permutations(choose_clients(roster, clients), 2)
         return Cast(rounds=tuple(Round(servers={loading: (serving,)}) for loading, serving in pairs))
 
-    def rounds(self, parameters: Streams, clients: int) -> int:
-        return clients * (clients - 1)
+    def rounds(self, parameters: Streams, clients: int, servers: int) -> int:
+        return clients * (servers or clients - 1)
 
     def command(self, parameters: Streams, context: StepContext) -> Command:
         assert isinstance(context.target, PeerTarget)

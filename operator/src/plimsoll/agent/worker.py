@@ -298,6 +298,7 @@ class Worker:
             timing=Timing(ramp_seconds=order.ramp_seconds, runtime_seconds=order.runtime_seconds),
             seed=order.seed,
             work_directory=str(self._programs.fresh_directory(step)),
+            client=self._client,
         )
 
     def _target(self, tool: AnyTool, order: ToolOrder) -> Target:

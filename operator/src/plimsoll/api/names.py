@@ -40,12 +40,28 @@ class Outcome(StrEnum):
 
 
 class Operation(StrEnum):
-    """A kind of I/O with its own count and latencies."""
+    """A kind of I/O, or of requests, with its own count and latencies.
+
+    Between two clients of a network, `write` is what the loading client sends, and `read` what it receives.
+    """
 
     READ = "read"
     WRITE = "write"
     TRIM = "trim"
     SYNC = "sync"
+    ROUND_TRIP = "roundTrip"
+    WRITE_CHARACTERS = "writeCharacters"
+    REWRITE = "rewrite"
+    READ_CHARACTERS = "readCharacters"
+    SEEK = "seek"
+    CREATE_SEQUENTIAL = "createSequential"
+    STAT_SEQUENTIAL = "statSequential"
+    DELETE_SEQUENTIAL = "deleteSequential"
+    CREATE_RANDOM = "createRandom"
+    STAT_RANDOM = "statRandom"
+    DELETE_RANDOM = "deleteRandom"
+    BIND_CLAIM = "bindClaim"
+    START_POD = "startPod"
 
 
 class Layer(StrEnum):

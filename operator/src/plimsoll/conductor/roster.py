@@ -35,6 +35,7 @@ class Client:
         rated_at: time of these rates; see `Moment.seconds`.
         address: the address of its registration, where other clients reach it.
         caches: what it dropped under its current order.
+        serves: whether it is one of the run's servers, which never load.
 
     """
 
@@ -58,6 +59,7 @@ class Client:
     rated_at: float = 0.0
     address: str = ""
     caches: CacheDrop | None = None
+    serves: bool = False
 
     def give(self, order: Order) -> None:
         """Give the client a new order."""

@@ -95,7 +95,7 @@ def trial_seconds(point: Point) -> int:
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
     preparation = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
     seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
-    return tool.rounds(parameters, point.clients) * seconds
+    return tool.rounds(parameters, point.clients, 0) * seconds
 
 
 def check_fits_deadline(plan: Plan) -> None:

@@ -87,7 +87,7 @@ def _impossible_rounds(expanded: Expanded) -> Iterator[Problem]:
     """Yield the numbers of clients with which a tool has no round, or too many."""
     for sweep, points in expanded:
         for clients in sweep.clients:
-            rounds = (sweep.tool.rounds(parameters, clients) for parameters in points)
+            rounds = (sweep.tool.rounds(parameters, clients, 0) for parameters in points)
             wrong = next((number for number in rounds if not 1 <= number <= MAX_ROUNDS), None)
             if wrong is not None:
                 remedy = (

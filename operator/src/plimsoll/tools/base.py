@@ -265,6 +265,7 @@ class StepContext:
         target: of the kind that the tool declares.
         seed: for the random generator; differs between clients, passes and points.
         work_directory: empty directory for the tool's output files.
+        client: number of the client that runs the command.
 
     """
 
@@ -273,6 +274,7 @@ class StepContext:
     timing: Timing
     seed: int
     work_directory: str
+    client: int = 0
 
     def target_of(self, kind: type[T]) -> T:
         """Return the target as the kind that the tool works on; TypeError if it is another."""
@@ -352,8 +354,11 @@ class Tool(ABC, Generic[P]):
         """Return who takes part in a trial with that number of clients, chosen from the roster."""
         return all_at_once((ACTOR_CLIENT,) if self.executor.alone else choose_clients(roster, clients))
 
-    def rounds(self, parameters: P, clients: int) -> int:  # noqa: ARG002 - for other casts
-        """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused."""
+    def rounds(self, parameters: P, clients: int, servers: int) -> int:  # noqa: ARG002 - for other casts
+        """Return the number of rounds of that cast; a run with fewer than 1 or more than `MAX_ROUNDS` is refused.
+
+        `servers` are the run's servers, which are members of the roster and never load.
+        """
         return 1
 
     @abstractmethod

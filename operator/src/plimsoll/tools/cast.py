@@ -18,6 +18,8 @@ class RosterMember(Protocol):
     def number(self) -> int: ...  # noqa: D102 - as in the plan
     @property
     def node(self) -> str: ...  # noqa: D102 - that it runs on
+    @property
+    def serves(self) -> bool: ...  # noqa: D102 - whether it is one of the run's servers, which never load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,8 @@ def choose_clients(roster: Iterable[RosterMember], count: int) -> tuple[int, ...
     """Choose `count` clients round-robin over the nodes, so that few clients still use many nodes."""
     by_node: dict[str, list[int]] = {}
     for member in roster:
+        if member.serves:
+            continue
         by_node.setdefault(member.node, []).append(member.number)
     ranked = [(rank, node, number) for node, numbers in by_node.items() for rank, number in enumerate(sorted(numbers))]
     return tuple(sorted(number for _, _, number in sorted(ranked)[:count]))

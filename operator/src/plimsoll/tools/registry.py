@@ -36,6 +36,7 @@ class _Client:
 
     number: int
     node: str
+    serves: bool = False
 
 
 def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int) -> int:
