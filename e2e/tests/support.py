@@ -1,8 +1,10 @@
 """The cluster for tests: kubectl, waits with deadlines, and the faults that tests inject."""
 
+import fcntl
 import json
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +19,9 @@ OPERATOR_NAMESPACE = "plimsoll-system"
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 STORAGE_CLASS = f"standard-{WORKER}" if WORKER else "standard"
 """Runs on the same class take turns, so each test process has its own."""
+
+OPERATOR_LOCK = Path(tempfile.gettempdir()) / "plimsoll-e2e-operator.lock"
+"""Held by a test process while no other one may kill the operator."""
 
 RATE = 40
 """Rate limit of each client, in operations per second."""
@@ -104,6 +109,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.namespaces: list[str] = []
+        self._keeps_operator = False
         self.environment = dict(os.environ)
         for line in self._script("env").splitlines():
             name, _, value = line.removeprefix("export ").partition("=")
@@ -301,7 +307,23 @@ class Cluster:
         """Delete a pod without a grace period."""
         self.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
 
+    @contextmanager
+    def keeping_operator(self) -> Iterator[None]:
+        """Keep other test processes from killing the operator; wait until none of them is about to."""
+        with OPERATOR_LOCK.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._keeps_operator = True
+            try:
+                yield
+            finally:
+                self._keeps_operator = False
+
     def kill_operator(self) -> None:
+        """Kill the operator, once no other test process keeps it."""
+        if not self._keeps_operator:
+            with self.keeping_operator():
+                self.kill_operator()
+            return
         self.kubectl(
             "delete",
             "pod",

@@ -72,19 +72,20 @@ def prometheus(cluster: Cluster) -> Prometheus:
 
 @pytest.fixture(scope="module")
 def watched(cluster: Cluster, prometheus: Prometheus, left: list[str]) -> Iterator[Watched]:
-    namespace = f"e2e-{uuid.uuid4().hex[:8]}"
-    cluster.kubectl("create", "namespace", namespace)
-    during = until_every_pass_counts(cluster, prometheus, namespace)
-    cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
-    assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
-    cluster.until(
-        lambda: alerts_of(prometheus, "PlimsollRunFailed", namespace),
-        seconds=60,
-        what="the failed run raises the alert",
-    )
-    yield Watched(namespace, during, time.time())
-    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
-    left.append(namespace)
+    with cluster.keeping_operator():
+        namespace = f"e2e-{uuid.uuid4().hex[:8]}"
+        cluster.kubectl("create", "namespace", namespace)
+        during = until_every_pass_counts(cluster, prometheus, namespace)
+        cluster.apply(run(FAILED, namespace, storage={"storageClass": {"name": "absent"}, "volume": {"size": "64Mi"}}))
+        assert cluster.until_over(FAILED, namespace, seconds=30)["reason"] == "StorageClassNotFound"
+        cluster.until(
+            lambda: alerts_of(prometheus, "PlimsollRunFailed", namespace),
+            seconds=60,
+            what="the failed run raises the alert",
+        )
+        yield Watched(namespace, during, time.time())
+        cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+        left.append(namespace)
 
 
 def until_every_pass_counts(cluster: Cluster, prometheus: Prometheus, namespace: str) -> float:
@@ -365,6 +366,7 @@ def test_series_end_with_their_run(cluster: Cluster, prometheus: Prometheus, wat
 
 @pytest.mark.ceph
 @pytest.mark.secondary
+@pytest.mark.monitoring
 def test_a_ceph_cluster_is_reported_unfit_and_then_measured(
     cluster: Cluster, prometheus: Prometheus, existing: Ceph, namespace: str
 ) -> None:
