@@ -74,7 +74,7 @@ class Session:
         self.ledger = ledger
         self.gate = gate or Gate()
         self.describe: reporting.Describe = reporting.no_description
-        self.roster = Roster(plan.clients, lost_after=timings.lost_after)
+        self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._lead = Lead(timings)
         self._effects: list[Effect] = []
         self._stopping = False

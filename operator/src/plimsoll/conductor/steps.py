@@ -28,7 +28,7 @@ def cast_of(point: Point, roster: Roster) -> Cast:
 
 
 def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
-    """Return the clients that have to prepare their data sets before the next attempt.
+    """Return the clients that have to prepare their data sets before the next attempt; servers have none.
 
     With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
     and `continues` with its next round.
@@ -36,7 +36,8 @@ def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -
     if plan.volume is None:
         return []
     renews = plan.renews_data_sets and not continues
-    return [client for client in roster if not client.prepared_bytes or (renews and client.data_set_used)]
+    clients = [client for client in roster if not client.serves]
+    return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
 
 
 def needs_staging(attempt: Attempt) -> bool:
