@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.environment import Environment
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.numbers import ClientNumbers
@@ -220,11 +221,13 @@ class Summary(Model):
     Attributes:
         trials: Number of trials that count.
         operations: Numbers of each operation over the trials.
+        matrix: Rates between pairs of clients; absent for tools without servers.
 
     """
 
     trials: Count
     operations: Annotated[tuple[OperationSummary, ...], ServerOnly(max_length=len(Operation))]
+    matrix: Matrix | None = None
 
 
 class ResultMeta(Model):

@@ -114,7 +114,7 @@ async def _resume(
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
-        ledger=Ledger(plan, recorded),
+        ledger=Ledger(plan, recorded, await sink.load_matrices()),
         epoch=epoch,
         timings=timings,
         before=before,

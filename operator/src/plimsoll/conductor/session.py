@@ -146,8 +146,9 @@ class Session:
             self._drop_or_arm(attempt, moment)
             return
         orders.give_staging(self.plan, attempt, self.roster)
-        limit = steps.staging_seconds(attempt.point, self.timings)
-        self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
+        self.phase = Staging(
+            attempt=attempt, deadline=moment.seconds + steps.staging_seconds(attempt.point, self.timings)
+        )
 
     def authorized(self, token: str) -> None:
         """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
@@ -342,7 +343,8 @@ class Session:
             return False
         self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        self._effects.append(JudgeAttempt(facts=steps.facts_of(attempt, self.plan), documents=attempt.documents))
+        facts = steps.facts_of(attempt, self.plan, self.roster)
+        self._effects.append(JudgeAttempt(facts=facts, documents=attempt.documents))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
@@ -370,7 +372,7 @@ class Session:
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
-        self.ledger.add(point, trial)
+        self.ledger.add(point, trial, attempt.matrix)
         self.phase = Recording(attempt=attempt)
         environment = reporting.environment(self.roster, self.describe)
         self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))

@@ -57,7 +57,7 @@ def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
 
 
-def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
+def facts_of(attempt: Attempt, plan: Plan, roster: Roster) -> TrialFacts:
     """Return the plan for the attempt's current round."""
     tool = TOOLS[attempt.point.tool]
     return TrialFacts(
@@ -71,6 +71,7 @@ def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
         least_runtime_seconds=tool.least_runtime_seconds,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
+        nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )
 
 

@@ -96,11 +96,12 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     gaps = [max(0.0, gap) for gap in _gaps(seen)]
     preparing = renewal_seconds(plan)
     between = median(gaps) if gaps else preparing
-    planned = sum(len(took[point.name]) * (trial_seconds(point, plan.server_count) + preparing) for point in plan.points)
+    servers = plan.server_count
+    planned = sum(len(took[point.name]) * (trial_seconds(point, servers) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)
     return _Pace(
         known={name: fmean(seconds) for name, seconds in took.items() if seconds},
-        servers=plan.server_count,
+        servers=servers,
         preparing=preparing,
         between=between,
         ratio=taken / planned if planned else 1.0,

@@ -79,9 +79,7 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
 
 def _uses_servers(tools: Mapping[str, AnyTool]) -> Rule:
     keys = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
-    return Rule(
-        rule=f"!has(self.servers) || {_some_workload(keys)}", message=NO_USE_OF_SERVERS, field_path=".servers"
-    )
+    return Rule(rule=f"!has(self.servers) || {_some_workload(keys)}", message=NO_USE_OF_SERVERS, field_path=".servers")
 
 
 def _some_workload(keys: Sequence[str]) -> str:
