@@ -83,7 +83,7 @@ class Roster:
     """The clients of a run, numbered from 0."""
 
     def __init__(self, clients: int, *, servers: int = 0, lost_after: float) -> None:
-        """Expect clients, and servers after them, each of which is lost after `lost_after` seconds without a request."""
+        """Expect clients and then servers, each of which is lost after `lost_after` seconds without a request."""
         self._loading = clients
         self._count = clients + servers
         self._lost_after = lost_after

@@ -25,7 +25,6 @@ from plimsoll.conductor.phases import (
     Gathering,
     Gating,
     InFlight,
-    JudgeAttempt,
     Judging,
     Phase,
     Preparing,
@@ -146,9 +145,8 @@ class Session:
             self._drop_or_arm(attempt, moment)
             return
         orders.give_staging(self.plan, attempt, self.roster)
-        self.phase = Staging(
-            attempt=attempt, deadline=moment.seconds + steps.staging_seconds(attempt.point, self.timings)
-        )
+        limit = steps.staging_seconds(attempt.point, self.timings)
+        self.phase = Staging(attempt=attempt, deadline=moment.seconds + limit)
 
     def authorized(self, token: str) -> None:
         """Have the clients drop caches with that token, which is empty without helpers; not if that was aborted."""
@@ -343,8 +341,7 @@ class Session:
             return False
         self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        facts = steps.facts_of(attempt, self.plan, self.roster)
-        self._effects.append(JudgeAttempt(facts=facts, documents=attempt.documents))
+        self._effects.append(steps.judging(attempt, self.plan, self.roster))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:

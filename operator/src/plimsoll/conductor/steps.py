@@ -1,7 +1,7 @@
 """The clients to prepare, the steps of a point's tool, and the time limits of an attempt."""
 
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.phases import Attempt
+from plimsoll.conductor.phases import Attempt, JudgeAttempt
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import TrialFacts
@@ -57,10 +57,10 @@ def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
 
 
-def facts_of(attempt: Attempt, plan: Plan, roster: Roster) -> TrialFacts:
-    """Return the plan for the attempt's current round."""
+def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
+    """Return the effect that judges the documents of the attempt's current round by its plan."""
     tool = TOOLS[attempt.point.tool]
-    return TrialFacts(
+    facts = TrialFacts(
         clients=attempt.round.loading,
         runtime_seconds=attempt.point.runtime_seconds,
         ramp_seconds=attempt.point.ramp_seconds,
@@ -73,6 +73,7 @@ def facts_of(attempt: Attempt, plan: Plan, roster: Roster) -> TrialFacts:
         network_bytes_per_second=plan.network_bytes_per_second,
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )
+    return JudgeAttempt(facts=facts, documents=attempt.documents)
 
 
 def staging_seconds(point: Point, timings: Timings) -> float:

@@ -5,8 +5,8 @@ from plimsoll.measure.checking.check import Check, Direction
 LINK_OUTLIER = Check(
     reason="LinkOutlier",
     what=(
-        "rate from one client to another, as a part of the median of the other pairs that share their nodes' links with "
-        "as many pairs in a round; not with fewer than three of them, nor between clients on one node"
+        "rate from one client to another, as a part of the median of the other pairs whose nodes carry as many pairs "
+        "in a round; not with fewer than three pairs, nor between clients on one node"
     ),
     unit="%",
     # Healthy links between like nodes differ by 1 to 2 %, virtual machines by 10 %. The mildest fault, a link that
@@ -19,4 +19,4 @@ LINK_OUTLIER = Check(
     ),
 )
 
-LINK_CHECKS = tuple(value for value in list(globals().values()) if isinstance(value, Check))
+LINK_CHECKS = tuple(value for value in tuple(globals().values()) if isinstance(value, Check))
