@@ -5,13 +5,15 @@ A matrix of 64 by 64 clients has 4096 cells, so that they are stored once per po
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from plimsoll.api.model import Count, Model
 from plimsoll.api.operation import Rate
 from plimsoll.api.schema import ServerOnly
+
+N = TypeVar("N", int, float)
 
 _MAX_CELLS = ServerOnly(max_length=4096)
 
@@ -44,7 +46,7 @@ class Pair:
 
     Attributes:
         iops: None if the tool does not count operations.
-        least_bytes_per_second: of the worst trial.
+        least_bytes_per_second: of the worst trial; None if it had no room in the result.
         least_iops: likewise.
         retransmits: mean over the trials; None if the tool does not report them.
 
@@ -53,7 +55,7 @@ class Pair:
     client: int
     peer: int
     bytes_per_second: int
-    least_bytes_per_second: int
+    least_bytes_per_second: int | None
     iops: float | None
     least_iops: float | None
     retransmits: int | None
@@ -71,7 +73,8 @@ class Matrix(Model):
         clients: Client of each cell that generated the load.
         peers: Client of each cell that served it.
         bytes_per_second: Mean of each cell over the trials, in bytes per second.
-        least_bytes_per_second: The lowest of each cell over the trials, in bytes per second.
+        least_bytes_per_second: The lowest of each cell over the trials, in bytes per second; absent if the result would
+            be too large.
         iops: Mean of each cell over the trials, in operations per second; absent if the tool does not count operations.
         least_iops: The lowest of each cell over the trials, in operations per second; likewise.
         retransmits: TCP segments that were sent again, mean of each cell over the trials; absent if the tool does not
@@ -86,7 +89,7 @@ class Matrix(Model):
     clients: Annotated[tuple[_Client, ...], _MAX_CELLS]
     peers: Annotated[tuple[_Client, ...], _MAX_CELLS]
     bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS]
-    least_bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS]
+    least_bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS] | None = None
     iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
     least_iops: Annotated[tuple[_Iops, ...], _MAX_CELLS] | None = None
     retransmits: Annotated[tuple[_Retransmits, ...], _MAX_CELLS] | None = None
@@ -94,9 +97,8 @@ class Matrix(Model):
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
-        columns = (self.peers, self.bytes_per_second, self.least_bytes_per_second)
-        optional = (self.iops, self.least_iops, self.retransmits)
-        lengths = {len(one) for one in (*columns, *optional) if one is not None}
+        optional = (self.least_bytes_per_second, self.iops, self.least_iops, self.retransmits)
+        lengths = {len(one) for one in (self.peers, self.bytes_per_second, *optional) if one is not None}
         if lengths != {len(self.clients)} or any(place >= len(self.clients) for place in self.outliers):
             message = "must have one value for each cell in every list"
             raise ValueError(message)
@@ -120,13 +122,13 @@ class Matrix(Model):
                 client=client,
                 peer=peer,
                 bytes_per_second=self.bytes_per_second[place],
-                least_bytes_per_second=self.least_bytes_per_second[place],
+                least_bytes_per_second=_at(self.least_bytes_per_second, place),
                 iops=_at(self.iops, place),
                 least_iops=_at(self.least_iops, place),
-                retransmits=self.retransmits[place] if self.retransmits is not None else None,
+                retransmits=_at(self.retransmits, place),
                 is_outlier=place in outliers,
             )
 
 
-def _at(values: Sequence[float] | None, place: int) -> float | None:
+def _at(values: Sequence[N] | None, place: int) -> N | None:
     return None if values is None else values[place]

@@ -121,8 +121,8 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
             raise click.ClickException(message)
     if run.spec.servers is not None:
         message = (
-            f"{file} cannot be run on this machine: spec.servers places servers on other nodes of a cluster; remove it, "
-            "so that the clients serve each other, or apply the run to a cluster"
+            f"{file} cannot be run on this machine: spec.servers places servers on nodes of a cluster; remove it, so "
+            "that the clients serve each other, or apply the run to a cluster"
         )
         raise click.ClickException(message)
     storage = run.spec.storage

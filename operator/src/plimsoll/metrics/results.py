@@ -14,7 +14,8 @@ from plimsoll.metrics.document import Names, Part, read
 from plimsoll.metrics.sample import Sample
 
 MAX_RESULTS = 2000
-"""The most results to expose, the newest ones: 18 series with one operation, 20 with pairs of clients, and 9 for each further one."""
+"""The most results to expose, the newest ones: 18 series with one operation, 9 more for each further one, 2 more for
+pairs of clients."""
 
 _NANOSECONDS = 1e9
 

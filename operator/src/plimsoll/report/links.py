@@ -57,10 +57,12 @@ class Links:
         """Return the mean of a cell in the unit."""
         return (pair.bytes_per_second * _BITS if self.matrix.counts_bytes else pair.iops or 0.0) / self.divisor
 
-    def least(self, pair: Pair) -> float:
-        """Return the lowest rate of a cell in the unit."""
-        volume = pair.least_bytes_per_second * _BITS
-        return (volume if self.matrix.counts_bytes else pair.least_iops or 0.0) / self.divisor
+    def least(self, pair: Pair) -> float | None:
+        """Return the lowest rate of a cell in the unit; None if unknown."""
+        if not self.matrix.counts_bytes:
+            return pair.least_iops
+        volume = pair.least_bytes_per_second
+        return None if volume is None else volume * _BITS / self.divisor
 
     def text(self, pair: Pair | None) -> str:
         """Return the mean of a cell without its unit, with a * for an outlier; `-` without one."""
@@ -180,12 +182,12 @@ def _table(title: str, links: Links) -> Table:
 
 
 def _row(pair: Pair, links: Links) -> list[Cell]:
-    again = pair.retransmits
+    again, least = pair.retransmits, links.least(pair)
     return [
         Cell(text=links.name(pair.client), sort=pair.client),
         Cell(text=links.name(pair.peer), sort=pair.peer),
         Cell(text=number_text(links.value(pair)), sort=links.value(pair)),
-        Cell(text=number_text(links.least(pair)), sort=links.least(pair)),
+        Cell(text=NONE if least is None else number_text(least), sort=-1 if least is None else least),
         Cell(text=NONE if again is None else str(again), sort=-1 if again is None else again),
         Cell(text="outlier" if pair.is_outlier else ""),
     ]

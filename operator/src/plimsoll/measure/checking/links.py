@@ -104,7 +104,8 @@ def _value(link: _Link, back: float | None, nodes: str, *, by_bytes: bool) -> Ch
         f"{_text(link.rate, by_bytes=by_bytes)}{reverse}, {percent_text(link.part)} of the median "
         f"{_text(link.usual, by_bytes=by_bytes)}{nodes}"
     )
-    return CheckedValue(clients=(cell.client, cell.peer), value=link.part, detail=detail)
+    both = (cell.client, cell.peer)
+    return CheckedValue(clients=both, value=link.part, detail=detail, detail_names_clients=True)
 
 
 def _named(client: int, node: str) -> str:
