@@ -1,6 +1,6 @@
 """The rates between pairs of clients, as heat maps, and how tables and figures write them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -8,7 +8,7 @@ from plimsoll.api.matrix import Matrix, Pair
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.wording import number_text, percent_text
-from plimsoll.report.figure import IN_RESULTS, MOST_FIGURES, limited
+from plimsoll.report.figure import MOST_FIGURES, limited
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.text import NONE, count_text
 from plimsoll.report.view import Block, Cell, Chart, Section, Table, Text
@@ -42,6 +42,11 @@ class Links:
     def peers(self) -> list[int]:
         """The clients that serve them, in order."""
         return sorted(set(self.matrix.peers))
+
+    @property
+    def fits_grid(self) -> bool:
+        """Whether a grid of all clients by all that serve them is not too large for a figure."""
+        return len(self.clients) * len(self.peers) <= MOST_CELLS
 
     @property
     def usual(self) -> float:
@@ -104,32 +109,34 @@ def links_section(runs: Sequence[ReportedRun]) -> Section | None:
     found = [(run, result, links) for run in runs for result in run.results if (links := _shown_links(result))]
     if not found:
         return None
-    charts = [_map(run, result, links, number) for number, (run, result, links) in enumerate(found)]
     words = "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
-    sentences = [text for run, result, links in found for text in _outlier_texts(run, result, links)]
-    blocks: list[Block] = limited(words, charts, MOST_FIGURES, IN_RESULTS)
-    return Section(key="links", title="Links", blocks=[blocks[0], Text(paragraphs=sentences), *blocks[1:]])
+    charts = [_map(_title(run, one), links, n) for n, (run, one, links) in enumerate(found) if links.fits_grid]
+    tables = [_table(_title(run, one), links) for run, one, links in found if not links.fits_grid]
+    sentences = [_outliers_text(_title(run, one), links) for run, one, links in found]
+    introduction, *figures = limited(words, charts, MOST_FIGURES, "`plimsoll results` shows all")
+    blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
+    return Section(key="links", title="Links", blocks=blocks)
 
 
 def _shown_links(result: BenchmarkResult) -> Links | None:
     return None if result.status.verdict is Verdict.INVALID else links_of(result)
 
 
-def _outlier_texts(run: ReportedRun, result: BenchmarkResult, links: Links) -> Iterator[str]:
-    name = f"{run.label}, {result.spec.point} ({result.spec.label})"
+def _title(run: ReportedRun, result: BenchmarkResult) -> str:
+    return f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}"
+
+
+def _outliers_text(title: str, links: Links) -> str:
+    """Return the outliers of a point in words."""
     if not links.outliers:
-        yield f"{name}: no outliers among {count_text(len(links.pairs), 'pair')}."
-        return
+        return f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
     sentences = [links.sentence(pair) for pair in links.outliers[:_NAMED_OUTLIERS]]
     more = len(links.outliers) - len(sentences)
     sentences += [f"{more} more"] if more else []
-    yield f"{name}: {count_text(len(links.outliers), 'outlier')}: {'; '.join(sentences)}."
+    return f"{title}, {count_text(len(links.outliers), 'outlier')}: {'; '.join(sentences)}."
 
 
-def _map(run: ReportedRun, result: BenchmarkResult, links: Links, number: int) -> Chart | Table:
-    title = f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}"
-    if len(links.clients) * len(links.peers) > MOST_CELLS:
-        return _table(title, links)
+def _map(title: str, links: Links, number: int) -> Chart:
     grid = links.grid()
     return Chart(
         key=f"links-{number}",
