@@ -105,3 +105,13 @@ def test_suspension_stops_servers_too_and_deletion_leaves_nothing(world: Pretend
     world.cluster.delete(run_of(world, uid))
     world.until(lambda: world.run(uid) is None)
     assert kinds_of(world, uid) == set()
+
+
+def test_two_runs_of_the_network_do_not_disturb_each_other(world: PretendWorld) -> None:
+    first, second, other = world.create("a", **NETWORK), world.create("b", **NETWORK), world.create("c")
+    until_trial(world)
+    assert world.conditions(second)["Admitted"]["status"] == "False"
+    assert world.conditions(other)["Admitted"]["status"] == "True"
+    for uid in (first, second, other):
+        world.until_settled(uid)
+        assert world.conditions(uid)["Succeeded"]["status"] == "True"

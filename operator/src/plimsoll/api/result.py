@@ -169,7 +169,7 @@ class Trial(Model):
         pass_number: Number of the repetition, from 0.
         attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
         epoch: Identity of the conductor process that ran it.
-        clients: Numbers of the clients that took part, such as 0-7,12.
+        clients: Numbers of the clients that took part, such as 0-7,12; servers included.
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
         outcome: How the attempt ended.

@@ -161,6 +161,11 @@ class Roster:
         for client in self.get(numbers):
             client.give(order)
 
+    @property
+    def client_nodes(self) -> frozenset[str]:
+        """The nodes of the registered clients, without those that only servers run on."""
+        return frozenset(client.node for client in self if not client.serves)
+
     def missing(self, now: float) -> tuple[int, ...]:
         """Return the numbers of the clients that have not registered or are lost."""
         return tuple(number for number in range(self._count) if not self._is_present(number, now))
