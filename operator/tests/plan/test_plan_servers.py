@@ -7,11 +7,14 @@ import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
-from plimsoll.api.servers import Servers
+from plimsoll.api.run import MAX_CLIENTS
+from plimsoll.api.servers import MAX_SERVERS, Servers
 from plimsoll.plan.document import load_plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate, round_count
 from plimsoll.plan.fingerprint import fingerprint
 from plimsoll.plan.rules import run_rules
+from plimsoll.protocol.messages import PROTOCOL_VERSION, Registration
+from plimsoll.protocol.secret import client_of, client_token
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio import FIO
 from plimsoll.tools.rados_bench import RADOS_BENCH
@@ -128,3 +131,11 @@ def test_servers_belong_to_the_identity_of_what_uses_them() -> None:
 
 def test_the_run_keeps_its_servers() -> None:
     assert pairs_run().spec.servers == Servers(placement="ClientNodes", count=2)
+
+
+def test_the_last_server_of_the_most_clients_may_register() -> None:
+    many = {"placement": "ClientNodes", "count": MAX_SERVERS}
+    plan = pairs_plan({KEY: {"pairing": "AllAtOnce"}}, clients=MAX_CLIENTS, servers=many)
+    last = plan.members - 1
+    assert Registration(protocol=PROTOCOL_VERSION, client=last, instance="i", node="n").client == last
+    assert client_of(client_token(b"key", last), b"key") == last

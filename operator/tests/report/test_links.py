@@ -93,3 +93,12 @@ def test_the_page_has_the_section_and_names_cannot_break_it() -> None:
     )
     assert 'id="links"' in html
     assert "<b>n0" not in html
+
+
+def test_the_usual_rate_is_that_between_nodes() -> None:
+    nodes = {(0, 2): 53_300.0, (1, 3): 53_300.0, (0, 3): 9_400.0, (1, 2): 9_300.0}
+    found = matrix(nodes)
+    members = tuple(one.model_copy(update={"node": f"n{one.number % 2}"}) for one in found.members)
+    links = links_of(point(found.model_copy(update={"members": members})))
+    assert links is not None
+    assert links.usual == pytest.approx(9.35)

@@ -85,7 +85,7 @@ class Matrix(Model):
     """
 
     trials: Count
-    members: Annotated[tuple[_Member, ...], ServerOnly(max_length=4096)]
+    members: Annotated[tuple[_Member, ...], ServerOnly(max_length=2048)]
     clients: Annotated[tuple[_Client, ...], _MAX_CELLS]
     peers: Annotated[tuple[_Client, ...], _MAX_CELLS]
     bytes_per_second: Annotated[tuple[_Bytes, ...], _MAX_CELLS]

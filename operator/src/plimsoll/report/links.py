@@ -1,7 +1,8 @@
 """The rates between pairs of clients, as heat maps, and how tables and figures write them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 
 from plimsoll.api.matrix import Matrix, Pair
@@ -24,7 +25,7 @@ _ROW_PIXELS = 36
 _MARGIN_PIXELS = 160
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for the cached properties
 class Links:
     """A matrix in one unit, as a grid of the clients that load by those that serve them."""
 
@@ -48,15 +49,20 @@ class Links:
         """Whether a grid of all clients by all that serve them is not too large for a figure."""
         return len(self.clients) * len(self.peers) <= MOST_CELLS
 
-    @property
+    @cached_property
     def usual(self) -> float:
-        """The median of all cells."""
-        return median(self.value(pair) for pair in self.pairs)
+        """The median of the cells between nodes; of all cells if there are none."""
+        linked = [pair for pair in self.pairs if self._is_linked(pair)]
+        return median(self.value(pair) for pair in linked or self.pairs)
 
     @property
     def outliers(self) -> list[Pair]:
         """The outliers, slowest first."""
         return sorted((pair for pair in self.pairs if pair.is_outlier), key=self.value)
+
+    def _is_linked(self, pair: Pair) -> bool:
+        node = self.nodes[pair.client]
+        return not node or node != self.nodes[pair.peer]
 
     def value(self, pair: Pair) -> float:
         """Return the mean of a cell in the unit."""
@@ -73,9 +79,14 @@ class Links:
         """Return the mean of a cell without its unit, with a * for an outlier; `-` without one."""
         return NONE if pair is None else f"{number_text(self.value(pair))}{'*' if pair.is_outlier else ''}"
 
+    @cached_property
+    def nodes(self) -> Mapping[int, str]:
+        """Number of a client -> its node."""
+        return self.matrix.nodes
+
     def name(self, number: int) -> str:
         """Return a client with its node."""
-        node = self.matrix.nodes.get(number, "")
+        node = self.nodes[number]
         return f"client {number} ({node})" if node else f"client {number}"
 
     def grid(self) -> list[list[Pair | None]]:
