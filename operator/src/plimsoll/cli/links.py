@@ -23,20 +23,23 @@ class LinksTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(f"\n{self._title}, {self._links.unit}", style="bold")
-        yield from self._grid() if self._columns() <= options.max_width else self._slowest()
+        fits = not self._is_sparse and self._columns() <= options.max_width
+        yield from self._grid() if fits else self._slowest()
         if self._links.outliers:
             yield Text("* far below comparable pairs (LinkOutlier)", style="dim")
 
     def _columns(self) -> int:
-        """Return the width of the grid; the one of a sparse grid is not worth its place."""
-        links = self._links
-        if 2 * len(links.pairs) < len(links.clients) * len(links.peers):
-            return 10**9
-        names = max(len(links.name(client)) for client in links.clients)
-        return names + sum(_GAP + self._width(place) for place in range(len(links.peers)))
+        """Return the width of the grid."""
+        names = max(len(self._links.name(client)) for client in self._links.clients)
+        return names + sum(_GAP + self._width(place) for place in range(len(self._links.peers)))
+
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether most of the grid would be empty."""
+        return 2 * len(self._links.pairs) < len(self._links.clients) * len(self._links.peers)
 
     def _width(self, place: int) -> int:
-        texts = (self._links.text(row[place]) for row in self._links.grid())
+        texts = (self._links.text(row[place]) for row in self._links.grid)
         return max(len(str(self._links.peers[place])), *map(len, texts))
 
     def _grid(self) -> Iterator[Table | Text]:
@@ -45,7 +48,7 @@ class LinksTable:
         table.add_column("from / to", no_wrap=True)
         for peer in links.peers:
             table.add_column(str(peer), justify="right", no_wrap=True)
-        for client, row in zip(links.clients, links.grid(), strict=True):
+        for client, row in zip(links.clients, links.grid, strict=True):
             cells = (Text(links.text(pair), style="yellow" if pair and pair.is_outlier else "") for pair in row)
             table.add_row(Text(links.name(client)), *cells)
         yield table

@@ -34,12 +34,12 @@ class Links:
     unit: str
     divisor: float
 
-    @property
+    @cached_property
     def clients(self) -> list[int]:
         """The clients that load, in order."""
         return sorted(set(self.matrix.clients))
 
-    @property
+    @cached_property
     def peers(self) -> list[int]:
         """The clients that serve them, in order."""
         return sorted(set(self.matrix.peers))
@@ -89,8 +89,9 @@ class Links:
         node = self.nodes[number]
         return f"client {number} ({node})" if node else f"client {number}"
 
+    @cached_property
     def grid(self) -> list[list[Pair | None]]:
-        """Return a row for each client that loads, with a cell for each one that serves."""
+        """A row for each client that loads, with a cell for each one that serves."""
         cells = {(pair.client, pair.peer): pair for pair in self.pairs}
         return [[cells.get((client, peer)) for peer in self.peers] for client in self.clients]
 
@@ -148,7 +149,7 @@ def _outliers_text(title: str, links: Links) -> str:
 
 
 def _map(title: str, links: Links, number: int) -> Chart:
-    grid = links.grid()
+    grid = links.grid
     return Chart(
         key=f"links-{number}",
         title=f"Rates between clients in {links.unit}: {title}",

@@ -7,7 +7,7 @@ The rounds of a trial have to be complete, because a pair may have a round of it
 counted in the pair's round, since those share a link. Traffic between two clients on one node crosses no link.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,11 +48,14 @@ def judge_links(rounds: Sequence[Sequence[MatrixCell]]) -> tuple[tuple[MatrixCel
     cells = [cell for one in rounds for cell in one]
     by_bytes = any(cell.bytes_per_second for cell in cells)
     links = [link for kind in _kinds(rounds) for link in _links(kind, by_bytes=by_bytes)]
-    outliers = {(link.cell.client, link.cell.peer) for link in links if link.is_outlier}
-    marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in outliers) for cell in cells)
-    nodes = _nodes_text(links)
+    outliers = [link for link in links if link.is_outlier]
+    pairs = {(link.cell.client, link.cell.peer) for link in outliers}
+    marked = tuple(replace(cell, is_outlier=(cell.client, cell.peer) in pairs) for cell in cells)
+    nodes = _nodes_text(links) if outliers else ""
     rates = {(cell.client, cell.peer): _rate(cell, by_bytes=by_bytes) for cell in cells}
-    values = (_value(link, rates.get((link.cell.peer, link.cell.client)), nodes, by_bytes=by_bytes) for link in links)
+    values = (
+        _value(link, rates.get((link.cell.peer, link.cell.client)), nodes, by_bytes=by_bytes) for link in outliers
+    )
     return marked, evaluate(LINK_OUTLIER, values)
 
 
@@ -118,17 +121,17 @@ def _text(rate: float, *, by_bytes: bool) -> str:
 
 def _nodes_text(links: Sequence[_Link]) -> str:
     """Name the nodes whose links are all outliers, or all in one direction; empty if there are none."""
-    texts = [text for node in sorted(_all_nodes(links)) if (text := _node_text(node, links))]
+    sent, received = defaultdict[str, list[bool]](list), defaultdict[str, list[bool]](list)
+    for link in links:
+        sent[link.cell.client_node].append(link.is_outlier)
+        received[link.cell.peer_node].append(link.is_outlier)
+    nodes = sorted(filter(None, {*sent, *received}))
+    texts = [text for node in nodes if (text := _node_text(node, sent[node], received[node]))]
     return f"; {first_few(texts, _NAMED_NODES)}" if texts else ""
 
 
-def _all_nodes(links: Sequence[_Link]) -> set[str]:
-    return {node for link in links for node in (link.cell.client_node, link.cell.peer_node) if node}
-
-
-def _node_text(node: str, links: Sequence[_Link]) -> str:
-    sent = [link.is_outlier for link in links if link.cell.client_node == node]
-    received = [link.is_outlier for link in links if link.cell.peer_node == node]
+def _node_text(node: str, sent: Sequence[bool], received: Sequence[bool]) -> str:
+    """Return what is wrong with a node: `sent` and `received` are whether its links are outliers."""
     ways: Mapping[str, Sequence[bool]] = {"of": [*sent, *received], "from": sent, "to": received}
     way = next((way for way, bad in ways.items() if len(bad) >= _LEAST_LINKS and all(bad)), None)
     return f"all {len(ways[way])} links {way} node {node} are outliers" if way else ""
