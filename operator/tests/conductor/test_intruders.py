@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 
 from plimsoll.agent.connection import Connection
+from plimsoll.api.run import MAX_CLIENTS
+from plimsoll.api.servers import MAX_SERVERS
 from plimsoll.conductor import bodies, conduct
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.messages import (
@@ -199,7 +201,7 @@ async def test_a_client_that_vanishes_while_it_posts_leaves_no_trace_in_the_log(
 
 BAD_REGISTRATIONS = {
     "protocol": 2**70,
-    "client": 1000,
+    "client": MAX_CLIENTS + MAX_SERVERS,
     "instance": "i" * 65,
     "attempt": 2**70,
     "node": "n" * 254,
