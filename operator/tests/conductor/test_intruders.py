@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from plimsoll.agent.connection import Connection
+from plimsoll.api.names import Operation
 from plimsoll.api.run import MAX_CLIENTS
 from plimsoll.api.servers import MAX_SERVERS
 from plimsoll.conductor import bodies, conduct
@@ -219,7 +220,7 @@ BAD_REPORTS = {
     "doneBytes": -1,
     "totalBytes": 2**63,
     "clock": {"offset": 0, "error": 1e9},
-    "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * 5,
+    "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * (len(Operation) + 1),
     "caches": {"node": {"node": "n" * 254, "droppedAt": "", "beforeBytes": 0, "afterBytes": 0}},
 }
 
