@@ -117,8 +117,10 @@ def _means(before: Sequence[float] | None, new: Sequence[float] | None, count: i
 
 
 def _least(before: Sequence[N] | None, new: Sequence[N] | None) -> tuple[N, ...] | None:
-    return None if before is None or new is None else tuple(map(min, before, new))
+    if before is None or new is None:
+        return None
+    return tuple(min(old, value) for old, value in zip(before, new, strict=True))
 
 
 def _rounded(values: Sequence[float] | None) -> tuple[int, ...] | None:
-    return None if values is None else tuple(map(round, values))
+    return None if values is None else tuple(round(value) for value in values)
