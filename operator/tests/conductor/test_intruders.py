@@ -13,6 +13,9 @@ import aiohttp
 import pytest
 
 from plimsoll.agent.connection import Connection
+from plimsoll.api.names import Operation
+from plimsoll.api.run import MAX_CLIENTS
+from plimsoll.api.servers import MAX_SERVERS
 from plimsoll.conductor import bodies, conduct
 from plimsoll.conductor.sink import FilesSink
 from plimsoll.protocol.messages import (
@@ -199,7 +202,7 @@ async def test_a_client_that_vanishes_while_it_posts_leaves_no_trace_in_the_log(
 
 BAD_REGISTRATIONS = {
     "protocol": 2**70,
-    "client": 1000,
+    "client": MAX_CLIENTS + MAX_SERVERS,
     "instance": "i" * 65,
     "attempt": 2**70,
     "node": "n" * 254,
@@ -217,7 +220,7 @@ BAD_REPORTS = {
     "doneBytes": -1,
     "totalBytes": 2**63,
     "clock": {"offset": 0, "error": 1e9},
-    "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * 5,
+    "rates": [{"operation": "read", "iops": 1, "bytesPerSecond": 1}] * (len(Operation) + 1),
     "caches": {"node": {"node": "n" * 254, "droppedAt": "", "beforeBytes": 0, "afterBytes": 0}},
 }
 

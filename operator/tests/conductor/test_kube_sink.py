@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
@@ -16,7 +17,9 @@ from plimsoll.conductor.kube_sink import CONFIG_MAP, RESULT, KubeSink
 from plimsoll.conductor.sink import result_of
 from plimsoll.kube import retry
 from plimsoll.kube.errors import ForbiddenError, NotFoundError, TransientError
+from plimsoll.tools.registry import TOOLS
 from support.fake_kube import FakeKube, failing
+from support.pairs import PAIRS
 from support.simulated_plan import make_plan
 
 PLAN = make_plan(points=2)
@@ -301,3 +304,17 @@ def test_the_main_reason_is_shown_with_the_verdict(
 
 def test_a_point_without_attempts_has_no_reason() -> None:
     assert result_display(ResultStatus(), 5).reason is None
+
+
+async def test_recorded_matrices_are_loaded_where_a_tool_measures_between_clients(
+    kube: FakeKube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = KubeSink(kube, PLAN, "default")
+    matrix = Matrix(trials=1, members=(), clients=(0,), peers=(1,), bytes_per_second=(5,))
+    found = summary(Operation.WRITE).model_copy(update={"matrix": matrix})
+    await sink.record("w-001", ResultStatus(trials=(trial(),), summary=found))
+    before = len(kube.requests)
+    assert await sink.load_matrices() == {}
+    assert len(kube.requests) == before
+    monkeypatch.setitem(TOOLS, PLAN.points[0].tool, PAIRS)
+    assert await sink.load_matrices() == {"w-001": matrix}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import (
@@ -12,6 +13,7 @@ from plimsoll.api.result import (
     Rates,
     ResultStatus,
     Series,
+    Summary,
     Trial,
 )
 from plimsoll.api.surroundings import ClusterSummary, OsdResult, Osds, Spread
@@ -141,3 +143,43 @@ def test_an_attempt_that_was_replaced_keeps_its_evidence_but_no_command() -> Non
 def test_histograms_stay_whatever_their_size() -> None:
     (trial,) = fit(status_of(histogram=2 * MAX_STATUS_BYTES, trials=1)).trials
     assert trial.operations[0].latency.histogram == "A" * 2 * MAX_STATUS_BYTES
+
+
+def large_matrix() -> Matrix:
+    """Return a matrix of 64 by 64 clients with every column and rates as long as they become."""
+    cells = range(4096)
+    rates = tuple(2**40 + cell for cell in cells)
+    return Matrix(
+        trials=10,
+        members=tuple(MatrixMember(number=number, node="n" * 60) for number in range(128)),
+        clients=tuple(cell // 64 for cell in cells),
+        peers=tuple(64 + cell % 64 for cell in cells),
+        bytes_per_second=rates,
+        least_bytes_per_second=rates,
+        iops=tuple(1e6 + cell / 8 for cell in cells),
+        least_iops=tuple(1e6 + cell / 8 for cell in cells),
+        retransmits=tuple(10**5 + cell for cell in cells),
+    )
+
+
+def with_matrix(attempts: int) -> ResultStatus:
+    status = status_of(histogram=0, trials=attempts)
+    return status.model_copy(update={"summary": Summary(trials=10, operations=(), matrix=large_matrix())})
+
+
+def test_the_largest_matrix_keeps_its_means_and_fits_with_thirty_attempts() -> None:
+    fitted = fit(with_matrix(30))
+    assert fitted.summary is not None
+    assert fitted.summary.matrix is not None
+    assert fitted.summary.matrix.bytes_per_second == large_matrix().bytes_per_second
+    assert fitted.summary.matrix.least_bytes_per_second is None
+    assert size_of(fitted) <= MAX_STATUS_BYTES
+    assert fitted.trials[-1].warnings[-1].startswith("lowest rates and retransmits of pairs left out")
+
+
+def test_the_matrix_of_a_tool_that_counts_bytes_fits_whole() -> None:
+    status = with_matrix(10)
+    matrix = large_matrix().model_copy(update={"iops": None, "least_iops": None})
+    fitted = fit(status.model_copy(update={"summary": Summary(trials=10, operations=(), matrix=matrix)}))
+    assert fitted.summary is not None
+    assert fitted.summary.matrix == matrix

@@ -15,6 +15,7 @@ from corpus.cluster_case import watch_of
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
+from plimsoll.measure.rounds import combined
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
@@ -60,7 +61,7 @@ def measure(case: Case) -> Measured:
             )
         elif not any(fault.not_recorded for fault in faults):
             documents = dict(_documents(setting, faults, number))
-            trials[number] = measure_trial(_facts(setting, faults), documents)
+            trials[number] = combined([measure_trial(_facts(setting, faults), documents)])
             recorded.append(_trial(number, setting, attempt=len(replaced), numbers=trials[number]))
     return Measured(trials=trials, point=summarise(recorded, setting.repetitions))
 

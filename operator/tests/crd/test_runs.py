@@ -189,6 +189,7 @@ def test_mutable(api: ApiServer, run: str, change: Document) -> None:
         ("clients", {"networkBytesPerSecond": "1251M"}),
         ("clients", {"networkBytesPerSecond": None}),
         ("clients", None),
+        ("servers", {"placement": "ClientNodes", "count": 2}),
         ("repetitions", 4),
         ("prepare", {"discard": False}),
         ("prepare", {"settleSeconds": 11}),

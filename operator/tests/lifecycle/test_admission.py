@@ -112,7 +112,7 @@ def test_a_finished_run_is_in_the_way_until_its_load_is_gone() -> None:
 
 def test_an_entry_is_made_of_whatever_stands_there() -> None:
     bare = {"metadata": body()["metadata"]}
-    assert entry_of(bare).targets == frozenset()
+    assert entry_of(bare).targets == frozenset({"network"})
 
 
 def test_a_run_needs_attention_until_it_is_terminal_and_clean_and_does_not_expire() -> None:

@@ -202,3 +202,13 @@ def test_what_cannot_be_read_is_counted() -> None:
     samples = list(samples_of([None, record_of(real()), None]))
     assert values(samples, catalogue.RESULTS_UNREADABLE) == {(): 2}
     assert len(values(samples, catalogue.RESULT_INFO)) == 1
+
+
+def test_of_a_matrix_there_are_the_median_and_the_slowest_pair_only() -> None:
+    document = real()
+    document["status"]["summary"]["matrix"] = {"bytesPerSecond": [10, 30, 20], "clients": [0, 0, 1]}
+    samples = exposed(document)
+    assert values(samples, catalogue.RESULT_LINK_MEDIAN) == {POINT: 20}
+    assert values(samples, catalogue.RESULT_LINK_LEAST) == {POINT: 10}
+    assert len([sample for sample in samples if sample.labels]) == 20
+    assert values(exposed(real()), catalogue.RESULT_LINK_LEAST) == {}

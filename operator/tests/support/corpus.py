@@ -1,6 +1,7 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
 from support.corpus_ceph import CEPHS
+from support.corpus_servers import SERVERS
 from support.corpus_storage import STORAGE
 from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
 from support.corpus_workloads import WORKLOADS
@@ -145,6 +146,7 @@ REFUSED = [
     *STORAGE,
     *CEPHS,
     *_CLIENTS,
+    *SERVERS,
     *WORKLOADS,
     *TOOLS_OF_CEPH,
     *_PREPARE,

@@ -164,7 +164,7 @@ class _Desk:
         if key is None:
             self._publish(ledger, phase=RunPhase.COMPLETE)
         elif missing and (self._cluster.now - since).total_seconds() > self._gathering_seconds():
-            words = why_not_ready(Roster(self.plan.clients, lost_after=1.0), missing, self.plan.timeouts.ready_seconds)
+            words = why_not_ready(Roster(self.plan.members, lost_after=1.0), missing, self.plan.timeouts.ready_seconds)
             self._fail(ledger, FailureReason.CLIENTS_NOT_READY, words, missing)
         elif missing:
             self._publish(ledger, phase=RunPhase.GATHERING, missing=missing)
@@ -223,7 +223,7 @@ class _Desk:
         }
 
     def _missing(self) -> tuple[int, ...]:
-        return tuple(sorted(set(range(self.plan.clients)) - self._accepted().keys()))
+        return tuple(sorted(set(range(self.plan.members)) - self._accepted().keys()))
 
     # -- what it writes
 

@@ -42,21 +42,22 @@ class CrashError(Exception):
 
 
 def make_run(name: str, **spec: Any) -> Document:
-    """Return a run of two clients and two points, two passes each, as the API server stores it."""
+    """Return a run of two clients and two points, two passes each, as the API server stores it; None is left out."""
     workload = {"name": "w", "fio": {"ioDepth": [1, 16]}, "runtimeSeconds": 4, "rampSeconds": 1}
+    fields = {
+        "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
+        "clients": {"count": 2},
+        "workloads": [workload],
+        "repetitions": 2,
+        "prepare": {"settleSeconds": 0},
+        "timeouts": {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600},
+        **spec,
+    }
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "BenchmarkRun",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "storage": {"storageClass": {"name": "fast"}, "volume": {"size": "1Gi", "mode": "Filesystem"}},
-            "clients": {"count": 2},
-            "workloads": [workload],
-            "repetitions": 2,
-            "prepare": {"settleSeconds": 0},
-            "timeouts": {"provisionSeconds": 60, "readySeconds": 60, "totalSeconds": 600},
-            **spec,
-        },
+        "spec": {name: value for name, value in fields.items() if value is not None},
         "status": {"observedGeneration": -1},
     }
 
@@ -100,7 +101,7 @@ class PretendWorld:
         run = self.cluster.kube.put(make_run(name, **spec))
         uid = str(run["metadata"]["uid"])
         self.uids.add(uid)
-        self._targets[uid] = next(iter({"rook", "ceph", "storageClass"} & set(run["spec"]["storage"])), "")
+        self._targets[uid] = next(iter({"rook", "ceph", "storageClass"} & set(run["spec"].get("storage", {}))), "")
         return uid
 
     def runs(self) -> list[Document]:

@@ -100,7 +100,7 @@ class Setting:
         self.results.mkdir()
         (self.results / PLAN_FILE).write_text(plan.model_dump_json())
         self.secret = directory / "secret"
-        write_session(self.secret, plan.clients)
+        write_session(self.secret, plan.members)
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     Abort,
@@ -96,10 +97,11 @@ def result(
     final: bool = True,
     repetitions: int | None = None,
     findings: tuple[Finding, ...] = (),
+    matrix: Matrix | None = None,
 ) -> BenchmarkResult:
     """Return the result of a point with these trials."""
     planned = len({one.pass_number for one in trials}) if repetitions is None else repetitions
-    numbers = summarise(trials, planned)
+    numbers = summarise(trials, planned, matrix)
     return BenchmarkResult(
         metadata=ResultMeta(name=f"{run}-{point}", namespace="default"),
         spec=ResultSpec(

@@ -4,6 +4,7 @@ from typing import Any
 
 from plimsoll.api.caches import DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.api.environment import Environment
+from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.api.names import (
     AbortReason,
     ConditionStatus,
@@ -213,6 +214,18 @@ RESULT = BenchmarkResult(
                     percentiles={"99": _STATISTIC},
                     latency=_LATENCY,
                 ),
+            ),
+            matrix=Matrix(
+                trials=5,
+                members=(MatrixMember(number=0, node="n" * 253), MatrixMember(number=1, node="b")),
+                clients=(0,),
+                peers=(1,),
+                bytes_per_second=(2**62,),
+                least_bytes_per_second=(0,),
+                iops=(1e9 / 3,),
+                least_iops=(0.5,),
+                retransmits=(3,),
+                outliers=(0,),
             ),
         ),
         verdict=Verdict.VALID,

@@ -58,7 +58,7 @@ class Simulation:
         self.seconds = 100.0
         self.stored: dict[str, tuple[Trial, ...]] = {}
         self.stored_state: RunState | None = None
-        self.agents = [SimulatedAgent(client=number) for number in range(plan.clients)]
+        self.agents = [SimulatedAgent(client=number) for number in range(plan.members)]
         self.posts: list[messages.ResultPost] = []
         self.touched: list[tuple[str, TrialKey, int]] = []
         self.on_old_data: list[tuple[TrialKey, int]] = []
@@ -259,13 +259,17 @@ class Simulation:
         """Replace an agent process by a new one."""
         self.agents[agent.client] = SimulatedAgent(client=agent.client, attempt=agent.attempt + 1)
 
+    def node(self, client: int) -> str:
+        """Return the node that a client runs on."""
+        return f"node-{client % 2}"
+
     def _registration(self, agent: SimulatedAgent) -> messages.Registration:
         return messages.Registration(
             protocol=messages.PROTOCOL_VERSION,
             client=agent.client,
             instance=agent.instance,
             attempt=agent.attempt,
-            node=f"node-{agent.client % 2}",
+            node=self.node(agent.client),
             prepared_bytes=agent.prepared_bytes,
             data_set_used=agent.used_by is not None,
         )

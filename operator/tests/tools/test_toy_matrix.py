@@ -24,6 +24,7 @@ from plimsoll.cli.layers import layers_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE
 from plimsoll.conductor.phases import Running
 from plimsoll.conductor.sink import FilesSink
+from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.rounds import combined
 from plimsoll.measure.sample import (
@@ -35,7 +36,7 @@ from plimsoll.measure.sample import (
     OperationSample,
     PeerRate,
 )
-from plimsoll.measure.trial import MatrixCell, TrialFacts, TrialNumbers, measure_trial
+from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, trial_seconds
 from plimsoll.plan.expand import make_plan
@@ -227,7 +228,14 @@ def test_every_pair_is_a_cell_and_a_round(monkeypatch: pytest.MonkeyPatch) -> No
         (serving, {loading: f"10.0.0.{loading}"}) for loading, serving in permutations(range(3), 2)
     ]
     assert combined(rounds).matrix == tuple(
-        MatrixCell(client=client, peer=peer, iops=0, bytes_per_second=rate(client, peer))
+        MatrixCell(
+            client=client,
+            peer=peer,
+            client_node=f"node-{client % 2}",
+            peer_node=f"node-{peer % 2}",
+            iops=0,
+            bytes_per_second=rate(client, peer),
+        )
         for client, peer in permutations(range(3), 2)
     )
 

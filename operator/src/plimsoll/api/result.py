@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.environment import Environment
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.numbers import ClientNumbers
@@ -168,7 +169,7 @@ class Trial(Model):
         pass_number: Number of the repetition, from 0.
         attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
         epoch: Identity of the conductor process that ran it.
-        clients: Numbers of the clients that took part, such as 0-7,12.
+        clients: Numbers of the clients that took part, such as 0-7,12; servers included.
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
         outcome: How the attempt ended.
@@ -220,11 +221,13 @@ class Summary(Model):
     Attributes:
         trials: Number of trials that count.
         operations: Numbers of each operation over the trials.
+        matrix: Rates between pairs of clients; absent for tools without servers.
 
     """
 
     trials: Count
     operations: Annotated[tuple[OperationSummary, ...], ServerOnly(max_length=len(Operation))]
+    matrix: Matrix | None = None
 
 
 class ResultMeta(Model):

@@ -17,6 +17,7 @@ from plimsoll.api.pools import DnsLabel
 from plimsoll.api.prepare import Prepare
 from plimsoll.api.quantity import Size
 from plimsoll.api.schema import Rule, ServerOnly
+from plimsoll.api.servers import LabelValue, Servers
 from plimsoll.api.storage import SecretReference, Storage
 from plimsoll.api.wording import did_you_mean, shown
 
@@ -26,6 +27,7 @@ MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
+_NO_STORAGE_NODES = "requires storage.rook, whose cluster's OSDs are looked up; set it, or choose another placement"
 _GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
@@ -33,7 +35,6 @@ HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, 
 ClientCount = Annotated[
     Integer, Field(ge=1, le=MAX_CLIENTS, description="Number of clients, at most spec.clients.count.")
 ]
-LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
 
 
 def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -247,14 +248,21 @@ class RunSpec(Model):
             ),
             field_path=".workloads",
         ),
+        Rule(
+            rule="!has(self.servers) || self.servers.placement != 'StorageNodes' || has(self.storage) && "
+            "has(self.storage.rook)",
+            message=_NO_STORAGE_NODES,
+            field_path=".servers.placement",
+        ),
         _fixed("storage"),
         _fixed("clients"),
         _fixed("workloads", required=True),
-        *map(_fixed, ("repetitions", "prepare", "gates", "timeouts")),
+        *map(_fixed, ("servers", "repetitions", "prepare", "gates", "timeouts")),
     )
 
     storage: Storage | None = None
     clients: Clients = Clients()
+    servers: Servers | None = None
     workloads: Annotated[
         tuple[Workload, ...], Field(min_length=1, max_length=MAX_WORKLOADS), ServerOnly(list_keys=("name",))
     ]
@@ -269,7 +277,11 @@ class RunSpec(Model):
 
     @model_validator(mode="after")
     def _check_workloads(self) -> Self:
-        problems = [*_same_names(self.workloads), *_too_many_clients(self.workloads, self.clients.count)]
+        problems = [
+            *_same_names(self.workloads),
+            *_too_many_clients(self.workloads, self.clients.count),
+            *_unknown_storage_nodes(self.servers, self.storage),
+        ]
         if problems:
             raise SpecError(problems)
         return self
@@ -290,6 +302,11 @@ def _too_many_clients(workloads: tuple[Workload, ...], count: int) -> Iterator[P
                 remedy = f"is more than spec.clients.count, which is {count}; increase that, or decrease the value"
                 field = field_path(["workloads", index, "clients", number])
                 yield Problem(field=field, value=str(clients), remedy=remedy)
+
+
+def _unknown_storage_nodes(servers: Servers | None, storage: Storage | None) -> Iterator[Problem]:
+    if servers is not None and servers.placement == "StorageNodes" and (storage is None or storage.rook is None):
+        yield Problem(field="servers.placement", value=servers.placement, remedy=_NO_STORAGE_NODES)
 
 
 class BenchmarkRun(Model):

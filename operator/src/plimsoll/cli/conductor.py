@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.state import RunState
 from plimsoll.cli.termination import write_termination_message
@@ -165,6 +166,9 @@ class _WatchedSink:
 
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         return await self._sink.load()
+
+    async def load_matrices(self) -> Mapping[str, Matrix]:
+        return await self._sink.load_matrices()
 
     async def publish(self, state: RunState) -> None:
         self.state = state

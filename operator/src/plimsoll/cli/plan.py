@@ -12,6 +12,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.api.pools import Pool
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
+from plimsoll.api.servers import Servers
 from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
@@ -22,11 +23,13 @@ from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate
+from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate, round_count
+from plimsoll.report.text import first_few
 
 # Minimum widths of the columns that may be folded.
 _NAME_COLUMNS = 20
 _LABEL_COLUMNS = 14
+_NAMED_POINTS = 8
 
 
 @click.command()
@@ -104,6 +107,8 @@ def _costs(plan: Plan) -> Table:
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
         ("Trials", f"{cost.trials}, plus repeated attempts"),
+        ("Servers", _servers(plan.servers) if plan.servers else ""),
+        ("Rounds", _rounds(plan)),
         ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
@@ -116,6 +121,18 @@ def _costs(plan: Plan) -> Table:
         if text:
             table.add_row(Text(name, style="bold"), Text(text))
     return table
+
+
+def _servers(servers: Servers) -> str:
+    nodes = "".join(f" {name}={value}" for name, value in servers.node_selector.items())
+    return f"{servers.count}, numbered after the clients, on {servers.placement}{nodes}"
+
+
+def _rounds(plan: Plan) -> str:
+    """Return the rounds of the points whose trials have several; empty without any."""
+    rounds = {point.name: round_count(point, plan.server_count) for point in plan.points}
+    several = [f"{name}: {count}" for name, count in rounds.items() if count > 1]
+    return f"per trial, one after the other: {first_few(several, _NAMED_POINTS)}" if several else ""
 
 
 def _pool(target: CephTarget) -> str:

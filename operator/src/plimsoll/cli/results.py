@@ -10,6 +10,7 @@ from rich.text import Text
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.fitted import stdout_console
+from plimsoll.cli.links import links_tables
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.rows import Row, rows
 from plimsoll.cli.source import load_results
@@ -48,8 +49,10 @@ def _show(named: Sequence[tuple[str, Sequence[BenchmarkResult]]]) -> None:
 
 
 def show_results(console: Console, results: Sequence[BenchmarkResult]) -> None:
-    """Print results as a table, with the reasons of their verdicts."""
+    """Print results as a table, the matrices of those that have one, and the reasons of the verdicts."""
     console.print(results_table(results))
+    for links in links_tables(results):
+        console.print(links)
     for line in explanations(results):
         console.print(Text(line), soft_wrap=True)
 

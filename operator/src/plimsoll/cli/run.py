@@ -110,7 +110,7 @@ def _claimed(run: BenchmarkRun, directory: Path | None, devices: tuple[Path, ...
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    """Return the run with local storage; exits if a tool needs a Ceph cluster."""
+    """Return the run with local storage; exits if it needs a cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
         if tool is not None and tool.target.is_of_ceph:
@@ -119,6 +119,12 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
                 "Ceph cluster; remove the workload, or apply the run to a cluster"
             )
             raise click.ClickException(message)
+    if run.spec.servers is not None:
+        message = (
+            f"{file} cannot be run on this machine: spec.servers places servers on nodes of a cluster; remove it, so "
+            "that the clients serve each other, or apply the run to a cluster"
+        )
+        raise click.ClickException(message)
     storage = run.spec.storage
     if storage is None or storage.volume is None:
         return run

@@ -114,7 +114,7 @@ async def _resume(
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
-        ledger=Ledger(plan, recorded),
+        ledger=Ledger(plan, recorded, await sink.load_matrices()),
         epoch=epoch,
         timings=timings,
         before=before,
@@ -129,7 +129,7 @@ async def _resume(
 
 def _limits(plan: Plan) -> ListenerLimits:
     """Return limits that allow all clients to connect at the same time, as before a trial."""
-    return ListenerLimits(strangers=plan.clients + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
+    return ListenerLimits(strangers=plan.members + _OTHER_STRANGERS, stranger_seconds=_STRANGER_SECONDS)
 
 
 def _allow_many_connections() -> None:

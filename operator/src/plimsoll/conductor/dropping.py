@@ -76,7 +76,7 @@ def _osds(drops: Iterable[CacheDrop]) -> OsdCaches | None:
 
 def _fsid(roster: Roster, describe: reporting.Describe) -> str | None:
     """Return the identity of the run's Ceph cluster; None if there is none."""
-    ceph = describe(frozenset(client.node for client in roster)).ceph
+    ceph = describe(roster.client_nodes).ceph
     return ceph.fsid if ceph else None
 
 

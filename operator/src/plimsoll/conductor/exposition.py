@@ -41,7 +41,7 @@ def view_of(session: Session, now: Moment) -> LiveView:
         run=plan.run.name,
         now=now.wall / 1e9,
         state=run_state(session, now),
-        planned=plan.clients,
+        planned=plan.members,
         armed=_clients_in(session, AgentState.ARMED),
         measuring=_clients_in(session, AgentState.RUNNING),
         attempts=dict(ledger.added),

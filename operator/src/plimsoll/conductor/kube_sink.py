@@ -6,13 +6,14 @@ The operator creates these objects; the conductor may only get and patch them, b
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
-from plimsoll.api.result import ResultStatus, Trial
+from plimsoll.api.result import ResultStatus, Summary, Trial
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import STATE_FILE
@@ -21,6 +22,7 @@ from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
+from plimsoll.tools.registry import TOOLS
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -31,6 +33,9 @@ RETRY_SECONDS = 60.0
 _CONCURRENCY = 8
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
 _TRIALS = TypeAdapter(tuple[Trial, ...])
+_SUMMARY = TypeAdapter(Summary)
+
+M = TypeVar("M")
 
 
 class KubeSink:
@@ -61,12 +66,18 @@ class KubeSink:
 
         async def read(point: str) -> tuple[Trial, ...]:
             async with reading:
-                return await self._trials(point)
+                return await self._part(point, "trials", _TRIALS) or ()
 
         names = [point.name for point in self._plan.points]
         state = await self._load_state()
         trials = await asyncio.gather(*map(read, names))
         return dict(zip(names, trials, strict=True)), state
+
+    async def load_matrices(self) -> Mapping[str, Matrix]:
+        """Load the matrices of the points that have one; see `load` for errors."""
+        points = [point.name for point in self._plan.points if TOOLS[point.tool].quantities.cells]
+        summaries = [(point, await self._part(point, "summary", _SUMMARY)) for point in points]
+        return {point: one.matrix for point, one in summaries if one is not None and one.matrix is not None}
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
@@ -110,15 +121,17 @@ class KubeSink:
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
 
-    async def _trials(self, point: str) -> tuple[Trial, ...]:
+    async def _part(self, point: str, field: str, model: TypeAdapter[M]) -> M | None:
+        """Return a field of the status of a point's result; None if it has none."""
         name = naming.result(self._plan.run.name, point)
         result = await self._get(RESULT, name)
         if result["spec"]["runUid"] != self._plan.run.uid:
             raise NotFoundError(f"get {RESULT_KIND} {self._namespace}/{name}", "it belongs to another run of that name")
         try:
-            return _TRIALS.validate_python(result.get("status", {}).get("trials", ()))
+            found = result.get("status", {}).get(field)
+            return None if found is None else model.validate_python(found)
         except ValidationError as error:
-            raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status", "trials"])) from error
+            raise SpecError(problems_of(error, prefix=[f"{RESULT_KIND} {name}", "status", field])) from error
 
     async def _get(self, kind: Kind, name: str) -> Object:
         found = await persist(partial(self._kube.get, kind, name, self._namespace), seconds=self._retry_seconds)

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Outcome, Verdict
 from plimsoll.api.result import Fingerprint, ResultStatus, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.size import fit, outcome_of, without_distributions
+from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise
 from plimsoll.plan.document import Plan
 from plimsoll.plan.fingerprint import fingerprint
@@ -31,8 +33,15 @@ class Ledger:
 
     """
 
-    def __init__(self, plan: Plan, recorded: Mapping[str, Sequence[Trial]] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        recorded: Mapping[str, Sequence[Trial]] | None = None,
+        matrices: Mapping[str, Matrix] | None = None,
+    ) -> None:
+        """Continue with the recorded trials, and the matrices of those that count, by point."""
         self.plan = plan
+        self._matrices = dict(matrices or {})
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
         self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
@@ -49,8 +58,8 @@ class Ledger:
                     return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
         return None
 
-    def add(self, point: str, trial: Trial) -> None:
-        """Record an attempt; ValueError if it is already recorded."""
+    def add(self, point: str, trial: Trial, cells: Sequence[MatrixCell] = ()) -> None:
+        """Record an attempt with the cells of its matrix; ValueError if it is already recorded."""
         if self.has(TrialKey(point=point, pass_number=trial.pass_number, attempt=trial.attempt)):
             raise ValueError(f"{point} pass {trial.pass_number} attempt {trial.attempt} is already recorded")
         earlier = (
@@ -60,6 +69,9 @@ class Ledger:
         self.added[trial.outcome, trial.verdict] += 1
         if trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID:
             self.measured = (point, trial)
+            # A trial that counts is the last one of its pass, so its cells never have to be taken out again.
+            if matrix := matrix_of(cells):
+                self._matrices[point] = extended(self._matrices.get(point), matrix)
         # The last attempt keeps its clients whatever its verdict, as evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
 
@@ -93,7 +105,7 @@ class Ledger:
         """
         everything = (environment or Environment()).merged(self.plan.environment)
         trials = self._trials[point]
-        numbers = summarise(trials, self.plan.repetitions)
+        numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
         final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))
         status = ResultStatus(
             trials=trials,

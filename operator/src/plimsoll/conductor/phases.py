@@ -8,6 +8,7 @@ from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
 from plimsoll.conductor.reporting import timestamp
 from plimsoll.conductor.timings import Moment
+from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
 from plimsoll.plan.document import Point
@@ -36,6 +37,7 @@ class Attempt:
         numbers: results of the completed rounds.
         new_data_set: whether the data sets of all clients were prepared for this attempt.
         caches: what was dropped before the current round; None if nothing was.
+        matrix: the cells of the measured attempt.
 
     """
 
@@ -50,6 +52,7 @@ class Attempt:
     documents: dict[int, ClientDocument] = field(default_factory=dict)
     numbers: list[TrialNumbers] = field(default_factory=list)
     caches: DroppedCaches | None = None
+    matrix: tuple[MatrixCell, ...] = ()
 
     @property
     def clients(self) -> tuple[int, ...]:
@@ -83,7 +86,8 @@ class Attempt:
         return self.t0 + (self.point.ramp_seconds + self.point.runtime_seconds) * 10**9
 
     def measured(self, numbers: TrialNumbers, *, epoch: str, moment: Moment) -> Trial:
-        """Return the record of the attempt with its numbers."""
+        """Return the record of the attempt with its numbers, without its matrix, which the attempt keeps."""
+        self.matrix = numbers.matrix
         return Trial(
             pass_number=self.key.pass_number,
             attempt=self.key.attempt,

@@ -143,7 +143,7 @@ def _live_rates(session: Session, moment: Moment) -> Live | None:
     """Return the sum of the clients' newest rates; None if no tool runs, or none has reported any."""
     if not isinstance(session.phase, Running):
         return None
-    since = moment.seconds - _LIVE_INTERVALS * session.timings.live_seconds(session.plan.clients)
+    since = moment.seconds - _LIVE_INTERVALS * session.timings.live_seconds(session.plan.members)
     clients = session.roster.get(session.phase.attempt.round.loading)
     reported = [client.rates for client in clients if client.rates and client.rated_at >= since]
     if not reported:

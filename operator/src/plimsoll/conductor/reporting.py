@@ -73,7 +73,7 @@ def environment(roster: Roster, describe: Describe = no_description) -> Environm
 
     None before a client has registered. Clients without a prepared data set do not count for its size.
     """
-    nodes = sorted({client.node for client in roster})
+    nodes = sorted(roster.client_nodes)
     if not nodes:
         return None
     sizes = [client.prepared_bytes for client in roster if client.prepared_bytes]
@@ -83,7 +83,7 @@ def environment(roster: Roster, describe: Describe = no_description) -> Environm
         data_set_bytes=Extremes(min=min(sizes, default=0), max=max(sizes, default=0)),
     )
     # The clients' facts come first, so that they do not replace what the conductor knows.
-    return Environment.model_validate(_facts(roster)).merged(known).merged(describe(frozenset(nodes)))
+    return Environment.model_validate(_facts(roster)).merged(known).merged(describe(roster.client_nodes))
 
 
 def _facts(roster: Roster) -> dict[str, JsonValue]:

@@ -82,9 +82,10 @@ class Client:
 class Roster:
     """The clients of a run, numbered from 0."""
 
-    def __init__(self, count: int, *, lost_after: float) -> None:
-        """Expect `count` clients, each of which is lost after `lost_after` seconds without a request."""
-        self._count = count
+    def __init__(self, clients: int, *, servers: int = 0, lost_after: float) -> None:
+        """Expect clients and then servers, each of which is lost after `lost_after` seconds without a request."""
+        self._loading = clients
+        self._count = clients + servers
         self._lost_after = lost_after
         self._clients: dict[int, Client] = {}
 
@@ -119,6 +120,7 @@ class Roster:
             data_set_used=registration.data_set_used,
             facts=registration.facts,
             address=address,
+            serves=number >= self._loading,
         )
         self._clients[number] = client
         return client
@@ -158,6 +160,11 @@ class Roster:
         """Give those of the clients that are registered a new order."""
         for client in self.get(numbers):
             client.give(order)
+
+    @property
+    def client_nodes(self) -> frozenset[str]:
+        """The nodes of the registered clients, without those that only servers run on."""
+        return frozenset(client.node for client in self if not client.serves)
 
     def missing(self, now: float) -> tuple[int, ...]:
         """Return the numbers of the clients that have not registered or are lost."""

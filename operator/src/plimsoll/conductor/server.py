@@ -131,7 +131,7 @@ class Rendezvous:
                 epoch=self._session.epoch,
                 hold_seconds=timings.hold,
                 silence_seconds=timings.silence,
-                live_seconds=timings.live_seconds(self._session.plan.clients),
+                live_seconds=timings.live_seconds(self._session.plan.members),
             )
         )
 

@@ -25,7 +25,6 @@ from plimsoll.conductor.phases import (
     Gathering,
     Gating,
     InFlight,
-    JudgeAttempt,
     Judging,
     Phase,
     Preparing,
@@ -74,7 +73,7 @@ class Session:
         self.ledger = ledger
         self.gate = gate or Gate()
         self.describe: reporting.Describe = reporting.no_description
-        self.roster = Roster(plan.clients, lost_after=timings.lost_after)
+        self.roster = Roster(plan.clients, servers=plan.server_count, lost_after=timings.lost_after)
         self._lead = Lead(timings)
         self._effects: list[Effect] = []
         self._stopping = False
@@ -342,7 +341,7 @@ class Session:
             return False
         self.roster.give(attempt.round.serving, WaitOrder())
         self.phase = Judging(attempt=attempt)
-        self._effects.append(JudgeAttempt(facts=steps.facts_of(attempt, self.plan), documents=attempt.documents))
+        self._effects.append(steps.judging(attempt, self.plan, self.roster))
         return True
 
     def _leave_running(self, attempt: Attempt, moment: Moment) -> bool:
@@ -370,7 +369,7 @@ class Session:
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:
         point = attempt.key.point
-        self.ledger.add(point, trial)
+        self.ledger.add(point, trial, attempt.matrix)
         self.phase = Recording(attempt=attempt)
         environment = reporting.environment(self.roster, self.describe)
         self._effects.append(RecordAttempt(point=point, status=self.ledger.status(point, environment)))

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.result import BenchmarkResult, ResultMeta, ResultSpec, ResultStatus, Trial
 from plimsoll.api.state import RunState
 from plimsoll.plan.document import Plan, Point, load_plan
@@ -36,6 +37,10 @@ class Sink(Protocol):
         """Return the recorded trials by point, and the state that an earlier conductor stored."""
         ...
 
+    async def load_matrices(self) -> Mapping[str, Matrix]:
+        """Return the recorded matrices by point."""
+        ...
+
     async def publish(self, state: RunState) -> None:
         """Store the state so that it survives the process."""
         ...
@@ -58,6 +63,12 @@ class FilesSink:
     async def load(self) -> tuple[Mapping[str, Sequence[Trial]], RunState | None]:
         """Load trials and state; see `Sink.load`."""
         return await asyncio.to_thread(self._load)
+
+    async def load_matrices(self) -> Mapping[str, Matrix]:
+        """Load the matrices; see `Sink.load_matrices`."""
+        results = await asyncio.to_thread(read_results, self.directory)
+        summaries = {result.spec.point: result.status.summary for result in results}
+        return {point: one.matrix for point, one in summaries.items() if one is not None and one.matrix is not None}
 
     async def publish(self, state: RunState) -> None:
         """Write `state.json`; see `Sink.publish`."""

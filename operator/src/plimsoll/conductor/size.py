@@ -11,6 +11,8 @@ MAX_STATUS_BYTES = 248 * 2**10
 
 M = TypeVar("M", bound=Model)
 
+_LEFT_OUT = "left out, because the result would be larger than 256 KiB; use fewer repetitions to have it"
+
 
 def without_distributions(trial: Trial) -> Trial:
     """Return a trial without histograms and series, which matter only for trials that count."""
@@ -31,14 +33,34 @@ def outcome_of(trial: Trial) -> Trial:
 def fit(status: ResultStatus) -> ResultStatus:
     """Return a status below `MAX_STATUS_BYTES`: if needed without series, hosts, slowest clients, nodes or commands.
 
+    The last to go are parts of the matrix.
+
     Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them.
     """
     for name, without in _OPTIONAL:
-        if len(status.model_dump_json(exclude_none=True).encode()) <= MAX_STATUS_BYTES:
+        if not _is_too_large(status):
             break
-        warning = f"{name} left out, because the result would be larger than 256 KiB; use fewer repetitions to have it"
+        warning = f"{name} {_LEFT_OUT}"
         status = _with(status, trials=tuple(_warned(trial, without(trial), warning) for trial in status.trials))
-    return status
+    return _without_parts_of_matrix(status) if _is_too_large(status) else status
+
+
+def _is_too_large(status: ResultStatus) -> bool:
+    return len(status.model_dump_json(exclude_none=True).encode()) > MAX_STATUS_BYTES
+
+
+def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
+    """Return a status without the columns of its matrix that the means of the pairs do not need."""
+    if status.summary is None or status.summary.matrix is None:
+        return status
+    matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
+    *others, last = status.trials
+    warning = f"lowest rates and retransmits of pairs {_LEFT_OUT}"
+    return _with(
+        status,
+        summary=_with(status.summary, matrix=matrix),
+        trials=(*others, _with(last, warnings=(*last.warnings, warning))),
+    )
 
 
 def _warned(before: Trial, after: Trial, warning: str) -> Trial:

@@ -1,7 +1,7 @@
 """The clients to prepare, the steps of a point's tool, and the time limits of an attempt."""
 
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.phases import Attempt
+from plimsoll.conductor.phases import Attempt, JudgeAttempt
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import TrialFacts
@@ -28,7 +28,7 @@ def cast_of(point: Point, roster: Roster) -> Cast:
 
 
 def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -> list[Client]:
-    """Return the clients that have to prepare their data sets before the next attempt.
+    """Return the clients that have to prepare their data sets before the next attempt; servers have none.
 
     With a new data set for each trial, those are also clients whose tool has worked since, unless the attempt has begun
     and `continues` with its next round.
@@ -36,7 +36,8 @@ def unprepared_clients(plan: Plan, roster: Roster, *, continues: bool = False) -
     if plan.volume is None:
         return []
     renews = plan.renews_data_sets and not continues
-    return [client for client in roster if not client.prepared_bytes or (renews and client.data_set_used)]
+    clients = [client for client in roster if not client.serves]
+    return [client for client in clients if not client.prepared_bytes or (renews and client.data_set_used)]
 
 
 def needs_staging(attempt: Attempt) -> bool:
@@ -56,10 +57,10 @@ def unarmed_clients(attempt: Attempt, roster: Roster) -> tuple[int, ...]:
     return tuple(client.number for client in roster.get(attempt.round.loading) if not client.is_in(AgentState.ARMED))
 
 
-def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
-    """Return the plan for the attempt's current round."""
+def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
+    """Return the effect that judges the documents of the attempt's current round by its plan."""
     tool = TOOLS[attempt.point.tool]
-    return TrialFacts(
+    facts = TrialFacts(
         clients=attempt.round.loading,
         runtime_seconds=attempt.point.runtime_seconds,
         ramp_seconds=attempt.point.ramp_seconds,
@@ -70,7 +71,9 @@ def facts_of(attempt: Attempt, plan: Plan) -> TrialFacts:
         least_runtime_seconds=tool.least_runtime_seconds,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
+        nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )
+    return JudgeAttempt(facts=facts, documents=attempt.documents)
 
 
 def staging_seconds(point: Point, timings: Timings) -> float:

@@ -127,7 +127,7 @@ def _conductor_timeout(run: Run, plan: Plan, seen: Observed, now: datetime) -> E
 
 
 def _clients_lost(plan: Plan, seen: Observed, settings: Settings) -> Ending | None:
-    for client in range(plan.clients):
+    for client in range(plan.members):
         if provisioning.is_out_of_restarts(client, seen, settings):
             problem = readiness.client_problem(client, seen) or f"client {client} was lost"
             times = settings.max_client_restarts + 1
@@ -170,7 +170,7 @@ def _is_coming_back(run: Run, plan: Plan, seen: Observed, now: datetime) -> bool
     """Whether a run that was complete a moment ago replaces a lost client, or a conductor's Job that was deleted."""
     if seen.conductor_job is None:
         return run.holds(ConditionType.CLIENTS_READY)
-    newest = [jobs[-1] for client in range(plan.clients) if (jobs := seen.client_jobs(client))]
+    newest = [jobs[-1] for client in range(plan.members) if (jobs := seen.client_jobs(client))]
     times = [since for job in newest if (since := _replaced_since(job, seen))]
     return bool(times) and age_seconds(max(times), now) <= plan.timeouts.ready_seconds
 

@@ -15,6 +15,7 @@ LABEL_RUN_UID = f"{GROUP}/run-uid"
 LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 LABEL_CLIENT = f"{GROUP}/client"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_ROLE = f"{GROUP}/role"
 LABEL_WORKLOAD = f"{GROUP}/workload"
 
 ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
@@ -22,6 +23,9 @@ ANNOTATION_ASSIGNMENT = f"{GROUP}/assignment"
 
 CONDUCTOR = "conductor"
 CLIENT = "client"
+SERVER = "server"
+"""Role of a client that only serves others; its component is that of a client."""
+
 STORAGE = "storage"
 TEARDOWN = "teardown"
 

@@ -69,6 +69,7 @@ class _Pace:
 
     Attributes:
         known: by measured point.
+        servers: number of the run's servers.
         preparing: planned between two trials: zero unless each trial has a new data set.
         between: from the end of a trial to the start of the next.
         ratio: of the real to the planned duration of trials, both with what is between them.
@@ -76,6 +77,7 @@ class _Pace:
     """
 
     known: Mapping[str, float]
+    servers: int
     preparing: float
     between: float
     ratio: float
@@ -83,7 +85,9 @@ class _Pace:
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""
         known = self.known.get(point.name)
-        return known + self.between if known is not None else (trial_seconds(point) + self.preparing) * self.ratio
+        if known is not None:
+            return known + self.between
+        return (trial_seconds(point, self.servers) + self.preparing) * self.ratio
 
 
 def _pace(plan: Plan, seen: Observed) -> _Pace:
@@ -92,10 +96,12 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
     gaps = [max(0.0, gap) for gap in _gaps(seen)]
     preparing = renewal_seconds(plan)
     between = median(gaps) if gaps else preparing
-    planned = sum(len(took[point.name]) * (trial_seconds(point) + preparing) for point in plan.points)
+    servers = plan.server_count
+    planned = sum(len(took[point.name]) * (trial_seconds(point, servers) + preparing) for point in plan.points)
     taken = sum(seconds + between for all_taken in took.values() for seconds in all_taken)
     return _Pace(
         known={name: fmean(seconds) for name, seconds in took.items() if seconds},
+        servers=servers,
         preparing=preparing,
         between=between,
         ratio=taken / planned if planned else 1.0,

@@ -51,7 +51,7 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
         check_fits_deadline(plan)
     except SpecError as error:
         return Ending.failure(Reason.INVALID_SPEC, str(error))
-    if has_device(plan) and platform.pod_security == _RESTRICTED:
+    if has_device(plan, 0) and platform.pod_security == _RESTRICTED:
         message = (
             f"spec.storage.volume.mode: clients of a Block volume run as root, which Pod Security in namespace "
             f"{run.namespace} forbids (pod-security.kubernetes.io/enforce: {_RESTRICTED}); set volume.mode to "

@@ -33,7 +33,7 @@ def missing_objects(run: Run, plan: Plan, seen: Observed, settings: Settings, st
         return
     # The operator may not list Secrets. This one is created before the first Job, so a Job proves that it exists.
     if not seen.jobs:
-        tokens = plan.clients if plan.client_tokens else None
+        tokens = plan.members if plan.client_tokens else None
         yield CreateSecret(obj=documents.session_secret(run), clients=tokens)
     yield from _clients(run, plan, seen, settings)
     # The conductor starts while the clients' containers are being prepared, but takes no client's place on a node.
@@ -64,7 +64,7 @@ def _absent(seen: Observed, objects: Iterable[dict[str, Any]]) -> Iterator[Creat
 
 def _clients(run: Run, plan: Plan, seen: Observed, settings: Settings) -> Iterator[Action]:
     """Yield a Job for every client without a working process."""
-    for client in range(plan.clients):
+    for client in range(plan.members):
         jobs = seen.client_jobs(client)
         if not jobs:
             yield Create(obj=render_client.job(run, plan, settings, client=client, attempt=0))

@@ -19,7 +19,7 @@ from plimsoll.plan.document import Plan
 
 def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
     """Return whether every client is registered, combining the conductor's report with the state of the pods."""
-    problems = [text for client in range(plan.clients) if (text := client_problem(client, seen))]
+    problems = [text for client in range(plan.members) if (text := client_problem(client, seen))]
     conductor = conductor_fact(seen)
     if conductor is not None and conductor.reason is Reason.CONDUCTOR_STARTING and is_provisioning(plan, seen):
         # It starts beside the clients, which do not need it yet.
@@ -30,9 +30,14 @@ def clients_fact(run: Run, plan: Plan, seen: Observed) -> Fact:
     if conductor is not None:
         return conductor
     if seen.all_registered:
-        return Fact.true(Reason.REGISTERED, f"{counted(plan.clients, 'client')} registered")
-    warnings = listed([text for client in range(plan.clients) if (text := _pod_warning(client, seen))], separator="; ")
+        return Fact.true(Reason.REGISTERED, f"{_members(plan)} registered")
+    warnings = listed([text for client in range(plan.members) if (text := _pod_warning(client, seen))], separator="; ")
     return Fact.false(Reason.STARTING, f"clients are starting{'; ' if warnings else ''}{warnings}")
+
+
+def _members(plan: Plan) -> str:
+    servers = f" and {counted(plan.server_count, 'server')}" if plan.servers else ""
+    return f"{counted(plan.clients, 'client')}{servers}"
 
 
 def conductor_fact(seen: Observed) -> Fact | None:
@@ -66,7 +71,7 @@ def conductor_absent_since(run: Run, seen: Observed) -> datetime | None:
 def not_running_fact(plan: Plan, seen: Observed) -> Fact:
     """Return which clients have no pod or no running container although no problem is known."""
     texts = []
-    for client in range(plan.clients):
+    for client in range(plan.members):
         pod = seen.client_pod(client)
         if pod is None:
             texts.append(f"client {client} (Job {_newest_job(client, seen) or 'not created yet'}) has no pod")
@@ -175,10 +180,10 @@ def _refused_pod(client: int, seen: Observed) -> str:
 
 
 def _clients_reason(run: Run, plan: Plan, seen: Observed) -> Reason:
-    refused = " ".join(_refused_pod(client, seen) for client in range(plan.clients)).strip()
+    refused = " ".join(_refused_pod(client, seen) for client in range(plan.members)).strip()
     if refused:
         return reason_of_words(refused)
-    pods = [pod for client in range(plan.clients) if (pod := seen.client_pod(client)) is not None]
+    pods = [pod for client in range(plan.members) if (pod := seen.client_pod(client)) is not None]
     failed = any(pod.phase == "Failed" for pod in pods)
     worst = worst_reason(pods)
     if worst is Reason.UNSCHEDULABLE and seen.unbound_claims and provider_of(run).binds_immediately(plan):

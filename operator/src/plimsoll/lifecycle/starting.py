@@ -12,13 +12,13 @@ from plimsoll.plan.document import Plan
 
 def all_pods_run(plan: Plan, seen: Observed) -> bool:
     """Whether the newest pod of every client is running."""
-    pods = [seen.client_pod(client) for client in range(plan.clients)]
+    pods = [seen.client_pod(client) for client in range(plan.members)]
     return all(pod is not None and pod.phase == "Running" for pod in pods)
 
 
 def all_pods_are_scheduled(plan: Plan, seen: Observed) -> bool:
     """Whether the newest pod of every client has a node."""
-    pods = [seen.client_pod(client) for client in range(plan.clients)]
+    pods = [seen.client_pod(client) for client in range(plan.members)]
     return all(pod is not None and pod.node for pod in pods)
 
 
@@ -36,6 +36,6 @@ def is_gathering(plan: Plan, seen: Observed) -> bool:
 
 def pods_run_since(plan: Plan, seen: Observed) -> datetime | None:
     """Return since when the newest pods of all clients have been running; None if they are not."""
-    pods = [seen.client_pod(client) for client in range(plan.clients)]
+    pods = [seen.client_pod(client) for client in range(plan.members)]
     times = [pod.changed or pod.created for pod in pods if pod is not None and pod.phase == "Running"]
-    return max(times) if len(times) == plan.clients else None
+    return max(times) if len(times) == plan.members else None

@@ -1,11 +1,13 @@
 """Combines the numbers of a trial's consecutive rounds."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import Finding, OperationResult, Rates
 from plimsoll.measure.checking.check import by_reason, verdict_of, worst_of
+from plimsoll.measure.checking.links import judge_links
 from plimsoll.measure.latency import merge_latencies
 from plimsoll.measure.provenance import MAX_VERSIONS
 from plimsoll.measure.quantities import by_operation
@@ -19,11 +21,14 @@ _MESSAGE_CHARACTERS = 500
 def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     """Return the numbers of a trial: those of a single round, or the means of the rounds' rates.
 
-    Several rounds have no time in common, so the result has no window and no series.
+    Several rounds have no time in common, so the result has no window and no series. The cells of all rounds are judged
+    together.
     """
+    matrix, links = judge_links([one.matrix for one in rounds])
     if len(rounds) == 1:
-        return rounds[0]
-    findings = tuple(_findings(rounds))
+        findings = (*rounds[0].findings, *links)
+        return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix)
+    findings = (*_findings(rounds), *links)
     slowest = sorted((client for one in rounds for client in one.slowest), key=lambda client: client.iops)
     return TrialNumbers(
         verdict=verdict_of(findings),
@@ -37,7 +42,7 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         cluster=next((one.cluster for one in rounds if one.cluster), None),
         tool=_tool(rounds),
         warnings=tuple(dict.fromkeys(line for one in rounds for line in one.warnings))[:MAX_WARNINGS],
-        matrix=tuple(cell for one in rounds for cell in one.matrix),
+        matrix=matrix,
     )
 
 

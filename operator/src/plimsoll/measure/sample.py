@@ -125,12 +125,18 @@ class OsdRate(Model):
 
 
 class PeerRate(Model):
-    """The traffic between the client and one that served it; without operations if the tool does not count them."""
+    """The traffic between the client and one that served it; without operations if the tool does not count them.
+
+    Attributes:
+        retransmits: TCP segments that were sent again; absent if the tool does not report them.
+
+    """
 
     peer: int
     ios: int = 0
     bytes: int
     seconds: float
+    retransmits: int | None = None
 
 
 class Measurement(Model):

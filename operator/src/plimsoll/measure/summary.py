@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Finding, OperationResult, OperationSummary, Statistic, Summary, Trial
 from plimsoll.measure.checking import checks
@@ -65,8 +66,8 @@ def last_attempts(trials: Iterable[A]) -> dict[int, A]:
     return {trial.pass_number: trial for trial in ordered}
 
 
-def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
-    """Summarise a point of which `repetitions` trials were planned."""
+def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None = None) -> PointNumbers:
+    """Summarise a point of which `repetitions` trials were planned; `matrix` is that of the trials that count."""
     last = last_attempts(trials)
     good = counted(trials)
     missing = _causes(last, repetitions)
@@ -76,7 +77,7 @@ def summarise(trials: Sequence[Trial], repetitions: int) -> PointNumbers:
         *_rolled_up(good or list(last.values())),
     )
     return PointNumbers(
-        summary=Summary(trials=len(good), operations=_operations(good)) if good else None,
+        summary=Summary(trials=len(good), operations=_operations(good), matrix=matrix) if good else None,
         verdict=verdict_of(findings),
         findings=findings,
     )

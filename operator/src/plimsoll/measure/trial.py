@@ -1,7 +1,7 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
@@ -15,6 +15,7 @@ from plimsoll.measure.cluster import cluster_summary
 from plimsoll.measure.hosts import host_summary, hosts_of
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
+from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.osds import osds_summary
 from plimsoll.measure.provenance import tool_use
 from plimsoll.measure.quantities import Quantities, by_operation
@@ -31,16 +32,6 @@ __all__ = ["TrialFacts", "TrialNumbers", "measure_trial"]
 MAX_SLOWEST = 8
 MAX_WARNINGS = 20
 _WARNING_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixCell:
-    """The rates between a client and one that served it."""
-
-    client: int
-    peer: int
-    iops: float
-    bytes_per_second: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +100,7 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         cluster=cluster_summary(evidence.facts.cluster, evidence.span),
         tool=tool_use(evidence.intake.answers, evidence.measured),
         warnings=_warnings(evidence.intake),
-        matrix=tuple(_cells(evidence.measured)),
+        matrix=tuple(cells_of(evidence.measured, evidence.facts.nodes)),
     )
 
 
@@ -136,13 +127,6 @@ def _operation(
         series=None if common is None else series_of(shares, common),
         steady_state=None if common is None else steady_state_of(shares, common, quantities),
     )
-
-
-def _cells(measured: Iterable[ClientMeasurement]) -> Iterator[MatrixCell]:
-    for item in measured:
-        for rate in sorted(item.measurement.peers, key=lambda rate: rate.peer):
-            iops, volume = rate.ios / rate.seconds, rate.bytes / rate.seconds
-            yield MatrixCell(client=item.client, peer=rate.peer, iops=iops, bytes_per_second=volume)
 
 
 def _slowest(intake: Intake, standstill: Standstill | None) -> tuple[ClientSummary, ...]:

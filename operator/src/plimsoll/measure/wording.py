@@ -6,6 +6,7 @@ MAX_QUOTE_CHARACTERS = 300
 _NAMED = 6
 _WHOLE_FROM = 999.5
 _STEP = 1024
+_DECIMAL_STEP = 1000
 
 
 def quote(text: str, limit: int = MAX_QUOTE_CHARACTERS) -> str:
@@ -32,6 +33,15 @@ def size_text(size: float) -> str:
     while size >= _STEP and (larger := next(units, "")):
         size, unit = size / _STEP, larger
     return f"{number_text(size)} {unit}"
+
+
+def bits_text(rate: float) -> str:
+    """Return a number of bits per second, in decimal units as for links: `937 Mbit/s`."""
+    units = iter(("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"))
+    unit = next(units)
+    while rate >= _DECIMAL_STEP and (larger := next(units, "")):
+        rate, unit = rate / _DECIMAL_STEP, larger
+    return f"{number_text(rate)} {unit}"
 
 
 def first_few(texts: Sequence[str], named: int = _NAMED) -> str:

@@ -131,6 +131,18 @@ RESULT_SPREAD = _gauge(
     _POINT,
     "Last start minus first start of the clients, in the trial with the most.",
 )
+RESULT_LINK_MEDIAN = _gauge(
+    Source.RESULTS,
+    "result_link_median_bytes_per_second",
+    _POINT,
+    "Median rate of the pairs of clients; only of tools that measure between clients.",
+)
+RESULT_LINK_LEAST = _gauge(
+    Source.RESULTS,
+    "result_link_least_bytes_per_second",
+    _POINT,
+    "Rate of the slowest pair of clients; likewise.",
+)
 RESULT_TIME = _gauge(
     Source.RESULTS,
     "result_completion_timestamp_seconds",

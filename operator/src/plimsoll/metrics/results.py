@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from pydantic import AwareDatetime, Field
@@ -13,7 +14,8 @@ from plimsoll.metrics.document import Names, Part, read
 from plimsoll.metrics.sample import Sample
 
 MAX_RESULTS = 2000
-"""The most results to expose, the newest ones: 18 series with one operation, and 9 for each further one."""
+"""The most results to expose, the newest ones: 18 series with one operation, 9 more for each further one, 2 more for
+pairs of clients."""
 
 _NANOSECONDS = 1e9
 
@@ -49,6 +51,8 @@ class Numbers:
         stall: seconds without any completed operation, in the trial with the most; None without a series.
         overlap: common window divided by the mean runtime, in the trial with the least; None if unknown.
         spread: seconds between first and last start, in the trial with the most; None if unknown.
+        median_link: bytes per second of the pairs of clients; None without pairs.
+        least_link: of the slowest pair; None without pairs.
 
     """
 
@@ -58,6 +62,8 @@ class Numbers:
     stall: float | None
     overlap: float | None
     spread: float | None
+    median_link: float | None
+    least_link: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +152,8 @@ def _samples(record: ResultRecord) -> Iterator[Sample]:
         (catalogue.RESULT_STALL, numbers.stall),
         (catalogue.RESULT_OVERLAP, numbers.overlap),
         (catalogue.RESULT_SPREAD, numbers.spread),
+        (catalogue.RESULT_LINK_MEDIAN, numbers.median_link),
+        (catalogue.RESULT_LINK_LEAST, numbers.least_link),
         (catalogue.RESULT_TIME, numbers.finished),
     ):
         if value is not None:
@@ -171,6 +179,7 @@ def _numbers(status: "_Status") -> Numbers | None:
     if status.summary is None or status.verdict is Verdict.INVALID:
         return None
     trials = counted(status.trials)
+    links = status.summary.matrix.bytes_per_second if status.summary.matrix else ()
     windows = [trial.window for trial in trials if trial.window is not None]
     # A document that repeats an operation still has one series of it.
     operations = {operation.operation: operation for operation in map(_operation, status.summary.operations)}
@@ -181,6 +190,8 @@ def _numbers(status: "_Status") -> Numbers | None:
         stall=max((trial.stalls.seconds for trial in trials if trial.stalls is not None), default=None),
         overlap=min((window.overlap for window in windows), default=None),
         spread=max((window.spread_seconds for window in windows), default=None),
+        median_link=median(links) if links else None,
+        least_link=min(links, default=None),
     )
 
 
@@ -252,9 +263,14 @@ class _Operation(Part):
     latency: _Latency = _Latency()
 
 
+class _Matrix(Part):
+    bytes_per_second: tuple[float, ...]
+
+
 class _Summary(Part):
     trials: int
     operations: tuple[_Operation, ...]
+    matrix: _Matrix | None = None
 
 
 class _Status(Part):

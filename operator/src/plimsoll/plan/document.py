@@ -12,6 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.prepare import Prepare
 from plimsoll.api.run import Gates, Timeouts
+from plimsoll.api.servers import Servers
 from plimsoll.api.storage import KeyringReference, NamespacedName
 from plimsoll.api.volume import Volume
 
@@ -130,7 +131,8 @@ class Plan(Model):
 
     Attributes:
         seed: determines the order and every client's random numbers.
-        clients: number of the run's clients.
+        clients: number of the run's clients, without servers.
+        servers: members after the clients that serve them; None without any.
         order: for each pass, the indices of `points` in the order of measurement.
         volume: the volume of each client; None if no workload uses one.
         ceph: None if the storage is not known to be Ceph.
@@ -148,6 +150,7 @@ class Plan(Model):
     runner_image: str = ""
     seed: int
     clients: int
+    servers: Servers | None = None
     repetitions: int
     points: Annotated[tuple[Point, ...], Field(min_length=1, max_length=MAX_POINTS)]
     order: tuple[tuple[int, ...], ...]
@@ -183,6 +186,20 @@ class Plan(Model):
     def has_shared_file(self) -> bool:
         """Whether all clients work on one file of a shared volume."""
         return any(point.shares_file for point in self.points)
+
+    @property
+    def server_count(self) -> int:
+        """The number of servers."""
+        return self.servers.count if self.servers else 0
+
+    @property
+    def members(self) -> int:
+        """The number of clients and servers, which are numbered in this order. Each has a pod."""
+        return self.clients + self.server_count
+
+    def is_server(self, number: int) -> bool:
+        """Whether the member with that number is a server."""
+        return number >= self.clients
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""

@@ -73,7 +73,7 @@ def estimate(plan: Plan) -> Estimate:
     return Estimate(
         points=len(plan.points),
         trials=trials,
-        measuring_seconds=plan.repetitions * sum(map(trial_seconds, plan.points)),
+        measuring_seconds=plan.repetitions * sum(trial_seconds(point, plan.server_count) for point in plan.points),
         preparations=trials if plan.renews_data_sets else 1,
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
@@ -88,14 +88,23 @@ def renewal_seconds(plan: Plan) -> int:
     return estimate(plan).preparation_seconds if plan.renews_data_sets else 0
 
 
-def trial_seconds(point: Point) -> int:
-    """Return the seconds from the start of one trial of a point to the start of the next trial."""
+def round_count(point: Point, servers: int) -> int:
+    """Return the number of rounds of one trial of a point in a run with that number of servers."""
+    tool = TOOLS[point.tool]
+    return tool.rounds(tool.parameters.model_validate(point.parameters), point.clients, servers)
+
+
+def trial_seconds(point: Point, servers: int = 0) -> int:
+    """Return the seconds from the start of one trial of a point to the start of the next trial.
+
+    `servers` is the number of the run's servers.
+    """
     tool = TOOLS[point.tool]
     parameters = tool.parameters.model_validate(point.parameters)
     timing = Timing(ramp_seconds=point.ramp_seconds, runtime_seconds=point.runtime_seconds)
     preparation = parameters.preparation_seconds(timing) if StepKind.PREPARE in tool.steps(parameters) else 0
     seconds = preparation + point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS
-    return tool.rounds(parameters, point.clients, 0) * seconds
+    return round_count(point, servers) * seconds
 
 
 def check_fits_deadline(plan: Plan) -> None:

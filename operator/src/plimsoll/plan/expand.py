@@ -31,6 +31,7 @@ def make_plan(
         runner_image=runner_image,
         seed=seed,
         clients=spec.clients.count,
+        servers=spec.servers,
         repetitions=spec.repetitions,
         points=points,
         order=tuple(shuffled(seed, pass_number=number, points=len(points)) for number in range(spec.repetitions)),

@@ -21,6 +21,7 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.api.volume import Volume
 from plimsoll.plan.ceph import base_name, file_system_name
 from plimsoll.plan.document import Plan, Point
+from plimsoll.tools.base import TargetKind
 from plimsoll.tools.registry import TOOLS
 
 _STORAGE_CLASS_IDENTITY = ("name", "provisioner", "parameters", "mountOptions")
@@ -102,6 +103,7 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "parameters": _measured(point),
         "toolVersions": _versions(environment).get(point.tool),
         "clients": point.clients,
+        "servers": _servers(plan, point),
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
         "volume": _volume(plan.volume) if plan.volume else None,
@@ -118,6 +120,13 @@ def _file_system(environment: Environment) -> JsonValue:
     """Return what of a file system is not in its pools; None without one."""
     found = environment.ceph.file_system if environment.ceph else None
     return {"metadataServers": found.metadata_servers, "dataPools": found.data_pools} if found else None
+
+
+def _servers(plan: Plan, point: Point) -> JsonValue:
+    """Return the servers of a tool that uses them; None without any, as in results of earlier versions."""
+    if plan.servers is None or TOOLS[point.tool].target is not TargetKind.PEER:
+        return None
+    return {name: value for name, value in plan.servers.model_dump(mode="json").items() if value}
 
 
 def _volume(volume: Volume) -> JsonValue:

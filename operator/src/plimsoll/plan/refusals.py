@@ -7,8 +7,10 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.storage import KeyringReference
 from plimsoll.api.volume import Volume
+from plimsoll.plan.rules import NO_USE_OF_SERVERS
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import (
+    AnyTool,
     DataSet,
     ImageTarget,
     StepContext,
@@ -19,7 +21,8 @@ from plimsoll.tools.base import (
     VolumeKind,
     VolumeTarget,
 )
-from plimsoll.tools.cast import MAX_ROUNDS
+from plimsoll.tools.cast import MAX_CELLS, MAX_ROUNDS
+from plimsoll.tools.registry import cell_count
 
 _MIB = 2**20
 _LEAST_READERS = 2
@@ -47,7 +50,8 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     """Yield the fields of a run that contradict each other."""
     yield from _different_keyrings(expanded)
     yield from _different_accounts(expanded)
-    yield from _impossible_rounds(expanded)
+    yield from _impossible_rounds(spec, expanded)
+    yield from _unused_servers(spec, expanded)
     yield from _different_files(expanded)
     yield from _lonely_readers(expanded)
     yield from _unwritten_reads(spec, expanded)
@@ -83,18 +87,33 @@ def _different_accounts(expanded: Expanded) -> Iterator[Problem]:
             yield Problem(field=field_path(sweep.place), remedy=remedy)
 
 
-def _impossible_rounds(expanded: Expanded) -> Iterator[Problem]:
-    """Yield the numbers of clients with which a tool has no round, or too many."""
+def _impossible_rounds(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+    """Yield the numbers of clients with which a tool has no round, or too many rounds or cells of its matrix."""
+    servers = spec.servers.count if spec.servers else 0
     for sweep, points in expanded:
         for clients in sweep.clients:
-            rounds = (sweep.tool.rounds(parameters, clients, 0) for parameters in points)
-            wrong = next((number for number in rounds if not 1 <= number <= MAX_ROUNDS), None)
-            if wrong is not None:
-                remedy = (
-                    f"takes {wrong} rounds with {clients} clients, but 1 to {MAX_ROUNDS} are possible; choose another "
-                    "number of clients"
-                )
+            texts = (_impossible_cast(sweep.tool, parameters, clients, servers) for parameters in points)
+            if remedy := next(filter(None, texts), ""):
                 yield Problem(field=field_path(sweep.place), remedy=remedy)
+
+
+def _impossible_cast(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> str:
+    """Return what is wrong with a number of clients, and the remedy; empty if nothing is."""
+    rounds = tool.rounds(parameters, clients, servers)
+    members = f"{clients} clients{f' and {servers} servers' if servers else ''}"
+    if not 1 <= rounds <= MAX_ROUNDS:
+        remedy = "choose fewer" if rounds else "choose at least 2 clients, or add spec.servers"
+        return f"takes {rounds} rounds with {members}, but 1 to {MAX_ROUNDS} are possible; {remedy}"
+    cells = cell_count(tool, parameters, clients, servers) if tool.quantities.cells else 0
+    if cells > MAX_CELLS:
+        return f"measures {cells} pairs with {members}, but at most {MAX_CELLS} are possible; choose fewer"
+    return ""
+
+
+def _unused_servers(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+    """Yield servers that no workload would use."""
+    if spec.servers is not None and not any(sweep.tool.target is TargetKind.PEER for sweep, _ in expanded):
+        yield Problem(field="spec.servers", remedy=NO_USE_OF_SERVERS)
 
 
 def _different_files(expanded: Expanded) -> Iterator[Problem]:

@@ -6,7 +6,11 @@ Rules about a tool's needs follow from its target; other rules of a tool are dec
 from collections.abc import Mapping, Sequence
 
 from plimsoll.api.schema import Rule
-from plimsoll.tools.base import AnyTool
+from plimsoll.tools.base import AnyTool, TargetKind
+
+NO_USE_OF_SERVERS = (
+    "has no effect, because no workload has a tool whose clients connect to servers; remove it, or add such a workload"
+)
 
 
 def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
@@ -25,7 +29,7 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     """Return the rules for a specification whose workloads have these tools."""
     own = tuple(rule for tool in tools.values() for rule in tool.parameters.run_rules)
-    return (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools), *own)
+    return (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools), _uses_servers(tools), *own)
 
 
 def _needs_volume(tools: Mapping[str, AnyTool]) -> tuple[Rule, Rule]:
@@ -73,7 +77,14 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
     )
 
 
+def _uses_servers(tools: Mapping[str, AnyTool]) -> Rule:
+    keys = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
+    return Rule(rule=f"!has(self.servers) || {_some_workload(keys)}", message=NO_USE_OF_SERVERS, field_path=".servers")
+
+
 def _some_workload(keys: Sequence[str]) -> str:
+    if not keys:
+        return "false"
     return f"self.workloads.exists(w, {' || '.join(f'has(w.{key})' for key in keys)})"
 
 

@@ -14,6 +14,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.run import MAX_CLIENTS
+from plimsoll.api.servers import MAX_SERVERS
 from plimsoll.api.state import LiveRate, TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
 from plimsoll.protocol.caches import MAX_TOKEN_CHARACTERS, CacheDrop
@@ -63,7 +64,7 @@ def _bounded_clock(clock: Clock | None) -> Clock | None:
     return clock
 
 
-ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS)]
+ClientNumber = Annotated[int, Field(ge=0, lt=MAX_CLIENTS + MAX_SERVERS)]
 Identity = Annotated[str, Field(max_length=_MAX_IDENTITY)]
 """Identity of a process: an agent's instance or a conductor's epoch."""
 

@@ -8,6 +8,7 @@ from plimsoll.report.distribution import distribution_section
 from plimsoll.report.heat import heat_section
 from plimsoll.report.hosts import hosts_section
 from plimsoll.report.layering import layers_section
+from plimsoll.report.links import links_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.points import sweeps_of
 from plimsoll.report.positions import positions_section
@@ -37,6 +38,7 @@ def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) ->
         timeline_section(runs),
         positions_section(runs),
         trials_section(runs),
+        links_section(runs),
         hosts_section(runs),
         layers_section(runs),
         provenance_section(runs),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from plimsoll.api.names import Layer
-from plimsoll.tools.base import AnyTool
+from plimsoll.tools.base import AnyTool, ToolParameters
+from plimsoll.tools.cast import Cast
 from plimsoll.tools.fio import FIO
 from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.rados_bench import RADOS_BENCH
@@ -47,6 +48,18 @@ def loading_clients(key: str, parameters: Mapping[str, JsonValue], clients: int)
 
     """
     tool = TOOLS[key]
-    roster = tuple(_Client(number=number, node=str(number)) for number in range(clients))
-    cast = tool.cast(tool.parameters.model_validate(parameters), roster, clients)
+    cast = _cast(tool, tool.parameters.model_validate(parameters), clients, 0)
     return max((len(one.loading) for one in cast.rounds), default=1)
+
+
+def cell_count(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> int:
+    """Return the number of pairs of a client and one that serves it, over all rounds of a trial."""
+    rounds = _cast(tool, parameters, clients, servers).rounds
+    return sum(len(serving) for one in rounds for serving in one.servers.values())
+
+
+def _cast(tool: AnyTool, parameters: ToolParameters, clients: int, servers: int) -> Cast:
+    """Return the cast of clients and servers that are each on a node of their own."""
+    members = range(clients + servers)
+    roster = tuple(_Client(number=number, node=str(number), serves=number >= clients) for number in members)
+    return tool.cast(parameters, roster, clients)

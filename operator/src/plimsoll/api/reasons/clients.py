@@ -48,10 +48,14 @@ CLIENT_REASONS = (
         conditions=_CLIENTS,
         under_way=Explanation(
             "the scheduler finds no node for a client or the conductor",
-            "free or add nodes, lower `clients.count` or `clients.resources`, or set `clients.spread: Preferred`",
+            "free or add nodes, lower `clients.count` or `clients.resources`, set `clients.spread: Preferred`, or "
+            "change `servers.placement`",
         ),
         ended=_CLIENTS_TIMED_OUT,
-        remedy="free or add nodes, lower clients.count or clients.resources, or set clients.spread: Preferred",
+        remedy=(
+            "free or add nodes, lower clients.count or clients.resources, set clients.spread: Preferred, or change "
+            "servers.placement"
+        ),
     ),
     ReasonEntry(
         Reason.IMAGE_PULL_FAILED,

@@ -40,6 +40,11 @@ def clients_use_ceph(plan: Plan) -> bool:
     return librbd or any(kind.is_of_ceph for kind in _targets(plan))
 
 
+def uses_ceph(plan: Plan, client: int) -> bool:
+    """Whether a client connects to Ceph itself. Servers get no key."""
+    return clients_use_ceph(plan) and not plan.is_server(client)
+
+
 def volumes(run: Run, target: CephTarget, component: str) -> list[Json]:
     """Return the pod's volume with `ceph.conf` and keyring, readable by the pod's group."""
     keyring = target.keyring
@@ -63,7 +68,7 @@ def mounts() -> list[Json]:
 
 def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
     """Return the Ceph volumes of a client's pod, with the administrator's keyring for the client that needs it."""
-    found = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and clients_use_ceph(plan) else []
+    found = volumes(run, plan.ceph, naming.CLIENT) if plan.ceph is not None and uses_ceph(plan, client) else []
     administrators = _keyring_of(plan, client)
     if administrators is not None:
         items = [{"key": administrators.key, "path": KEYRING_FILE}]
@@ -74,7 +79,7 @@ def client_volumes(run: Run, plan: Plan, client: int) -> list[Json]:
 
 def client_mounts(plan: Plan, client: int) -> list[Json]:
     """Return the mounts of those volumes."""
-    found = mounts() if clients_use_ceph(plan) else []
+    found = mounts() if uses_ceph(plan, client) else []
     if _keyring_of(plan, client) is not None:
         found.append({"name": "osd-bench", "mountPath": OSD_BENCH_MOUNT, "readOnly": True})
     return found
@@ -83,7 +88,7 @@ def client_mounts(plan: Plan, client: int) -> list[Json]:
 def image(plan: Plan, client: int) -> RbdImage | None:
     """Return a client's image; None if its volume is none."""
     target, volume = plan.ceph, plan.volume
-    if target is None or volume is None or volume.access != "LibRBD":
+    if target is None or volume is None or volume.access != "LibRBD" or plan.is_server(client):
         return None
     name = image_name(plan.run.uid, client)
     return RbdImage(pool=target.pool, image=name, user=target.agent_user, size=volume.size, cache=volume.rbd_cache)
@@ -92,7 +97,7 @@ def image(plan: Plan, client: int) -> RbdImage | None:
 def rados(plan: Plan, client: int) -> RadosNamespace | None:
     """Return a client's part of the pool that holds the images' data; None if no tool writes objects."""
     target = plan.ceph
-    if target is None or TargetKind.POOL not in _targets(plan):
+    if target is None or TargetKind.POOL not in _targets(plan) or plan.is_server(client):
         return None
     namespace = rados_namespace(plan.run.uid, client)
     return RadosNamespace(pool=target.pools[-1], namespace=namespace, user=target.agent_user)

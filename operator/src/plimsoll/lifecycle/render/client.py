@@ -1,4 +1,4 @@
-"""A client: its PVC and the Job of its agent."""
+"""A client: its PVC and the Job of its agent. A server is a client without PVC, with a placement of its own."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph
+from plimsoll.lifecycle.render import caches, ceph, placement
 from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
@@ -74,6 +74,8 @@ def has_claim(plan: Plan) -> bool:
 def job(run: Run, plan: Plan, settings: Settings, *, client: int, attempt: int) -> Json:
     """Return the Job of one process of a client. It runs once: a lost process gets a new Job, not a restart."""
     identity = {naming.LABEL_CLIENT: str(client), naming.LABEL_ATTEMPT: str(attempt)}
+    if plan.is_server(client):
+        identity[naming.LABEL_ROLE] = naming.SERVER
     labels = {**run_labels(run), naming.LABEL_COMPONENT: naming.CLIENT, **identity}
     assigned = assignment(run, plan, settings, client=client, attempt=attempt)
     template = {
@@ -99,7 +101,7 @@ def assignment(run: Run, plan: Plan, settings: Settings, *, client: int, attempt
         # The conductor may not exist yet while pods are scheduled, images pulled and volumes bound.
         silence_seconds=plan.timeouts.provision_seconds + plan.timeouts.ready_seconds,
         tools=ceph.tools_of(plan),
-        volume=_claimed_volume(plan) or ceph.image(plan, client),
+        volume=_claimed_volume(plan, client) or ceph.image(plan, client),
         rados=ceph.rados(plan, client),
         osd_keyring=ceph.osd_keyring(plan, client),
         caches=caches.dropping(plan),
@@ -117,13 +119,12 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
     client = assigned.client
     wanted = run.document.spec.clients if run.document else Clients()
     # A raw device is root:root 0600, so only uid 0 may open it, even without any capability.
-    user = 0 if has_device(plan) else RUN_AS_USER
+    user = 0 if has_device(plan, client) else RUN_AS_USER
     spec = pod_spec(
         grace_seconds=5,
         user=user,
-        nodeSelector=dict(wanted.node_selector),
+        **placement.of_member(run, plan, wanted, client),
         tolerations=[*_node_gone_tolerations(), *(dict(toleration) for toleration in wanted.tolerations)],
-        topologySpreadConstraints=[_spread(run, wanted)],
         imagePullSecrets=[{"name": secret.name} for secret in wanted.image_pull_secrets],
         containers=[_container(run, plan, settings, assigned, user=user)],
         volumes=_volumes(run, plan, client),
@@ -137,12 +138,13 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 
 
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
+    values = ceph.ENVIRONMENT if ceph.uses_ceph(plan, assigned.client) else {}
     container: Json = {
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", *_arguments(plan, assigned)],
-        "env": environment(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": environment(values, {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
@@ -153,9 +155,9 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
             *ceph.client_mounts(plan, assigned.client),
         ],
     }
-    if has_device(plan):
+    if has_device(plan, assigned.client):
         container["volumeDevices"] = [{"name": "data", "devicePath": DEVICE_PATH}]
-    elif has_claim(plan):
+    elif _mounts_claim(plan, assigned.client):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
 
@@ -175,13 +177,18 @@ def _resources(run: Run) -> Json:
     return wanted
 
 
-def has_device(plan: Plan) -> bool:
-    """Whether clients open a block device, which requires root."""
-    return has_claim(plan) and plan.volume is not None and plan.volume.mode == "Block"
+def has_device(plan: Plan, client: int) -> bool:
+    """Whether a client opens a block device, which requires root."""
+    return _mounts_claim(plan, client) and plan.volume is not None and plan.volume.mode == "Block"
 
 
-def _claimed_volume(plan: Plan) -> DirectoryVolume | SharedDirectory | BlockDevice | None:
-    if plan.volume is None or not has_claim(plan):
+def _mounts_claim(plan: Plan, client: int) -> bool:
+    """Whether a client mounts or maps a PVC; servers do not."""
+    return has_claim(plan) and not plan.is_server(client)
+
+
+def _claimed_volume(plan: Plan, client: int) -> DirectoryVolume | SharedDirectory | BlockDevice | None:
+    if plan.volume is None or not _mounts_claim(plan, client):
         return None
     if plan.volume.mode == "Block":
         return BlockDevice(path=DEVICE_PATH)
@@ -204,7 +211,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
     ]
-    if has_claim(plan) and plan.volume is not None:
+    if _mounts_claim(plan, client) and plan.volume is not None:
         claim_name = _claim_name(run, plan.volume, client)
         volumes.append({"name": "data", "persistentVolumeClaim": {"claimName": claim_name}})
     return volumes
@@ -223,17 +230,6 @@ def _assignment_volumes(plan: Plan) -> list[Json]:
     field = {"fieldPath": f"metadata.annotations['{naming.ANNOTATION_ASSIGNMENT}']"}
     item = {"path": ASSIGNMENT_FILE, "fieldRef": field}
     return [{"name": "assignment", "downwardAPI": {"items": [item]}}] if plan.agent_assignments else []
-
-
-def _spread(run: Run, wanted: Clients) -> Json:
-    """Return the constraint that allows at most one more client on a node than on any other."""
-    return {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule" if wanted.spread == "Required" else "ScheduleAnyway",
-        "nodeTaintsPolicy": "Honor",
-        "labelSelector": {"matchLabels": {naming.LABEL_RUN_UID: run.uid, naming.LABEL_COMPONENT: naming.CLIENT}},
-    }
 
 
 def _node_gone_tolerations() -> list[Json]:

@@ -67,8 +67,8 @@ class NoStorageProvider(Provider):
         return True
 
     def targets(self, storage: StorageSpec) -> frozenset[str]:
-        """Return nothing: the run waits for no other run."""
-        return frozenset()
+        """Return the network between nodes, which is all that tools without storage load."""
+        return frozenset({"network"})
 
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the PVCs, of which there are none."""

@@ -90,12 +90,14 @@ class CheckedValue:
     Attributes:
         clients: those with this value; empty for a value of the trial or the point.
         detail: replaces the bare value in the message, such as the tool's own message.
+        detail_names_clients: whether the message needs no other mention of the clients.
 
     """
 
     value: float
     clients: tuple[int, ...] = ()
     detail: str = ""
+    detail_names_clients: bool = False
 
 
 def verdict_of(findings: Iterable[Finding]) -> Verdict:
@@ -129,7 +131,7 @@ def evaluate(check: Check, values: Iterable[CheckedValue]) -> tuple[Finding, ...
 
 
 def _message(check: Check, worst: CheckedValue, verdict: Verdict, others: list[int]) -> str:
-    subject = f"{clients_text(worst.clients)}: " if worst.clients else ""
+    subject = f"{clients_text(worst.clients)}: " if worst.clients and not worst.detail_names_clients else ""
     value = worst.detail or f"{check.what}: {check.with_unit(worst.value)}"
     limit = check.limit(verdict)
     # A detail about something that must not occur needs no "limit 0".

@@ -1,8 +1,8 @@
 """Every check that a number has to pass, with its limits and what to do when it fails.
 
-This table, with `cluster_checks` and `host_checks`, contains all limits except those of SNIA's criterion, which belong
-to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`, `load`, `hosts`, `cluster`, `terms`
-and `summary` compute the values.
+This table, with `cluster_checks`, `host_checks` and `link_checks`, contains all limits except those of SNIA's
+criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`, `load`,
+`hosts`, `cluster`, `terms`, `links` and `summary` compute the values.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from plimsoll.measure.checking.check import Check, Direction
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
+from plimsoll.measure.checking.link_checks import LINK_CHECKS
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
@@ -309,6 +310,7 @@ CHECKS = (
     RUNTIME_TOO_SHORT,
     MIXED_VERSIONS,
     CLIENTS_UNEVEN,
+    *LINK_CHECKS,
     NO_TRIAL_COUNTS,
     PASSES_MISSING,
     ATTEMPTS_REPLACED,

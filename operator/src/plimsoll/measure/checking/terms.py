@@ -91,9 +91,12 @@ class _Part:
 
 
 def _uneven(evidence: Evidence) -> list[CheckedValue]:
-    """Compare each client with the others, without those whose tool failed: another check names them."""
+    """Compare each client with the others, without those whose tool failed: another check names them.
+
+    Cells of a matrix are compared by another check, which knows how many of them share a link.
+    """
     span = evidence.span
-    if not evidence.facts.windowed or span is None or not span.length:
+    if not evidence.facts.windowed or span is None or not span.length or evidence.facts.quantities.cells:
         return []
     parts = _parts(evidence, [item for item in evidence.measured if not item.answer.failed], span)
     slow = [(part, found) for part in parts if (found := _slow(part, parts)) and _is_bad(found)]

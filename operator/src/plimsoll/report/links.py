@@ -1,0 +1,212 @@
+"""The rates between pairs of clients, as heat maps, and how tables and figures write them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from plimsoll.api.matrix import Matrix, Pair
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.wording import number_text, percent_text
+from plimsoll.report.figure import MOST_FIGURES, limited
+from plimsoll.report.runs import ReportedRun
+from plimsoll.report.text import NONE, count_text
+from plimsoll.report.view import Block, Cell, Chart, Section, Table, Text
+
+MOST_CELLS = 4096
+"""Of a grid: pairs that take turns may fill only a small part of one."""
+
+_MOST_ROWS = 512
+_NAMED_OUTLIERS = 8
+_BITS = 8
+_UNITS = ((10**9, "Gbit/s"), (10**6, "Mbit/s"))
+_ROW_PIXELS = 36
+_MARGIN_PIXELS = 160
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots, for the cached properties
+class Links:
+    """A matrix in one unit, as a grid of the clients that load by those that serve them."""
+
+    matrix: Matrix
+    pairs: Sequence[Pair]
+    unit: str
+    divisor: float
+
+    @cached_property
+    def clients(self) -> list[int]:
+        """The clients that load, in order."""
+        return sorted(set(self.matrix.clients))
+
+    @cached_property
+    def peers(self) -> list[int]:
+        """The clients that serve them, in order."""
+        return sorted(set(self.matrix.peers))
+
+    @property
+    def fits_grid(self) -> bool:
+        """Whether a grid of all clients by all that serve them is not too large for a figure."""
+        return len(self.clients) * len(self.peers) <= MOST_CELLS
+
+    @cached_property
+    def usual(self) -> float:
+        """The median of the cells between nodes; of all cells if there are none."""
+        linked = [pair for pair in self.pairs if self._is_linked(pair)]
+        return median(self.value(pair) for pair in linked or self.pairs)
+
+    @property
+    def outliers(self) -> list[Pair]:
+        """The outliers, slowest first."""
+        return sorted((pair for pair in self.pairs if pair.is_outlier), key=self.value)
+
+    def _is_linked(self, pair: Pair) -> bool:
+        node = self.nodes[pair.client]
+        return not node or node != self.nodes[pair.peer]
+
+    def value(self, pair: Pair) -> float:
+        """Return the mean of a cell in the unit."""
+        return (pair.bytes_per_second * _BITS if self.matrix.counts_bytes else pair.iops or 0.0) / self.divisor
+
+    def least(self, pair: Pair) -> float | None:
+        """Return the lowest rate of a cell in the unit; None if unknown."""
+        if not self.matrix.counts_bytes:
+            return pair.least_iops
+        volume = pair.least_bytes_per_second
+        return None if volume is None else volume * _BITS / self.divisor
+
+    def text(self, pair: Pair | None) -> str:
+        """Return the mean of a cell without its unit, with a * for an outlier; `-` without one."""
+        return NONE if pair is None else f"{number_text(self.value(pair))}{'*' if pair.is_outlier else ''}"
+
+    @cached_property
+    def nodes(self) -> Mapping[int, str]:
+        """Number of a client -> its node."""
+        return self.matrix.nodes
+
+    def name(self, number: int) -> str:
+        """Return a client with its node."""
+        node = self.nodes[number]
+        return f"client {number} ({node})" if node else f"client {number}"
+
+    @cached_property
+    def grid(self) -> list[list[Pair | None]]:
+        """A row for each client that loads, with a cell for each one that serves."""
+        cells = {(pair.client, pair.peer): pair for pair in self.pairs}
+        return [[cells.get((client, peer)) for peer in self.peers] for client in self.clients]
+
+    def sentence(self, pair: Pair) -> str:
+        """Return a cell in words."""
+        rate = f"{number_text(self.value(pair))} {self.unit}"
+        part = percent_text(100 * self.value(pair) / self.usual) if self.usual else NONE
+        median_text = f"{number_text(self.usual)} {self.unit}"
+        return f"{self.name(pair.client)} to {self.name(pair.peer)}: {rate}, {part} of the median {median_text}"
+
+
+def links_of(result: BenchmarkResult) -> Links | None:
+    """Return the matrix of a point; None without one."""
+    summary = result.status.summary
+    if summary is None or summary.matrix is None:
+        return None
+    matrix = summary.matrix
+    divisor, unit = 1.0, "operations/s"
+    if matrix.counts_bytes:
+        most = max(matrix.bytes_per_second, default=0) * _BITS
+        divisor, unit = next((one for one in _UNITS if most >= one[0]), _UNITS[-1])
+    return Links(matrix=matrix, pairs=tuple(matrix.pairs()), unit=unit, divisor=divisor)
+
+
+def links_section(runs: Sequence[ReportedRun]) -> Section | None:
+    """Return the matrix of every point that has one; None without any. Invalid points are left out."""
+    found = [(run, result, links) for run in runs for result in run.results if (links := _shown_links(result))]
+    if not found:
+        return None
+    words = "Rates from each client to those that served it, means over the trials. A * marks outliers (LinkOutlier)."
+    charts = [_map(_title(run, one), links, n) for n, (run, one, links) in enumerate(found) if links.fits_grid]
+    tables = [_table(_title(run, one), links) for run, one, links in found if not links.fits_grid]
+    sentences = [_outliers_text(_title(run, one), links) for run, one, links in found]
+    introduction, *figures = limited(words, charts, MOST_FIGURES, "`plimsoll results` shows all")
+    blocks: list[Block] = [introduction, Text(paragraphs=sentences), *figures, *tables[:MOST_FIGURES]]
+    return Section(key="links", title="Links", blocks=blocks)
+
+
+def _shown_links(result: BenchmarkResult) -> Links | None:
+    return None if result.status.verdict is Verdict.INVALID else links_of(result)
+
+
+def _title(run: ReportedRun, result: BenchmarkResult) -> str:
+    return f"{run.label}: {result.spec.workload} {result.spec.label}, {count_text(result.spec.clients, 'client')}"
+
+
+def _outliers_text(title: str, links: Links) -> str:
+    """Return the outliers of a point in words."""
+    if not links.outliers:
+        return f"{title}: no outliers among {count_text(len(links.pairs), 'pair')}."
+    sentences = [links.sentence(pair) for pair in links.outliers[:_NAMED_OUTLIERS]]
+    more = len(links.outliers) - len(sentences)
+    sentences += [f"{more} more"] if more else []
+    return f"{title}, {count_text(len(links.outliers), 'outlier')}: {'; '.join(sentences)}."
+
+
+def _map(title: str, links: Links, number: int) -> Chart:
+    grid = links.grid
+    return Chart(
+        key=f"links-{number}",
+        title=f"Rates between clients in {links.unit}: {title}",
+        description=(
+            f"Heat map of the rates of {count_text(len(links.clients), 'client')} to {len(links.peers)} that serve "
+            f"them, median {number_text(links.usual)} {links.unit}, {count_text(len(links.outliers), 'outlier')}. "
+            "The table of numbers has each cell."
+        ),
+        data=[
+            {
+                "type": "heatmap",
+                "x": [links.name(peer) for peer in links.peers],
+                "y": [links.name(client) for client in links.clients],
+                "z": [[None if pair is None else links.value(pair) for pair in row] for row in grid],
+                "text": [["" if pair is None else links.text(pair) for pair in row] for row in grid],
+                "customdata": [["no pair" if pair is None else links.sentence(pair) for pair in row] for row in grid],
+                "texttemplate": "%{text}",
+                "textfont": {"size": 12},
+                "hovertemplate": "%{customdata}<extra></extra>",
+                "colorscale": "Cividis",
+                "zmin": 0,
+                "colorbar": {"title": {"text": links.unit}, "thickness": 12},
+                "xgap": 2,
+                "ygap": 2,
+            }
+        ],
+        layout={
+            "xaxis": {"title": {"text": "served by"}, "type": "category", "automargin": True},
+            "yaxis": {"title": {"text": "load from"}, "type": "category", "automargin": True, "autorange": "reversed"},
+        },
+        height=_MARGIN_PIXELS + _ROW_PIXELS * len(links.clients),
+        table=_table(title, links),
+    )
+
+
+def _table(title: str, links: Links) -> Table:
+    """Return the cells, slowest first."""
+    rate, least = f"{links.unit}", f"lowest {links.unit}"
+    ordered = sorted(links.pairs, key=links.value)[:_MOST_ROWS]
+    left_out = len(links.pairs) - len(ordered)
+    more = f"; the {left_out} fastest are left out" if left_out else ""
+    return Table(
+        caption=f"Rates between clients, slowest first{more}: {title}",
+        headings=("From", "To", rate, least, "Retransmits", "Outlier"),
+        numbers=(rate, least, "Retransmits"),
+        rows=[_row(pair, links) for pair in ordered],
+        sortable=True,
+    )
+
+
+def _row(pair: Pair, links: Links) -> list[Cell]:
+    again, least = pair.retransmits, links.least(pair)
+    return [
+        Cell(text=links.name(pair.client), sort=pair.client),
+        Cell(text=links.name(pair.peer), sort=pair.peer),
+        Cell(text=number_text(links.value(pair)), sort=links.value(pair)),
+        Cell(text=NONE if least is None else number_text(least), sort=-1 if least is None else least),
+        Cell(text=NONE if again is None else str(again), sort=-1 if again is None else again),
+        Cell(text="outlier" if pair.is_outlier else ""),
+    ]
