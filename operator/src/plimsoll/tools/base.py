@@ -21,8 +21,8 @@ How the tools of the published Ceph studies fit:
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -285,10 +285,37 @@ class StepContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command line. `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it."""
+    """A command line, and others that run at the same time.
+
+    Attributes:
+        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it.
+        stdin: path of its standard input.
+        metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
+            is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
+            that the command has read so far (`rchar` of `proc_pid_io(5)`).
+        accepts_only: the address of the only peer whose packets its sockets receive; empty for no such limit. The
+            agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
+        beside: commands that start with it. If one of them fails, all are ended.
+
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: str = "/dev/null"
+    metered_seconds: int = 0
+    accepts_only: str = ""
+    beside: "tuple[Command, ...]" = ()
+
+    @property
+    def all(self) -> "tuple[Command, ...]":
+        """The command and those beside it."""
+        return (self, *self.beside)
+
+
+def together(commands: Iterable[Command]) -> Command:
+    """Return the first command, with the others beside it."""
+    first, *others = commands
+    return replace(first, beside=tuple(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,9 +325,11 @@ class Output:
     Attributes:
         exit_code: negative for the signal that ended it.
         stdout: bounded by the agent, like `stderr`.
-        files: name -> text of every file in the work directory.
+        files: name -> text of every other file in the work directory.
         launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
         finished_at: its end, likewise.
+        beside: the outputs of the commands beside it, in their order; without them if a command failed: then this is
+            the output of the one that failed.
 
     """
 
@@ -310,6 +339,12 @@ class Output:
     files: Mapping[str, str]
     launched_at: int = 0
     finished_at: int = 0
+    beside: "tuple[Output, ...]" = ()
+
+    @property
+    def all(self) -> "tuple[Output, ...]":
+        """The output and those of the commands beside it."""
+        return (self, *self.beside)
 
 
 class OutputError(ValueError):
@@ -324,12 +359,16 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable, which supports `--version`.
+        program: its executable.
+        version_option: the option with which the executable prints its version, on the first line.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
         executor: who runs it.
         windowed: whether it runs for a given time, so that its clients overlap.
+        has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
+        peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
+        sysctls: safe sysctls that the pods of its clients need.
         least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
             the tool does not run for a given time.
         parameters: the model that validates its parameters.
@@ -338,11 +377,15 @@ class Tool(ABC, Generic[P]):
 
     key: ClassVar[str]
     program: ClassVar[str]
+    version_option: ClassVar[str] = "--version"
     layer: ClassVar[Layer]
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
     windowed: ClassVar[bool] = True
+    has_server: ClassVar[bool] = True
+    peer_ports: ClassVar[range | None] = None
+    sysctls: ClassVar[Mapping[str, str]] = {}
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]
 
