@@ -78,7 +78,7 @@ def test_depth_and_size_are_axes(key: str) -> None:
 
 def test_axes_of_depth_and_size_are_those_of_all_tools() -> None:
     assert (DEPTH_AXES, SIZE_AXES) == (
-        ("ioDepth", "concurrency", "streams"),
+        ("ioDepth", "concurrency"),
         ("blockSize", "objectSize", "size"),
     )
 

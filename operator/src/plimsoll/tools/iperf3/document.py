@@ -1,4 +1,4 @@
-"""iperf3's JSON document (`iperf3 --json`; iperf3: `iperf_api.c`; observed with 3.9, 3.12 and 3.18)."""
+"""iperf3's JSON document (`iperf3 --json`; iperf3: `iperf_api.c`; observed with 3.12)."""
 
 import json
 import re
@@ -23,6 +23,9 @@ _END = frozenset(
         "receiver_tcp_congestion",
     }
 )  # fmt: skip
+_REPEATED = frozenset({"sock_bufsize", "sndbuf_actual", "rcvbuf_actual"})
+"""iperf3 prints these once for each stream, all in one object."""
+
 _MAX_SECONDS = 10**6
 _MAX_UNIX_SECONDS = 10**10
 # Intervals are printed with six digits; timers of iperf3 are as exact as its event loop.
@@ -84,18 +87,20 @@ def read_report(parameters: Iperf3Parameters, output: Output) -> Report:
         return Report(version=version, error=root.text("error") or "an error without a message")
     _check_test(parameters, start.child("test_start"))
     end = root.child("end")
-    omitted, intervals = _read_intervals(root)
+    intervals = _read_intervals(root)
     total = end.child("sum" if parameters.protocol is Protocol.UDP else "sum_sent")
-    received = end.child("sum_received") if "sum_received" in end.fields else total
+    # Up to 3.9, UDP has only one sum.
+    is_alone = parameters.protocol is Protocol.UDP and "sum_received" not in end.fields
+    received = total if is_alone else end.child("sum_received")
     lost = _lost_percent(total) if parameters.protocol is Protocol.UDP else None
     got = received.count("bytes")
-    if received is total and lost is not None:
+    if is_alone and lost is not None:
         got = round(got * (1 - lost / 100))
     _check_totals(parameters, intervals, end, got)
     return Report(
         version=version,
         connected=start.child("timestamp").count("timesecs", at_most=_MAX_UNIX_SECONDS),
-        omitted=omitted,
+        omitted=start.child("test_start").count("omit", at_most=_MAX_SECONDS) * SECOND,
         intervals=intervals,
         received=got,
         seconds=_seconds(received),
@@ -123,8 +128,8 @@ def _read_document(output: Output) -> tuple[JsonObject, tuple[str, ...]]:
         raise OutputError(f"the JSON document is not complete: {words}, {failure(output)}") from error
     if not isinstance(fields, dict):
         raise OutputError("the output is not a JSON object")
-    if repeated:
-        raise OutputError(f"fields occur twice in one object: {', '.join(sorted(set(repeated))[:10])}")
+    if again := sorted({*repeated} - _REPEATED):
+        raise OutputError(f"fields occur twice in one object: {', '.join(again[:10])}")
     return JsonObject(path="", fields=fields), tuple(excerpt(output.stderr))
 
 
@@ -136,23 +141,27 @@ def _check_test(parameters: Iperf3Parameters, test: JsonObject) -> None:
         raise OutputError(f"test_start has protocol, streams and reverse {found}, which were not requested")
 
 
-def _read_intervals(root: JsonObject) -> tuple[int, tuple[Interval, ...]]:
-    """Return the length of the ramp and the intervals after it."""
+def _read_intervals(root: JsonObject) -> tuple[Interval, ...]:
+    """Return the intervals after the ramp."""
     sums = [one.child("sum") for one in root.children("intervals")]
-    marked = [(_flag(one, "omitted"), _interval(one)) for one in sums]
-    omitted = [interval for is_omitted, interval in marked if is_omitted]
-    measured = [interval for is_omitted, interval in marked if not is_omitted]
-    if not measured:
+    flags = [_flag(one, "omitted") for one in sums]
+    first = flags.index(False) if False in flags else len(flags)
+    if first == len(flags):
         raise OutputError("intervals has none after the ramp")
-    if [is_omitted for is_omitted, _ in marked] != [True] * len(omitted) + [False] * len(measured):
+    if any(flags[first:]):
         raise OutputError("intervals has omitted ones after the ramp")
-    _check_gaps(omitted)
-    _check_gaps(measured)
-    return (omitted[-1].end if omitted else 0), tuple(measured)
+    intervals = tuple(_interval(one, is_first=not number) for number, one in enumerate(sums[first:]))
+    for before, after in pairwise([Interval(start=0, end=0, bytes=0), *intervals]):
+        if abs(after.start - before.end) > _LARGEST_GAP:
+            raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
+    return intervals
 
 
-def _interval(fields: JsonObject) -> Interval:
+def _interval(fields: JsonObject, *, is_first: bool) -> Interval:
+    """Read an interval. The first one may have a start from before the clock was reset at the end of the ramp."""
     start, end = (round(_bounded(fields, name) * SECOND) for name in ("start", "end"))
+    if is_first and start > end - _LARGEST_GAP:
+        start = 0
     if end <= start:
         raise OutputError(f"{fields.path} ends at {end / SECOND} s, before its start")
     return Interval(start=start, end=end, bytes=fields.count("bytes"))
@@ -170,13 +179,6 @@ def _bounded(fields: JsonObject, name: str) -> float:
     if value > _MAX_SECONDS:
         raise OutputError(f"{fields.path}.{name} is more than {_MAX_SECONDS} s")
     return value
-
-
-def _check_gaps(intervals: Sequence[Interval]) -> None:
-    edges = [Interval(start=0, end=0, bytes=0), *intervals]
-    for before, after in pairwise(edges):
-        if abs(after.start - before.end) > _LARGEST_GAP:
-            raise OutputError(f"intervals has nothing from {before.end / SECOND:.1f} to {after.start / SECOND:.1f} s")
 
 
 def _check_totals(parameters: Iperf3Parameters, intervals: Sequence[Interval], end: JsonObject, got: int) -> None:

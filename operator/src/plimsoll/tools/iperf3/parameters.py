@@ -58,7 +58,6 @@ class Iperf3Parameters(ToolParameters):
     """
 
     axes: ClassVar[frozenset[str]] = frozenset({"streams", "window", "direction", "protocol"})
-    depth_axis: ClassVar[str] = "streams"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"has(self.bitrate) || !{_USES_UDP}",

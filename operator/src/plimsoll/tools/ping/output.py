@@ -2,20 +2,21 @@
 
 The first request starts the time. The measured part begins after the ramp and has exactly the requested length; it
 contains the replies to the requests that were sent in it. ping runs for a second longer; a request is lost if no reply
-has come by then, although the longest round trip would have been over. The time of a lost request follows from the
-interval. Losses before the first reply are not counted; the ramp leaves them out.
+has come by then, although the longest round trip would have been over. When a lost request was sent is unknown: between
+those of its neighbours. Losses before the first reply are not counted; the ramp leaves them out.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean, stdev
 
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.measure.histogram import Histogram, bin_index
 from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import Output, OutputError, PeerTarget, Timing
-from plimsoll.tools.ping.parameters import TAIL_SECONDS, PingParameters
+from plimsoll.tools.ping.parameters import PingParameters
 from plimsoll.tools.ping.text import SECOND, PingReport, Reply, read_report
 from plimsoll.tools.reading import bounded, excerpt
 
@@ -69,29 +70,28 @@ def _remarks(output: Output, report: PingReport) -> Iterator[str]:
 
 
 def _measured_part(report: PingReport, parameters: PingParameters, timing: Timing) -> _Part:
-    interval = parameters.interval_milliseconds * _MILLISECOND
-    first, last = report.replies[0], report.replies[-1]
-    began = first.sent_at - (first.number - 1) * interval
+    first = report.replies[0]
+    began = first.sent_at - (first.number - 1) * parameters.interval_milliseconds * _MILLISECOND
+    ended = began + report.lasted
     start = began + timing.ramp_seconds * SECOND
     end = start + timing.runtime_seconds * SECOND
+    if ended < end - _LARGEST_STEP:
+        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
     inside = tuple(reply for reply in report.replies if start <= reply.sent_at < end)
     if not inside:
         raise OutputError(f"no reply to a request after the ramp of {timing.ramp_seconds} s")
-    lost = [moment for moment in _lost_at(report, interval) if start <= moment < end]
     longest = max(reply.nanoseconds for reply in report.replies)
-    ended = last.sent_at + (report.sent - last.number) * interval
-    if ended < end - _LARGEST_STEP:
-        raise OutputError(f"ping ended {(end - ended) / SECOND:.1f} s before the end of its runtime")
-    missing = sum(moment + longest + interval < end + TAIL_SECONDS * SECOND for moment in lost)
-    return _Part(start=start, end=end, replies=inside, lost=missing)
+    lost = sum(start <= moment < min(end, ended - longest) for moment in _lost_at(report, ended))
+    return _Part(start=start, end=end, replies=inside, lost=lost)
 
 
-def _lost_at(report: PingReport, interval: int) -> Iterator[int]:
-    """Yield when the requests without a reply were sent: one per interval after the last one with a reply."""
-    others = [reply.number for reply in report.replies[1:]]
-    for reply, following in zip(report.replies, [*others, report.sent + 1], strict=True):
-        for place in range(1, following - reply.number):
-            yield reply.sent_at + place * interval
+def _lost_at(report: PingReport, ended: int) -> Iterator[int]:
+    """Yield when the requests without a reply were sent: evenly between those with one, or until the end."""
+    last = Reply(number=report.sent + 1, sent_at=ended, nanoseconds=0)
+    for before, after in pairwise([*report.replies, last]):
+        for number in range(before.number + 1, after.number):
+            part = (number - before.number) / (after.number - before.number)
+            yield before.sent_at + round(part * (after.sent_at - before.sent_at))
 
 
 def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:

@@ -23,7 +23,7 @@ class PingParameters(ToolParameters):
     Attributes:
         size: Axis: bytes of data in each request, without 28 bytes of headers. More than 1472 are sent in several
             packets where the MTU is 1500.
-        interval_milliseconds: Time between two requests of a pair. The loss of a reply delays none.
+        interval_milliseconds: Least time between two requests of a pair; the kernel may round it up to its timer.
         pairing: EachPair measures one pair at a time, until every client has measured every server; OneToAll lets one
             client at a time measure all servers; AllAtOnce lets all clients measure one server each at the same time.
 

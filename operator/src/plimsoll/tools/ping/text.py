@@ -1,4 +1,4 @@
-"""The lines that `ping -D -n` prints (iputils: `ping_common.c`; observed with 20221126 and 20240905).
+"""The lines that `ping -D -n` prints (iputils: `ping_common.c`; observed with 20221126).
 
     [1795557591.346568] 108 bytes from 127.0.0.1: icmp_seq=1 ttl=64 time=0.043 ms
 
@@ -28,7 +28,8 @@ _REPLY = re.compile(
 _HEADER = re.compile(r"PING \S+ ?\(\S+\) .*bytes.*|--- \S+ ping statistics ---", re.ASCII)
 _COUNTS = re.compile(
     r"(?P<sent>\d{1,12}) packets transmitted, (?P<received>\d{1,12}) received,(?: \+(?P<again>\d{1,12}) duplicates,)?"
-    r"(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? [\d.e+-]+% packet loss, time \d+ms",
+    r"(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? [\d.e+-]+% packet loss, "
+    r"time (?P<milliseconds>\d{1,12})ms",
     re.ASCII,
 )
 _TIMES = re.compile(r"rtt min/avg/max/mdev = [\d.]+/[\d.]+/[\d.]+/[\d.]+ ms(?:, pipe \d+)?.*", re.ASCII)
@@ -62,12 +63,14 @@ class PingReport:
     Attributes:
         replies: in the order of their requests, without duplicates.
         sent: the number of requests.
+        lasted: nanoseconds from the first request to the end.
         warnings: unknown lines, such as the errors that routers report, and the number of duplicates.
 
     """
 
     replies: tuple[Reply, ...]
     sent: int
+    lasted: int
     warnings: tuple[str, ...]
 
 
@@ -95,7 +98,12 @@ def read_report(output: Output) -> PingReport:
         raise OutputError(f"{counts['sent']} requests were sent, but number {replies[-1].number} was answered")
     again = len(lines.replies) - len(first)
     doubled = [f"{again} replies arrived twice"] if again else []
-    return PingReport(replies=replies, sent=int(counts["sent"]), warnings=(*lines.unknown, *doubled))
+    return PingReport(
+        replies=replies,
+        sent=int(counts["sent"]),
+        lasted=int(counts["milliseconds"]) * _MILLISECOND,
+        warnings=(*lines.unknown, *doubled),
+    )
 
 
 def live_rates(printed: str) -> tuple[LiveRate, ...]:
