@@ -8,6 +8,7 @@ from itertools import pairwise
 from plimsoll.measure.sample import Cells
 
 SECOND = 10**9
+_CLOSE = SECOND // 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +27,9 @@ def closest(marks: Sequence[Mark], moment: int) -> Mark:
 def byte_cells(marks: Sequence[Mark], start: int, end: int, *, total: int) -> Cells:
     """Return the bytes of each second from `start` to `end`, two of the marks' moments.
 
-    Marks are about a second apart, so bytes between two marks are spread evenly. The cells are scaled so that their sum
-    is exactly `total`: what arrived, where the marks are of what was sent.
+    Marks are about a second apart. A mark close to the end of a second counts as its end, so that an interval without
+    bytes remains a second without any; bytes between two other marks are spread evenly. The cells are scaled so that
+    their sum is exactly `total`: what arrived, where the marks are of what was sent.
     """
     edges = [*range(start, end, SECOND), end]
     moved = [_until(marks, edge) for edge in edges]
@@ -42,6 +44,12 @@ def _until(marks: Sequence[Mark], moment: int) -> float:
     index = bisect_right(marks, moment, key=lambda mark: mark.moment)
     if index == len(marks):
         return marks[-1].bytes
-    before, after = marks[max(0, index - 1)], marks[index]
-    part = (moment - before.moment) / (after.moment - before.moment) if after.moment > before.moment else 0.0
+    if not index:
+        return marks[0].bytes
+    before, after = marks[index - 1], marks[index]
+    # The last mark is the end of the series, which need not be that of a second.
+    near = closest((before, after) if index < len(marks) - 1 else (before,), moment)
+    if abs(near.moment - moment) < _CLOSE:
+        return near.bytes
+    part = (moment - before.moment) / (after.moment - before.moment)
     return before.bytes + part * (after.bytes - before.bytes)
