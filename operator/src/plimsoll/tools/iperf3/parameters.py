@@ -77,13 +77,9 @@ class Iperf3Parameters(ToolParameters):
     )
 
     streams: Annotated[Integer, Field(ge=1, le=128, description="Connections of each pair.")] = 1
-    window: (
-        Annotated[
-            BlockSize,
-            Field(ge=1024, le=64 * 2**20, description="A number of bytes, or a quantity such as 256Ki or 4Mi."),
-        ]
-        | None
-    ) = None
+    window: Annotated[BlockSize, Field(ge=1024, le=64 * 2**20)] | None = Field(
+        default=None, description="A number of bytes, or a quantity such as 256Ki or 4Mi."
+    )
     direction: Annotated[Direction, Field(description="Send or Receive.")] = Direction.SEND
     protocol: Annotated[Protocol, Field(description="TCP or UDP.")] = Protocol.TCP
     bitrate: Annotated[Size, Field(ge=10_000, le=999 * 10**9), ServerOnly(pattern=_BITRATE_PATTERN)] | None = Field(
