@@ -28,6 +28,7 @@ missing_packages() {
         command -v "${command%:*}" > /dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "${command%:*}" > /dev/null ||
             echo "${command#*:}"
     done
+    [[ -e /usr/include/linux/filter.h ]] || echo libc6-dev
     # hack/fio.sh verifies what it fetches with this; where fio itself is recent enough, the distribution's is used.
     # shellcheck disable=SC1091  # a file of the machine
     if ! command -v fio > /dev/null; then

@@ -57,12 +57,8 @@ def test_a_new_data_set_for_each_trial_needs_a_data_set(make_run: MakeRun) -> No
 def test_tools_between_clients_need_no_storage_but_two_clients(make_run: MakeRun, tool: str) -> None:
     run = make_run({tool: {}}, storage=None, clients={"count": 2})
     assert [point.clients for point in expand(run)] == [2]
-    assert problems(make_run({tool: {}}, storage=None, clients={"count": 1})) == [
-        (
-            f"spec.workloads[0].{tool}: takes 0 rounds with 1 clients, but 1 to 4096 are possible; choose another "
-            "number of clients"
-        )
-    ]
+    (problem,) = problems(make_run({tool: {}}, storage=None, clients={"count": 1}))
+    assert problem.startswith(f"spec.workloads[0].{tool}: takes 0 rounds with 1 clients, but 1 to 4096 are possible")
 
 
 def test_requests_of_ping_must_fit_into_its_output(make_run: MakeRun) -> None:

@@ -14,7 +14,8 @@ How the tools of the published Ceph studies fit:
 | rados bench write | pool | each | measure, clean up | yes | meanOnly |
 | rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
 | rbd bench | image | each | measure | yes | none |
-| iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
+| iperf3, netcat | peer | servers and clients | serve, measure | yes | none |
+| ping | peer | servers and clients | measure | yes | full |
 | ceph tell osd bench | OSDs | one actor | measure | no | none |
 | bonnie++, IOR | volume | each | measure | no | meanOnly |
 | dd | volume | each | measure | no | none |
