@@ -92,10 +92,10 @@ class Programs:
         ]
         return await _all_outputs(running)
 
-    async def version(self, program: str, option: str = "--version") -> str:
-        """Return the first line that a program prints with that option; PreparationError if it cannot be run."""
+    async def version(self, program: str, argument: str) -> str:
+        """Return the first line that a program prints with an argument; PreparationError if it cannot be run."""
         path = self._binaries.get(program, program)
-        output = await process.run((path, option), directory=self.fresh_directory("version"))
+        output = await process.run((path, argument), directory=self.fresh_directory("version"))
         if output.exit_code != 0:
             raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
         line, _, _ = (output.stdout or output.stderr).strip().partition("\n")

@@ -119,7 +119,7 @@ class Worker:
     async def facts(self) -> dict[str, JsonValue]:
         """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
         self._versions = {
-            key: await self._programs.version(_tool(key).program, _tool(key).version_option) for key in self._tools
+            key: await self._programs.version(_tool(key).program, _tool(key).version_argument) for key in self._tools
         }
         tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}

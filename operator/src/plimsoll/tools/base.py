@@ -3,27 +3,11 @@
 A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
 (`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
 turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-
-How the tools of the published Ceph studies fit:
-
-| tool | target | cast | steps | windowed | latency |
-|---|---|---|---|---|---|
-| fio on a volume | volume | each | measure | yes | full |
-| fio through librbd | image | each | measure | yes | full |
-| ioping | volume | each | measure | yes | full |
-| rados bench write | pool | each | measure, clean up | yes | meanOnly |
-| rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
-| rbd bench | image | each | measure | yes | none |
-| iperf3, netcat | peer | servers and clients | serve, measure | yes | none |
-| ping | peer | servers and clients | measure | yes | full |
-| ceph tell osd bench | OSDs | one actor | measure | no | none |
-| bonnie++, IOR | volume | each | measure | no | meanOnly |
-| dd | volume | each | measure | no | none |
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -38,6 +22,32 @@ from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
+from plimsoll.tools.command import Command, Output, OutputError, together
+
+__all__ = [
+    "AnyTool",
+    "ApiTarget",
+    "BlockBytes",
+    "Command",
+    "DataSet",
+    "Depth",
+    "ImageTarget",
+    "OsdsTarget",
+    "Output",
+    "OutputError",
+    "PeerTarget",
+    "PoolTarget",
+    "StepContext",
+    "StepKind",
+    "Target",
+    "TargetKind",
+    "Timing",
+    "Tool",
+    "ToolParameters",
+    "VolumeKind",
+    "VolumeTarget",
+    "together",
+]
 
 T = TypeVar("T")
 
@@ -284,74 +294,6 @@ class StepContext:
         return self.target
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A command line, and others that run at the same time.
-
-    Attributes:
-        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it.
-        stdin: path of its standard input.
-        metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
-            is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
-            that the command has read so far (`rchar` of `proc_pid_io(5)`).
-        accepts_only: the address of the only peer whose packets its sockets receive; empty for no such limit. The
-            agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
-        beside: commands that start with it. If one of them fails, all are ended.
-
-    """
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    stdin: str = "/dev/null"
-    metered_seconds: int = 0
-    accepts_only: str = ""
-    beside: "tuple[Command, ...]" = ()
-
-    @property
-    def all(self) -> "tuple[Command, ...]":
-        """The command and those beside it."""
-        return (self, *self.beside)
-
-
-def together(commands: Iterable[Command]) -> Command:
-    """Return the first command, with the others beside it."""
-    first, *others = commands
-    return replace(first, beside=tuple(others))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """The output of a command.
-
-    Attributes:
-        exit_code: negative for the signal that ended it.
-        stdout: bounded by the agent, like `stderr`.
-        files: name -> text of every other file in the work directory.
-        launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
-        finished_at: its end, likewise.
-        beside: the outputs of the commands beside it, in their order; without them if a command failed: then this is
-            the output of the one that failed.
-
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    files: Mapping[str, str]
-    launched_at: int = 0
-    finished_at: int = 0
-    beside: "tuple[Output, ...]" = ()
-
-    @property
-    def all(self) -> "tuple[Output, ...]":
-        """The output and those of the commands beside it."""
-        return (self, *self.beside)
-
-
-class OutputError(ValueError):
-    """A tool's output cannot be read; the message names the field or line."""
-
-
 P = TypeVar("P", bound=ToolParameters)
 
 
@@ -361,7 +303,7 @@ class Tool(ABC, Generic[P]):
     Attributes:
         key: its name in a workload.
         program: its executable.
-        version_option: the option with which the executable prints its version, on the first line.
+        version_argument: the argument with which it prints its version, on the first line.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
@@ -378,7 +320,7 @@ class Tool(ABC, Generic[P]):
 
     key: ClassVar[str]
     program: ClassVar[str]
-    version_option: ClassVar[str] = "--version"
+    version_argument: ClassVar[str] = "--version"
     layer: ClassVar[Layer]
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]

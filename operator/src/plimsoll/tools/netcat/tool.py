@@ -31,7 +31,7 @@ class Netcat(Tool[NetcatParameters]):
 
     key: ClassVar[str] = "netcat"
     program: ClassVar[str] = "nc.traditional"
-    version_option: ClassVar[str] = "-h"
+    version_argument: ClassVar[str] = "-h"
     parameters = NetcatParameters
     layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)

@@ -23,7 +23,7 @@ class Ping(Tool[PingParameters]):
 
     key: ClassVar[str] = "ping"
     program: ClassVar[str] = "ping"
-    version_option: ClassVar[str] = "-V"
+    version_argument: ClassVar[str] = "-V"
     parameters = PingParameters
     layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.FULL, bytes=False, cells=True)
