@@ -32,10 +32,21 @@ USER 65532:65532
 ENTRYPOINT ["plimsoll"]
 CMD ["operator"]
 
+# Limits servers of benchmarks to the packets of one peer.
+FROM base AS accept
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev linux-libc-dev
+COPY runner/accept.c /source/
+RUN gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -o /accept.so /source/accept.c
+
 FROM base AS tools
+# The copy of ping has neither setuid nor the capability that its file grants: a restricted pod may gain neither, and the
+# kernel would refuse to run it. The pods have a sysctl that permits its sockets instead.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ceph-common fio ioping iperf3 util-linux \
+    && apt-get install --yes --no-install-recommends \
+        ceph-common fio ioping iperf3 iputils-ping netcat-traditional util-linux \
+    && install --mode=0755 /usr/bin/ping /usr/bin/plain-ping && mv /usr/bin/plain-ping /usr/bin/ping \
     && rm -rf /var/lib/apt/lists/*
+COPY --from=accept /accept.so /usr/lib/plimsoll/accept.so
 
 FROM tools AS runner
 # Conductor and agents trust only the certificates of the run and of the API server, each from a file. Without this setting

@@ -13,7 +13,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     e2e/monitoring/monitoring $(wildcard e2e/monitoring/lib/*.sh) manifests/gitops/suite/compare.sh \
     e2e/cluster/check e2e/cluster/versions.sh e2e/cluster/node/pod-network \
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
-REAL := fio or system or crd or chart or browser
+REAL := fio or network or system or crd or chart or browser
 SELECT :=
 WORKERS := 0
 RUNS :=

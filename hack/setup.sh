@@ -24,10 +24,11 @@ missing_packages() {
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
     fi
     for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount make:make \
-        chromium:chromium; do
+        chromium:chromium iperf3:iperf3 nc.traditional:netcat-traditional ping:iputils-ping gcc:gcc; do
         command -v "${command%:*}" > /dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "${command%:*}" > /dev/null ||
             echo "${command#*:}"
     done
+    [[ -e /usr/include/linux/filter.h ]] || echo libc6-dev
     # hack/fio.sh verifies what it fetches with this; where fio itself is recent enough, the distribution's is used.
     # shellcheck disable=SC1091  # a file of the machine
     if ! command -v fio > /dev/null; then

@@ -19,7 +19,7 @@ settings.load_profile("plimsoll")
 os.environ.pop("COLUMNS", None)
 
 
-REAL_THINGS = ("system", "browser", "crd", "chart", "fio")
+REAL_THINGS = ("system", "browser", "crd", "chart", "fio", "network")
 """Markers of slow tests, the slowest first."""
 
 SERVED_TOGETHER = ("crd", "browser")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.agent import process
-from plimsoll.tools.base import Output
+from plimsoll.agent.programs import Programs
+from plimsoll.tools.base import Command, Output, together
 
 
 def is_running(pid: int) -> bool:
@@ -100,6 +101,70 @@ async def test_a_command_whose_watch_has_seen_enough_is_gone(tmp_path: Path) -> 
     with pytest.raises(RuntimeError, match="enough"):
         await process.run(("sleep", "60"), directory=tmp_path, watches=[watch])
     assert not is_running(pids[0])
+
+
+async def test_a_command_reads_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("words\n")
+    finished = await process.run(("cat",), directory=tmp_path, stdin=str(tmp_path / "input"))
+    assert (finished.exit_code, finished.stdout) == (0, "words\n")
+
+
+async def test_a_metered_command_ends_in_time_and_leaves_the_bytes_that_it_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.2)
+    finished = await process.run(("cat",), directory=tmp_path, stdin="/dev/zero", metered_seconds=1)
+    lines = [[int(word) for word in line.split()] for line in finished.stdout.splitlines()]
+    assert finished.exit_code == 0
+    assert len(lines) >= 3
+    assert lines == sorted(lines)
+    assert finished.launched_at <= lines[0][0]
+    assert lines[-1][0] <= finished.finished_at
+    assert lines[-1][0] - finished.launched_at >= 10**9
+    assert lines[-1][1] > lines[0][1] + 2**20
+
+
+async def test_a_metered_command_that_ends_early_keeps_its_exit_code(tmp_path: Path) -> None:
+    finished = await process.run(("sh", "-c", "echo unheard; exit 3"), directory=tmp_path, metered_seconds=60)
+    assert finished.exit_code == 3
+    assert "unheard" not in finished.stdout
+
+
+async def test_commands_beside_each_other_have_outputs_of_their_own(tmp_path: Path) -> None:
+    words = ("one", "two", "three")
+    command = together(Command(argv=("sh", "-c", f"echo {word}; echo {word} > {word}")) for word in words)
+    finished = await Programs(tmp_path, {}).run(command, tmp_path)
+    assert [one.stdout for one in finished.all] == ["one\n", "two\n", "three\n"]
+    assert finished.files.keys() <= set(words)
+    outputs = await asyncio.to_thread(lambda: {path.name for path in tmp_path.glob("std*")})
+    assert outputs == {"stderr", "stderr-1", "stderr-2", "stdout", "stdout-1", "stdout-2"}
+
+
+async def test_a_command_that_fails_ends_those_beside_it(tmp_path: Path) -> None:
+    script = "echo $$ > pid; exec sleep 60"
+    command = together(
+        [
+            Command(argv=("sh", "-c", script)),
+            Command(argv=("sh", "-c", "until [ -s pid ]; do sleep 0.01; done; echo no >&2; exit 4")),
+        ]
+    )
+    async with asyncio.timeout(30):
+        finished = await Programs(tmp_path, {}).run(command, tmp_path)
+    assert (finished.exit_code, finished.stderr, finished.beside) == (4, "no\n", ())
+    assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+async def test_cancelling_ends_all_commands(tmp_path: Path) -> None:
+    command = together(Command(argv=("sh", "-c", f"echo $$ > pid-{n}; exec sleep 60")) for n in range(3))
+    running = asyncio.create_task(Programs(tmp_path, {}).run(command, tmp_path))
+    pids = [tmp_path / f"pid-{n}" for n in range(3)]
+    async with asyncio.timeout(30):
+        while not all(pid.exists() and pid.read_text() for pid in pids):
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert not any(is_running(int(pid.read_text())) for pid in pids)
 
 
 def test_written_bytes_are_the_kernel_s_count() -> None:

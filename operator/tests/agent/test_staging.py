@@ -59,6 +59,7 @@ class Steps:
 
     key: ClassVar[str] = "stepping"
     program: ClassVar[str] = "rados"
+    version_argument: ClassVar[str] = "--version"
     parameters: ClassVar[type[ToolParameters]] = Parameters
     target: TargetKind = TargetKind.POOL
     windowed: ClassVar[bool] = True

@@ -86,6 +86,18 @@ def test_tools_of_ceph_are_refused(tmp_path: Path, tool: str, parameters: dict[s
     )
 
 
+@pytest.mark.parametrize("tool", ["iperf3", "netcat", "ping"])
+def test_tools_between_clients_are_refused(tmp_path: Path, tool: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        yaml.safe_dump(document({"storageClass": {"name": "fast"}, "volume": {"size": "64Mi"}}, **{tool: {}}))
+    )
+    assert refusal(file, tmp_path) == (
+        f"Error: {file} cannot be run on this machine: workload w runs {tool}, which requires a network between nodes; "
+        "remove the workload, or apply the run to a cluster\n"
+    )
+
+
 def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(json.dumps(document({"ceph": CEPH, "volume": IMAGE}, fio={"engine": "rbd"})))

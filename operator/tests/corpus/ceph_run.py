@@ -19,11 +19,13 @@ from plimsoll.tools.base import (
     Timing,
 )
 from plimsoll.tools.registry import TOOLS
+from support.network_goldens import PEER
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "ceph-18.2"
 _TARGETS: dict[TargetKind, Target] = {
     TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
+    TargetKind.PEER: PEER,
     TargetKind.OSDS: OsdsTarget(keyring="/etc/plimsoll/osd-bench/keyring"),
 }
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+[+-]\d{4}", re.MULTILINE)

@@ -13,13 +13,14 @@ from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
+from corpus.network_run import network_run
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
 from plimsoll.measure.rounds import combined
 from plimsoll.measure.sample import ClientDocument, Measurement
 from plimsoll.measure.summary import PointNumbers, summarise
 from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, TargetKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
 from plimsoll.tools.fio.command import gap_milliseconds, slice_seconds
 from plimsoll.tools.registry import TOOLS
@@ -78,6 +79,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         cluster=watch_of(setting, faults, T0) if setting.ceph else None,
         osd_classes=setting.osd_classes,
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
+        quantities=TOOLS[setting.tool].quantities,
     )
 
 
@@ -129,7 +131,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
         raw_sha256=hashlib.sha256(repr(sorted(output.files.items())).encode()).hexdigest(),
         data_set_bytes=DATA_SET_BYTES,
     )
-    wire = document.model_dump(mode="json") | _surroundings(measurement, client)
+    wire = document.model_dump(mode="json") | _surroundings(setting, measurement, client)
     for fault in faults:
         for path, value in fault.document.items():
             put(wire, path, value)
@@ -139,7 +141,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
 def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurement | None, str | None]:
     """Return the tool's output, and the agent's reading of it."""
     if setting.tool != "fio":
-        output = _output_of_ceph(setting, faults)
+        output = _recorded_output(setting, faults)
         return output, *parsed(setting, output)
     run = _run(setting, faults)
     output = replace(_output(setting, run, faults), finished_at=(run.started_at + run.milliseconds) * 10**6)
@@ -147,9 +149,10 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
     return output, *_parsed(setting.fio, _timing(setting), output.exit_code, output.stderr, files)
 
 
-def _output_of_ceph(setting: Setting, faults: Sequence[Fault]) -> Output:
+def _recorded_output(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
-    output = recorded_run(stem, T0 + _START * 10**6)
+    recording = network_run if TOOLS[setting.tool].target is TargetKind.PEER else recorded_run
+    output = recording(stem, T0 + _START * 10**6)
     texts = {"stdout": output.stdout, "stderr": output.stderr}
     for fault in faults:
         for name, damage in fault.files.items():
@@ -229,12 +232,19 @@ def _timing(setting: Setting) -> Timing:
     return Timing(ramp_seconds=setting.ramp_seconds, runtime_seconds=setting.runtime_seconds)
 
 
-def _surroundings(measurement: Measurement | None, client: int) -> dict[str, Any]:
-    """Return the observation of a mostly idle node with an RBD image over 10 GbE."""
+def _surroundings(setting: Setting, measurement: Measurement | None, client: int) -> dict[str, Any]:
+    """Return the observation of a mostly idle node with an RBD image, or none, over 10 GbE."""
     seconds = measurement.runtime / SECOND if measurement else 0.0
     if measurement is None or not seconds:
         return {"clock": dict(_CLOCK)}
     moved = {sample.operation: sample.bytes / seconds for sample in measurement.operations}
+    device = {
+        "number": f"252:{16 * client}",
+        "read": moved.get(Operation.READ, 0.0),
+        "written": moved.get(Operation.WRITE, 0.0),
+        "busy": 0.95,
+        "queue": 4.0,
+    }
     return {
         "clock": dict(_CLOCK),
         "host": {
@@ -254,13 +264,7 @@ def _surroundings(measurement: Measurement | None, client: int) -> dict[str, Any
                 "nodeAvailable": 48 * 2**30,
             },
             "network": {"received": 1000.0, "sent": 1000.0, "link": 1.25e9},
-            "device": {
-                "number": f"252:{16 * client}",
-                "read": moved.get(Operation.READ, 0.0),
-                "written": moved.get(Operation.WRITE, 0.0),
-                "busy": 0.95,
-                "queue": 4.0,
-            },
+            "device": None if TOOLS[setting.tool].target is TargetKind.PEER else device,
         },
     }
 

@@ -21,6 +21,7 @@ from plimsoll.lifecycle.run import Run, run_of
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
+from plimsoll.tools.ports import SERVING_PORTS
 from support.pod_security import baseline, restricted
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "render"
@@ -52,7 +53,22 @@ SHARED: Mapping[str, Any] = {
     "clients": {"count": 2},
     "workloads": [{"name": "w", "fio": {"files": "SharedFile"}, "runtimeSeconds": 4, "rampSeconds": 1}],
 }
-RUNS: Mapping[str, Mapping[str, Any]] = {"filesystem": FILES, "block": BLOCKS, "no-volume": FILES, "shared": SHARED}
+STREAMS: Mapping[str, Any] = {
+    "clients": {"count": 2},
+    "workloads": [{"name": name, name: {}, "runtimeSeconds": 4, "rampSeconds": 1} for name in ("iperf3", "netcat")],
+    "repetitions": 1,
+}
+PINGS: Mapping[str, Any] = {
+    **STREAMS,
+    "workloads": [*STREAMS["workloads"], {"name": "ping", "ping": {}, "runtimeSeconds": 4, "rampSeconds": 1}],
+}
+RUNS: Mapping[str, Mapping[str, Any]] = {
+    "filesystem": FILES,
+    "block": BLOCKS,
+    "no-volume": STREAMS,
+    "pings": PINGS,
+    "shared": SHARED,
+}
 
 
 def run_named(name: str) -> tuple[Run, Plan]:
@@ -67,8 +83,7 @@ def run_named(name: str) -> tuple[Run, Plan]:
     assert run.document is not None
     plan = make_plan(run.document, seed=1, runner_image=SETTINGS.runner_image)
     plan = plan.model_copy(update={"client_tokens": True, "agent_assignments": True, "early_conductor": True})
-    # No tool works without a volume yet; what is rendered for one is decided by the plan alone.
-    return run, plan.model_copy(update={"volume": None}) if name == "no-volume" else plan
+    return run, plan
 
 
 def rendered(name: str) -> list[dict[str, Any]]:
@@ -105,7 +120,7 @@ def pods(name: str) -> dict[str, Mapping[str, Any]]:
     return {job["metadata"]["labels"][naming.LABEL_COMPONENT]: job["spec"]["template"]["spec"] for job in jobs}
 
 
-@pytest.mark.parametrize("name", ["filesystem", "no-volume"])
+@pytest.mark.parametrize("name", ["filesystem", "no-volume", "pings"])
 def test_pods_satisfy_the_restricted_profile(name: str) -> None:
     for spec in pods(name).values():
         assert list(restricted(spec)) == []
@@ -191,6 +206,43 @@ def test_every_object_is_of_the_run_and_goes_with_it_unless_it_is_to_be_retained
         assert metadata["labels"][naming.LABEL_RUN_UID] == "d9428888-122b-11e1-b85c-61cd3cbb3210"
         retained = obj["kind"] == "BenchmarkResult" and RUNS[name].get("results") == "Retain"
         assert ("ownerReferences" not in metadata) == retained
+
+
+def client_policy(name: str) -> dict[str, Any]:
+    run, plan = run_named(name)
+    policy: dict[str, Any] = network.policies(run, plan, SETTINGS)[0]["spec"]
+    return policy
+
+
+def test_clients_reach_each_other_only_for_tools_between_them() -> None:
+    """On the tools' ports; with ping anything, because no policy can name ICMP."""
+    policy = client_policy("filesystem")
+    assert (policy["ingress"], len(policy["egress"])) == ([], 2)
+    run, _ = run_named("no-volume")
+    client_pods = network.peer(run, naming.CLIENT)
+    ports = [
+        {"port": SERVING_PORTS[0], "endPort": SERVING_PORTS[-1], "protocol": protocol} for protocol in ("TCP", "UDP")
+    ]
+    policy = client_policy("no-volume")
+    assert policy["ingress"] == [{"from": [client_pods], "ports": ports}]
+    assert policy["egress"][2:] == [{"to": [client_pods], "ports": ports}]
+    policy = client_policy("pings")
+    assert policy["ingress"] == [{"from": [client_pods]}]
+    assert policy["egress"][2:] == [{"to": [client_pods]}]
+
+
+def test_only_pods_of_runs_with_ping_have_its_sysctl() -> None:
+    found = {name: pods(name)["client"]["securityContext"].get("sysctls") for name in RUNS}
+    assert found.pop("pings") == [{"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}]
+    assert set(found.values()) == {None}
+    assert "sysctls" not in pods("pings")["conductor"]["securityContext"]
+
+
+def test_runs_without_storage_have_pods_without_claims_and_assignments_without_fio() -> None:
+    run, plan = run_named("no-volume")
+    assert list(client.claims(run, plan, "fast")) == []
+    assigned = client.assignment(run, plan, SETTINGS, client=0, attempt=0)
+    assert (assigned.volume, assigned.tools) == (None, ("iperf3", "netcat"))
 
 
 def test_the_conductors_job_knows_the_conductors_exit_codes() -> None:

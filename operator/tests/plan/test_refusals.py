@@ -53,6 +53,20 @@ def test_a_new_data_set_for_each_trial_needs_a_data_set(make_run: MakeRun) -> No
     assert expand(make_run({"radosBench": {}}, {"rbdBench": {}}, storage=IMAGES, prepare=prepare))
 
 
+@pytest.mark.parametrize("tool", ["iperf3", "netcat", "ping"])
+def test_tools_between_clients_need_no_storage_but_two_clients(make_run: MakeRun, tool: str) -> None:
+    run = make_run({tool: {}}, storage=None, clients={"count": 2})
+    assert [point.clients for point in expand(run)] == [2]
+    (problem,) = problems(make_run({tool: {}}, storage=None, clients={"count": 1}))
+    assert problem.startswith(f"spec.workloads[0].{tool}: takes 0 rounds with 1 clients, but 1 to 4096 are possible")
+
+
+def test_requests_of_ping_must_fit_into_its_output(make_run: MakeRun) -> None:
+    (problem,) = problems(make_run({"ping": {}, "runtimeSeconds": 10_000}, storage=None, clients={"count": 2}))
+    assert "takes more than 800000 requests in" in problem
+    assert "raise intervalMilliseconds" in problem
+
+
 def test_rbd_bench_needs_an_image(make_run: MakeRun) -> None:
     assert problems(make_run({"rbdBench": {}}, storage=CLAIMS)) == [
         (

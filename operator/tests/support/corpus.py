@@ -2,6 +2,7 @@
 
 from support.corpus_ceph import CEPHS
 from support.corpus_servers import SERVERS
+from support.corpus_network import NETWORK, NETWORK_ACCEPTED
 from support.corpus_storage import STORAGE
 from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
 from support.corpus_workloads import WORKLOADS
@@ -149,6 +150,7 @@ REFUSED = [
     *SERVERS,
     *WORKLOADS,
     *TOOLS_OF_CEPH,
+    *NETWORK,
     *_PREPARE,
     *_REST,
 ]
@@ -272,5 +274,6 @@ ACCEPTED = [
         server_accepts="the API server makes a name up; a file has to have one",
     ),
     *CEPH_TOOLS_ACCEPTED,
+    *NETWORK_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

@@ -203,7 +203,7 @@ _STORAGE = [
         "radosBench",
         {},
         _W,
-        "must have exactly one tool: fio, radosBench, rbdBench or osdBench",
+        "must have exactly one tool: fio, radosBench, rbdBench, osdBench",
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
 ]

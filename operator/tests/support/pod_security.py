@@ -19,6 +19,13 @@ _VOLUMES = {
     "projected",
     "secret",
 }
+_SAFE_SYSCTLS = {
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",
+}
 _SECCOMP = {"RuntimeDefault", "Localhost"}
 
 
@@ -28,6 +35,8 @@ def baseline(spec: Pod) -> Iterator[str]:
     yield from (f"volume {volume['name']} of the host" for volume in spec["volumes"] if "hostPath" in volume)
     if _seccomp(spec) == "Unconfined":
         yield "pod: unconfined"
+    sysctls = spec.get("securityContext", {}).get("sysctls", [])
+    yield from (f"pod: sysctl {one['name']}" for one in sysctls if one["name"] not in _SAFE_SYSCTLS)
     for container in _containers(spec):
         security = container.get("securityContext", {})
         if security.get("privileged"):

@@ -78,7 +78,7 @@ class PretendedWork:
 
     def arm(self, order: ArmOrder) -> Armed:
         nothing: Any = None
-        return Armed(order=order, parameters=nothing, context=nothing, argv=(), environment={}, observation=nothing)
+        return Armed(order=order, parameters=nothing, context=nothing, command=nothing, argv=(), observation=nothing)
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
         return ()

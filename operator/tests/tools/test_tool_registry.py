@@ -28,8 +28,9 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
 
 
 def test_all_tools_are_registered() -> None:
-    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench"}
-    assert {tool.program for tool in TOOLS.values()} == {"fio", "rados", "rbd", "ceph"}
+    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench", "iperf3", "netcat", "ping"}
+    programs = {tool.program for tool in TOOLS.values()}
+    assert programs == {"fio", "rados", "rbd", "ceph", "iperf3", "nc.traditional", "ping"}
 
 
 def test_declarations_of_fio() -> None:
@@ -45,6 +46,9 @@ def test_fio_refuses_the_parameters_of_another_tool() -> None:
 
 def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
     assert [*LAYERS.items()] == [
+        ("ping", Layer.NETWORK),
+        ("netcat", Layer.NETWORK),
+        ("iperf3", Layer.NETWORK),
         ("osdBench", Layer.OSD),
         ("radosBench", Layer.RADOS),
         ("rbdBench", Layer.RBD),
@@ -58,9 +62,12 @@ def test_windowed_tools_have_a_least_runtime_that_the_check_names() -> None:
         "fio": 3,
         "radosBench": 3,
         "rbdBench": 3,
+        "iperf3": 3,
+        "netcat": 3,
+        "ping": 3,
     }
     assert {tool.least_runtime_seconds for tool in TOOLS.values() if not tool.windowed} == {0}
-    assert "3 s for fio, rados bench and rbd bench" in RUNTIME_TOO_SHORT.what
+    assert "3 s for fio, rados bench, rbd bench, iperf3, netcat and ping" in RUNTIME_TOO_SHORT.what
 
 
 @pytest.mark.parametrize("key", TOOLS)
@@ -70,7 +77,10 @@ def test_depth_and_size_are_axes(key: str) -> None:
 
 
 def test_axes_of_depth_and_size_are_those_of_all_tools() -> None:
-    assert (DEPTH_AXES, SIZE_AXES) == (("ioDepth", "concurrency"), ("blockSize", "objectSize"))
+    assert (DEPTH_AXES, SIZE_AXES) == (
+        ("ioDepth", "concurrency"),
+        ("blockSize", "objectSize", "size"),
+    )
 
 
 def test_only_trims_remove_data() -> None:

@@ -14,6 +14,7 @@ from plimsoll.tools.base import Output
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
+_IS_OUTPUT = re.compile(rf"(?:{STDOUT_FILE}|{STDERR_FILE})(?:-\d+)?")
 _TAIL_BYTES = 4096
 _STALE_SECONDS = 5.0
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)
@@ -42,8 +43,13 @@ async def run(
     environment: Mapping[str, str] | None = None,
     watches: Sequence[Watch] = (),
     limit_seconds: float | None = None,
+    stdin: str = os.devnull,
+    metered_seconds: int = 0,
+    number: int = 0,
 ) -> Output:
     """Run a command in a directory and return its output. Cancellation ends it with all its children.
+
+    `number` tells commands apart that run in one directory at the same time; for `metered_seconds` see `Command`.
 
     Overwritten terminal lines are dropped; `recent_output` returns them while the command runs. A command that cannot
     be started ends with exit code 127, as in a shell.
@@ -53,33 +59,35 @@ async def run(
 
     """
     launched_at = time.time_ns()
-    with (directory / STDOUT_FILE).open("wb") as stdout, (directory / STDERR_FILE).open("wb") as stderr:
+    stdout_path, stderr_path = _output(directory, STDOUT_FILE, number), _output(directory, STDERR_FILE, number)
+    with stdout_path.open("wb") as stdout, stderr_path.open("wb") as stderr:
+        printed = asyncio.subprocess.DEVNULL if metered_seconds else stdout
         try:
-            process = await _start(argv, directory, environment or {}, stdout, stderr)
+            process = await _start(argv, directory, environment or {}, stdin=Path(stdin), stdout=printed, stderr=stderr)
         except OSError as error:
             stderr.write(f"{_DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = _CANNOT_START
         else:
-            exit_code = await _wait(process, watches, limit_seconds, directory)
+            meter = [_Meter(stdout, metered_seconds).look] if metered_seconds else []
+            exit_code = await _wait(process, [*meter, *watches], limit_seconds, stderr_path)
     finished_at = time.time_ns()
-    files = _read_files(directory)
     return Output(
         exit_code=exit_code,
-        stdout=_OVERWRITTEN.sub("", files.pop(STDOUT_FILE)),
-        stderr=files.pop(STDERR_FILE),
-        files=files,
+        stdout=_OVERWRITTEN.sub("", _read(stdout_path)),
+        stderr=_read(stderr_path),
+        files=_read_files(directory),
         launched_at=launched_at,
         finished_at=finished_at,
     )
 
 
-def recent_output(directory: Path) -> str:
+def recent_output(directory: Path, number: int = 0) -> str:
     """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
 
     Empty if it has printed nothing in the last 5 s: older output does not describe the present.
     """
     try:
-        with (directory / STDOUT_FILE).open("rb") as file:
+        with _output(directory, STDOUT_FILE, number).open("rb") as file:
             status = os.fstat(file.fileno())
             if time.time() - status.st_mtime > _STALE_SECONDS:
                 return ""
@@ -91,30 +99,62 @@ def recent_output(directory: Path) -> str:
 
 def written_bytes(pid: int) -> int:
     """Return the bytes that a process has written to storage (`proc_pid_io(5)`); 0 if it has exited."""
+    return _counted_bytes(pid, "write_bytes:") or 0
+
+
+def _counted_bytes(pid: int, name: str) -> int | None:
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith(name)), None)
+
+
+class _MeteredEndError(Exception):
+    """A metered command has run for its time."""
+
+
+class _Meter:
+    """Prints the bytes that a command has read so far, and ends it after its time."""
+
+    def __init__(self, lines: BinaryIO, seconds: int) -> None:
+        self._lines = lines
+        self._end = time.monotonic() + seconds
+
+    def look(self, pid: int) -> None:
+        """Print a line; _MeteredEndError if the time is over."""
+        read = _counted_bytes(pid, "rchar:")
+        if read is not None:
+            self._lines.write(f"{time.time_ns()} {read}\n".encode())
+            self._lines.flush()
+        if time.monotonic() >= self._end:
+            raise _MeteredEndError
 
 
 async def _start(
-    argv: tuple[str, ...], directory: Path, environment: Mapping[str, str], stdout: BinaryIO, stderr: BinaryIO
+    argv: tuple[str, ...],
+    directory: Path,
+    environment: Mapping[str, str],
+    *,
+    stdin: Path,
+    stdout: BinaryIO | int,
+    stderr: BinaryIO,
 ) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *_DIE_WITH_PARENT,
-        *argv,
-        cwd=directory,
-        env={**os.environ, **environment},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
+    with stdin.open("rb") as source:
+        return await asyncio.create_subprocess_exec(
+            *_DIE_WITH_PARENT,
+            *argv,
+            cwd=directory,
+            env={**os.environ, **environment},
+            stdin=source,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
 
 
 async def _wait(
-    process: asyncio.subprocess.Process, watches: Sequence[Watch], limit_seconds: float | None, directory: Path
+    process: asyncio.subprocess.Process, watches: Sequence[Watch], limit_seconds: float | None, stderr: Path
 ) -> int:
     try:
         async with asyncio.timeout(limit_seconds):
@@ -124,8 +164,10 @@ async def _wait(
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_POLL_SECONDS if watches else None):
                         return await process.wait()
+    except _MeteredEndError:
+        return 0
     except TimeoutError as error:
-        words = _read(directory / STDERR_FILE).strip()[-_LAST_WORDS:]
+        words = _read(stderr).strip()[-_LAST_WORDS:]
         message = f"did not end within {limit_seconds} s, and was killed{words and f'; its last output: {words}'}"
         raise OverdueError(message) from error
     finally:
@@ -153,8 +195,15 @@ def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None
         os.killpg(process.pid, number)
 
 
+def _output(directory: Path, name: str, number: int) -> Path:
+    """Return the file with an output of the command with that number in a directory."""
+    return directory / (f"{name}-{number}" if number else name)
+
+
 def _read_files(directory: Path) -> dict[str, str]:
-    return {path.name: _read(path) for path in sorted(directory.iterdir()) if path.is_file()}
+    """Return the text of all files in a directory, except the outputs of its commands."""
+    paths = (path for path in sorted(directory.iterdir()) if path.is_file())
+    return {path.name: _read(path) for path in paths if not _IS_OUTPUT.fullmatch(path.name)}
 
 
 def _read(path: Path) -> str:

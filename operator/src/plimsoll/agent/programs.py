@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,9 @@ from plimsoll.tools.base import Command, Output
 
 STDERR_TAIL = 2000
 """Characters of a tool's own output that are kept."""
+
+ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
+"""The library that limits a command to the packets of one peer; built from `runner/accept.c`."""
 
 _MAX_VERSION_CHARACTERS = 128
 _POLL_SECONDS = 0.1
@@ -41,6 +45,18 @@ class Programs:
         """Return a command with the path of its program."""
         return (self._binaries.get(argv[0], argv[0]), *argv[1:])
 
+    def environment(self, command: Command) -> dict[str, str]:
+        """Return a command's environment; PreparationError if its sockets would accept packets from anyone."""
+        if not command.accepts_only:
+            return dict(command.environment)
+        library = self._binaries.get(ACCEPT_LIBRARY, ACCEPT_LIBRARY)
+        if not Path(library).is_file():
+            raise PreparationError(
+                f"{library} is not installed, without which {command.argv[0]} would accept connections from anyone; "
+                "use the runner image of this version"
+            )
+        return {**command.environment, "LD_PRELOAD": library, "PLIMSOLL_ACCEPT": command.accepts_only}
+
     def fresh_directory(self, name: str) -> Path:
         """Return an empty directory of that name."""
         directory = self._directory / name
@@ -51,22 +67,39 @@ class Programs:
     async def run(
         self, command: Command, directory: Path, *, watches: Sequence[Watch] = (), limit_seconds: float | None = None
     ) -> Output:
-        """Run a command in its own directory; see `plimsoll.agent.process.run`."""
-        return await process.run(
-            self.resolved(command.argv),
-            directory=directory,
-            environment=command.environment,
-            watches=watches,
-            limit_seconds=limit_seconds,
-        )
+        """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
 
-    async def version(self, program: str) -> str:
-        """Return what `program --version` prints; PreparationError if it cannot be run."""
+        Returns:
+            the output of the command, with those of the commands beside it; or that of the first one that failed, which
+            ends the others.
+
+        """
+        environments = [self.environment(one) for one in command.all]
+        running = [
+            asyncio.create_task(
+                process.run(
+                    self.resolved(one.argv),
+                    directory=directory,
+                    environment=environment,
+                    watches=() if number else watches,
+                    limit_seconds=limit_seconds,
+                    stdin=one.stdin,
+                    metered_seconds=one.metered_seconds,
+                    number=number,
+                )
+            )
+            for number, (one, environment) in enumerate(zip(command.all, environments, strict=True))
+        ]
+        return await _all_outputs(running)
+
+    async def version(self, program: str, argument: str) -> str:
+        """Return the first line that a program prints with an argument; PreparationError if it cannot be run."""
         path = self._binaries.get(program, program)
-        output = await process.run((path, "--version"), directory=self.fresh_directory("version"))
+        output = await process.run((path, argument), directory=self.fresh_directory("version"))
         if output.exit_code != 0:
             raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
-        return output.stdout.strip()[:_MAX_VERSION_CHARACTERS]
+        line, _, _ = (output.stdout or output.stderr).strip().partition("\n")
+        return line[:_MAX_VERSION_CHARACTERS]
 
     async def serve(
         self,
@@ -92,7 +125,7 @@ class Programs:
         """
         running = asyncio.create_task(self.run(command, directory))
         try:
-            while not running.done() and not is_serving(process.recent_output(directory)):
+            while not running.done() and not all(map(is_serving, _recent_outputs(command, directory))):
                 await asyncio.wait({running}, timeout=_POLL_SECONDS)
             has_served = not running.done()
             if has_served:
@@ -103,6 +136,28 @@ class Programs:
             await asyncio.wait({running})
         if not has_served:
             raise PreparationError(f"the server of {name} ended before any client could connect")
+
+
+async def _all_outputs(running: Sequence[asyncio.Task[Output]]) -> Output:
+    """Return the first command's output with the others', or that of the first one that failed."""
+    pending = set(running)
+    try:
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if task.result().exit_code:
+                    return task.result()
+    finally:
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+    first, *others = (task.result() for task in running)
+    return replace(first, beside=tuple(others))
+
+
+def _recent_outputs(command: Command, directory: Path) -> list[str]:
+    return [process.recent_output(directory, number) for number in range(len(command.all))]
 
 
 def report_elapsed(step: str, progress: Progress, *, total: int = 0) -> Watch:

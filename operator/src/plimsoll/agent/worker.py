@@ -69,8 +69,8 @@ class Armed:
     order: ArmOrder
     parameters: ToolParameters
     context: StepContext
+    command: Command
     argv: tuple[str, ...]
-    environment: Mapping[str, str]
     observation: HostObservation
     prefilled: bool = True
 
@@ -118,7 +118,9 @@ class Worker:
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
-        self._versions = {key: await self._programs.version(_tool(key).program) for key in self._tools}
+        self._versions = {
+            key: await self._programs.version(_tool(key).program, _tool(key).version_argument) for key in self._tools
+        }
         tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
 
@@ -141,7 +143,10 @@ class Worker:
         self._staged = order.trial
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:
-        """Run the tool's server until it ends or is cancelled; see `Programs.serve`."""
+        """Run the tool's server, if it has one, until it ends or this is cancelled; see `Programs.serve`."""
+        if not _tool(order.tool).has_server:
+            await ready()
+            await asyncio.Event().wait()
         tool, parameters, context, command = self._build(order, StepKind.SERVE)
         await self._programs.serve(
             command,
@@ -179,8 +184,8 @@ class Worker:
             order=order,
             parameters=parameters,
             context=context,
+            command=command,
             argv=self._programs.resolved(command.argv),
-            environment=command.environment,
             observation=HostObservation(self._host, identity, work_directory=context.work_directory),
             prefilled=data_set.prefilled if data_set else needs_staging or not parameters.reads_data,
         )
@@ -192,11 +197,8 @@ class Worker:
             # Even if it fails: trimmed blocks are unwritten again.
             self._data_set = replace(self._data_set, prefilled=False)
         try:
-            output = await process.run(
-                armed.argv,
-                directory=Path(armed.context.work_directory),
-                environment=armed.environment,
-                watches=[armed.observation.look],
+            output = await self._programs.run(
+                armed.command, Path(armed.context.work_directory), watches=[armed.observation.look]
             )
         finally:
             self._measuring = False
@@ -217,7 +219,7 @@ class Worker:
             node=self._node,
             exit_code=output.exit_code,
             launched_at=output.launched_at,
-            finished_at=output.finished_at,
+            finished_at=max(one.finished_at for one in output.all),
             argv=armed.argv,
             measurement=measurement,
             parse_error=parse_error,
@@ -231,8 +233,9 @@ class Worker:
         )
 
     def live(self, armed: Armed) -> tuple[LiveRate, ...]:
-        """Return the tool's current rates; empty if it prints none or does not run."""
-        if not self._measuring:
+        """Return the tool's current rates; empty if it prints none, does not run, or runs several times at once."""
+        # The rates of the first command alone would be taken for those of the client.
+        if not self._measuring or armed.command.beside:
             return ()
         recent = process.recent_output(Path(armed.context.work_directory))
         return _tool(armed.order.tool).live(armed.parameters, recent)

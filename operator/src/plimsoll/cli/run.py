@@ -41,6 +41,7 @@ from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
 from plimsoll.plan.document import Plan
+from plimsoll.tools.base import AnyTool, TargetKind
 from plimsoll.tools.registry import TOOLS
 
 _PLACE_FILE = "place.json"
@@ -113,10 +114,11 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     """Return the run with local storage; exits if it needs a cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
-        if tool is not None and tool.target.is_of_ceph:
+        needs = _needs_elsewhere(tool) if tool is not None else ""
+        if needs:
             message = (
-                f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which requires a "
-                "Ceph cluster; remove the workload, or apply the run to a cluster"
+                f"{file} cannot be run on this machine: workload {workload.name} runs {workload.tool}, which requires "
+                f"{needs}; remove the workload, or apply the run to a cluster"
             )
             raise click.ClickException(message)
     if run.spec.servers is not None:
@@ -134,6 +136,13 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
     volume = storage.volume.model_copy(update={"mode": mode, "access": "PVC", "rbd_cache": False})
     local = Storage(storage_class=StorageClassStorage(name=_LOCAL), volume=volume)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"storage": local})})
+
+
+def _needs_elsewhere(tool: AnyTool) -> str:
+    """Return what a tool needs that one machine does not have; empty if there is nothing."""
+    if tool.target is TargetKind.PEER:
+        return "a network between nodes"
+    return "a Ceph cluster" if tool.target.is_of_ceph else ""
 
 
 def _check_caches(file: Path, run: BenchmarkRun) -> None:

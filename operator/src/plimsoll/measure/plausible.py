@@ -25,6 +25,7 @@ _GREATEST = {
     (CpuUse, "node_busy"): 1,
     # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
     (DeviceUse, "busy"): 1.05,
+    (PeerRate, "lost_percent"): 100,
 }
 _LEAST = {
     (Measurement, "submitters"): 1,

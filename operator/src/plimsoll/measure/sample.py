@@ -128,7 +128,8 @@ class PeerRate(Model):
     """The traffic between the client and one that served it; without operations if the tool does not count them.
 
     Attributes:
-        retransmits: TCP segments that were sent again; absent if the tool does not report them.
+        retransmits: TCP segments that the sender sent again; absent if the tool does not know them.
+        lost_percent: datagrams that did not arrive, of all that were sent; absent if the tool does not know them.
 
     """
 
@@ -137,6 +138,7 @@ class PeerRate(Model):
     bytes: int
     seconds: float
     retransmits: int | None = None
+    lost_percent: float | None = None
 
 
 class Measurement(Model):
@@ -147,6 +149,8 @@ class Measurement(Model):
         start_is_estimated: the tool does not report its start; derived from its end.
         runtime: length of the measured part.
         submitters: threads or processes of the tool that submit operations.
+        thread_percent: CPU time of the tool's threads that move data, as a part of the measured time of each; of the
+            busiest of its processes, at either end of a network; absent if the tool does not report it.
         in_flight: operations that the tool was configured to keep in flight all the time, over all submitters; absent
             if there is no such number: with a limited rate, with fsync, or with trims, which run one after the other.
         work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
@@ -166,6 +170,7 @@ class Measurement(Model):
     runtime: int
     operations: Annotated[tuple[OperationSample, ...], Field(max_length=_MAX_OPERATIONS)]
     submitters: int = 1
+    thread_percent: float | None = None
     in_flight: int | None = None
     work_bytes: int | None = None
     bypasses_cache: bool = True

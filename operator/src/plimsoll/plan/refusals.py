@@ -13,6 +13,7 @@ from plimsoll.tools.base import (
     AnyTool,
     DataSet,
     ImageTarget,
+    PeerTarget,
     StepContext,
     StepKind,
     TargetKind,
@@ -176,12 +177,12 @@ def _large_overwrites(spec: RunSpec) -> Iterator[Problem]:
 
 
 def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
-    """Yield parameters that the planned volume does not support, such as a trim in a file system."""
-    volume = spec.storage.volume if spec.storage else None
+    """Yield parameters that the planned target does not support, such as a trim in a file system."""
     for sweep, points in expanded:
-        if volume is None or not sweep.tool.target.is_data_set:
+        target = _planned_target(spec, sweep.tool.target)
+        if target is None:
             continue
-        context = _planned_context(volume, spec.prepare.fill_percent, sweep.workload)
+        context = _planned_context(target, sweep.workload)
         for parameters in points:
             try:
                 sweep.tool.command(parameters, context)
@@ -195,17 +196,27 @@ def _planned_size(volume: Volume, fill_percent: int) -> int:
     return max(1, size // _MIB) * _MIB
 
 
-def _planned_context(volume: Volume, fill_percent: int, workload: Workload) -> StepContext:
+def _planned_context(target: DataSet | PeerTarget, workload: Workload) -> StepContext:
     return StepContext(
         step=StepKind.MEASURE,
-        target=_planned_target(volume, _planned_size(volume, fill_percent)),
+        target=target,
         timing=Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds),
         seed=1,
         work_directory="planned",
     )
 
 
-def _planned_target(volume: Volume, size: int) -> DataSet:
+def _planned_target(spec: RunSpec, kind: TargetKind) -> DataSet | PeerTarget | None:
+    """Return the target of one client; None if it is known only in the cluster."""
+    if kind is TargetKind.PEER:
+        return PeerTarget(addresses={1: "planned"})
+    volume = spec.storage.volume if spec.storage else None
+    if volume is None or not kind.is_data_set:
+        return None
+    return _planned_data_set(volume, _planned_size(volume, spec.prepare.fill_percent))
+
+
+def _planned_data_set(volume: Volume, size: int) -> DataSet:
     if volume.access == "LibRBD":
         return ImageTarget(pool="planned", image="planned", user="planned", size=size, cache=volume.rbd_cache)
     kind = VolumeKind.DEVICE if volume.mode == "Block" else VolumeKind.FILE

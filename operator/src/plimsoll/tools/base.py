@@ -3,26 +3,11 @@
 A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
 (`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
 turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-
-How the tools of the published Ceph studies fit:
-
-| tool | target | cast | steps | windowed | latency |
-|---|---|---|---|---|---|
-| fio on a volume | volume | each | measure | yes | full |
-| fio through librbd | image | each | measure | yes | full |
-| ioping | volume | each | measure | yes | full |
-| rados bench write | pool | each | measure, clean up | yes | meanOnly |
-| rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
-| rbd bench | image | each | measure | yes | none |
-| iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
-| ceph tell osd bench | OSDs | one actor | measure | no | none |
-| bonnie++, IOR | volume | each | measure | no | meanOnly |
-| dd | volume | each | measure | no | none |
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -37,6 +22,32 @@ from plimsoll.api.storage import KeyringReference
 from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.cast import ACTOR_CLIENT, AGENTS, Cast, Executor, RosterMember, all_at_once, choose_clients
+from plimsoll.tools.command import Command, Output, OutputError, together
+
+__all__ = [
+    "AnyTool",
+    "ApiTarget",
+    "BlockBytes",
+    "Command",
+    "DataSet",
+    "Depth",
+    "ImageTarget",
+    "OsdsTarget",
+    "Output",
+    "OutputError",
+    "PeerTarget",
+    "PoolTarget",
+    "StepContext",
+    "StepKind",
+    "Target",
+    "TargetKind",
+    "Timing",
+    "Tool",
+    "ToolParameters",
+    "VolumeKind",
+    "VolumeTarget",
+    "together",
+]
 
 T = TypeVar("T")
 
@@ -283,39 +294,6 @@ class StepContext:
         return self.target
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A command line. `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """The output of a command.
-
-    Attributes:
-        exit_code: negative for the signal that ended it.
-        stdout: bounded by the agent, like `stderr`.
-        files: name -> text of every file in the work directory.
-        launched_at: start of the command, in Unix nanoseconds; 0 if unknown.
-        finished_at: its end, likewise.
-
-    """
-
-    exit_code: int
-    stdout: str
-    stderr: str
-    files: Mapping[str, str]
-    launched_at: int = 0
-    finished_at: int = 0
-
-
-class OutputError(ValueError):
-    """A tool's output cannot be read; the message names the field or line."""
-
-
 P = TypeVar("P", bound=ToolParameters)
 
 
@@ -324,12 +302,16 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable, which supports `--version`.
+        program: its executable.
+        version_argument: the argument with which it prints its version, on the first line.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
         executor: who runs it.
         windowed: whether it runs for a given time, so that its clients overlap.
+        has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
+        peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
+        sysctls: safe sysctls that the pods of its clients need.
         least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
             the tool does not run for a given time.
         parameters: the model that validates its parameters.
@@ -338,11 +320,15 @@ class Tool(ABC, Generic[P]):
 
     key: ClassVar[str]
     program: ClassVar[str]
+    version_argument: ClassVar[str] = "--version"
     layer: ClassVar[Layer]
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
     windowed: ClassVar[bool] = True
+    has_server: ClassVar[bool] = True
+    peer_ports: ClassVar[range | None] = None
+    sysctls: ClassVar[Mapping[str, str]] = {}
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]
 

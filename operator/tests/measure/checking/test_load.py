@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.measure.sample import LatencySample
+from plimsoll.measure.sample import LatencySample, PeerRate
 from support.documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
 
 MILLISECOND = 10**6
@@ -50,6 +50,28 @@ def test_threads_that_do_nothing_but_submit_are_suspect() -> None:
 def test_submission_is_summed_over_operations_and_shared_among_threads() -> None:
     assert only(measure(document(0, submitting(0.5, 0.45))), "SubmissionBound").clients == (0,)
     assert measure(document(0, submitting(0.5, 0.35, submitters=4))).verdict is Verdict.VALID
+
+
+def test_a_tool_that_is_busy_all_the_time_is_suspect() -> None:
+    def busy(percent: float | None) -> Any:
+        return measurement(operation(1000), thread_percent=percent)
+
+    assert measure(document(0, busy(90)), document(1, busy(None))).verdict is Verdict.VALID
+    finding = only(measure(document(0, busy(50)), document(1, busy(97))), "ToolCpuBound")
+    assert (finding.verdict, finding.clients) == (Verdict.SUSPECT, (1,))
+    assert "97 % (limit 90 %)" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict"), [(1, Verdict.VALID), (1.5, Verdict.SUSPECT), (50, Verdict.SUSPECT), (51, Verdict.INVALID)]
+)
+def test_lost_datagrams_count_for_each_pair(lost: float, verdict: Verdict) -> None:
+    peers = tuple(PeerRate(peer=peer, bytes=1, seconds=1, lost_percent=part) for peer, part in ((3, 0), (4, lost)))
+    numbers = measure(document(0, measurement(operation(1000), peers=peers)))
+    assert numbers.verdict is verdict
+    if verdict is not Verdict.VALID:
+        message = only(numbers, "PacketsLost").message
+        assert f"client 0: {lost} % of the datagrams between it and client 4 were lost" in message
 
 
 def queued(mean: float, in_flight: int | None, longest: float = 0.001) -> Any:

@@ -129,6 +129,8 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
         containers=[_container(run, plan, settings, assigned, user=user)],
         volumes=_volumes(run, plan, client),
     )
+    if sysctls := _sysctls(plan):
+        spec["securityContext"]["sysctls"] = sysctls
     account = _service_account(plan) if client == ACTOR_CLIENT else ""
     if account:
         spec |= {"serviceAccountName": account, "automountServiceAccountToken": True}
@@ -166,6 +168,14 @@ def _service_account(plan: Plan) -> str:
     """Return the ServiceAccount of the tool that one actor runs, of which a plan has at most one; empty if none."""
     accounts = (TOOLS[point.tool].executor.service_account for point in plan.points)
     return next(filter(None, accounts), "")
+
+
+def _sysctls(plan: Plan) -> list[Json]:
+    """Return the sysctls that the plan's tools need; all are safe ones, which the restricted profile permits."""
+    wanted: dict[str, str] = {}
+    for point in plan.points:
+        wanted |= TOOLS[point.tool].sysctls
+    return [{"name": name, "value": value} for name, value in sorted(wanted.items())]
 
 
 def _resources(run: Run) -> Json:

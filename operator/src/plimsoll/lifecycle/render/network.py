@@ -1,4 +1,7 @@
-"""NetworkPolicies: agents may reach their conductor, Ceph and cache helpers as needed; the conductor anything."""
+"""NetworkPolicies: what the pods of a run may reach.
+
+Agents may reach their conductor, and Ceph, cache helpers and each other as needed; the conductor may reach anything.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,6 +12,8 @@ from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.plan.document import Plan
+from plimsoll.tools.base import TargetKind
+from plimsoll.tools.registry import TOOLS
 
 DNS: Json = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
@@ -28,17 +33,37 @@ def policies(run: Run, plan: Plan, settings: Settings) -> tuple[Json, ...]:
 
 
 def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
+    ports = [*_peer_ports(plan)]
     return _policy(
         run,
         naming.CLIENT,
-        ingress=[],
+        ingress=[{"from": [peer(run, naming.CLIENT)], **one} for one in ports],
         egress=[
             DNS,
             {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
             *caches.egress(plan),
+            *({"to": [peer(run, naming.CLIENT)], **one} for one in ports),
         ],
     )
+
+
+def _peer_ports(plan: Plan) -> Iterator[Json]:
+    """Yield the ports that clients open to each other, at most once; without ports for all traffic, ICMP included.
+
+    A NetworkPolicy cannot name ICMP.
+    """
+    tools = [TOOLS[name] for name in sorted({point.tool for point in plan.points})]
+    opened = {tool.peer_ports for tool in tools if tool.target is TargetKind.PEER}
+    if None in opened:
+        yield {}
+        return
+    for ports in sorted((one for one in opened if one is not None), key=lambda one: one.start):
+        yield {
+            "ports": [
+                {"port": ports.start, "endPort": ports.stop - 1, "protocol": protocol} for protocol in ("TCP", "UDP")
+            ]
+        }
 
 
 def _conductor_policy(run: Run, settings: Settings) -> Json:

@@ -121,7 +121,10 @@ LOST_IO = Check(
     unit="%",
     suspect=0,
     invalid=0.01,
-    remedy="look for storage errors in the client's kernel log; no latency includes lost operations",
+    remedy=(
+        "look for storage errors in the client's kernel log, or for a network that drops packets; no latency includes "
+        "lost operations"
+    ),
 )
 NO_IO = Check(
     reason="NoIo",
@@ -200,6 +203,24 @@ THINKING_SECONDS = 10e-6
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
 
+TOOL_CPU_BOUND = Check(
+    reason="ToolCpuBound",
+    what="CPU time of the tool's threads that move data, as a part of their time, at the busier end of a network",
+    unit="%",
+    suspect=90,
+    remedy=(
+        "use more streams (iperf3 uses one thread for all of them before 3.16), or give the clients more CPU; the rate "
+        "is that of the tool, not of the network"
+    ),
+)
+PACKETS_LOST = Check(
+    reason="PacketsLost",
+    what="datagrams that did not arrive, of all that a client sent to or received from a peer",
+    unit="%",
+    suspect=1,
+    invalid=50,
+    remedy="lower the bitrate until hardly any are lost, and check drops at interfaces and switches",
+)
 LITTLES_LAW = Check(
     reason="LittlesLaw",
     what=(
@@ -214,7 +235,7 @@ RUNTIME_TOO_SHORT = Check(
     reason="RuntimeTooShort",
     what=(
         "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: 3 s for fio, "
-        "rados bench and rbd bench, ten times as long without a ramp"
+        "rados bench, rbd bench, iperf3, netcat and ping, ten times as long without a ramp"
     ),
     unit="%",
     suspect=100,
@@ -305,6 +326,8 @@ CHECKS = (
     NOT_STEADY,
     TOO_FEW_SAMPLES,
     SUBMISSION_BOUND,
+    TOOL_CPU_BOUND,
+    PACKETS_LOST,
     LITTLES_LAW,
     *CLUSTER_CHECKS,
     RUNTIME_TOO_SHORT,

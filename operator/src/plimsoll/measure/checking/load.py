@@ -35,6 +35,8 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
         *(() if evidence.facts.ends_when_done else _judge_steadiness(evidence)),
         *evaluate(checks.TOO_FEW_SAMPLES, _sample_counts(evidence.operations)),
         *evaluate(checks.SUBMISSION_BOUND, _submission(evidence.measured)),
+        *evaluate(checks.TOOL_CPU_BOUND, _thread_use(evidence.measured)),
+        *evaluate(checks.PACKETS_LOST, _losses(evidence.measured)),
         *evaluate(checks.LITTLES_LAW, _queue_depths(evidence.measured)),
     )
 
@@ -106,6 +108,22 @@ def _submission(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]
         runs = item.measurement
         spent = sum(sample.ios * (sample.submission_nanoseconds or 0.0) for sample in runs.operations)
         yield CheckedValue(clients=(item.client,), value=100 * spent / (runs.runtime * runs.submitters))
+
+
+def _thread_use(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        if (percent := item.measurement.thread_percent) is not None:
+            yield CheckedValue(clients=(item.client,), value=percent)
+
+
+def _losses(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        for rate in item.measurement.peers:
+            if rate.lost_percent is not None:
+                detail = (
+                    f"{percent_text(rate.lost_percent)} of the datagrams between it and client {rate.peer} were lost"
+                )
+                yield CheckedValue(clients=(item.client,), value=rate.lost_percent, detail=detail)
 
 
 def _queue_depths(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:

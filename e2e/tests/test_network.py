@@ -1,0 +1,119 @@
+"""Runs of tools between clients: their matrices, and who may connect to whom.
+
+The cluster enforces no NetworkPolicy, so what refuses a connection here is the server itself.
+"""
+
+from typing import Any
+
+from support import Cluster, invalid_for_load, run
+
+PROGRAMS = {"iperf3": "iperf 3", "netcat": "[v1.1", "ping": "ping from iputils"}
+OPERATIONS = {"iperf3": "write", "netcat": "read", "ping": "roundTrip"}
+LISTENING = "0A"
+"""State of a socket in /proc/net/tcp. Source: Linux, include/net/tcp_states.h."""
+
+FIRST_PORT, LAST_PORT = 20_480, 24_575
+
+
+def between_clients(name: str, namespace: str, *workloads: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a run of three clients without storage."""
+    manifest = run(name, namespace, clients={"count": 3}, workloads=list(workloads), repetitions=1, **changes)
+    del manifest["spec"]["storage"]
+    return manifest
+
+
+def workload(tool: str, runtime: int = 4, **parameters: Any) -> dict[str, Any]:
+    return {"name": tool, tool: parameters, "runtimeSeconds": runtime, "rampSeconds": 1}
+
+
+def test_three_clients_measure_each_other_without_storage(cluster: Cluster, namespace: str) -> None:
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
+    cluster.apply(
+        between_clients(
+            "links", namespace, workload("iperf3"), workload("netcat", pairing="AllAtOnce"), workload("ping")
+        )
+    )
+    cluster.until_over("links", namespace, seconds=600)
+    results = {result["spec"]["tool"]: result for result in cluster.results("links", namespace)}
+    assert results.keys() == OPERATIONS.keys()
+    for tool, result in results.items():
+        assert_measured(tool, result["status"])
+    assert cluster.items("persistentvolumeclaims", namespace, run="links") == []
+    assert cluster.leftovers(namespace) == []
+
+
+def assert_measured(tool: str, status: dict[str, Any]) -> None:
+    """Check the last trial of a tool: real numbers, or a verdict that a busy machine explains."""
+    trial = max(status["trials"], key=lambda one: int(one["attempt"]))
+    assert trial["outcome"] == "Measured", trial
+    if trial["verdict"] == "Invalid":
+        reasons = {finding["reason"] for finding in trial["findings"] if finding["verdict"] == "Invalid"}
+        # A machine without time to spare drops a ping, of which one in ten thousand is too many.
+        assert invalid_for_load([trial]) or reasons <= {"LostIo", "LateClient", "LowOverlap", "ShortRun"}, trial
+        return
+    (operation,) = trial["operations"]
+    assert operation["operation"] == OPERATIONS[tool]
+    rates = operation["rates"]
+    assert rates["iops" if tool == "ping" else "bytesPerSecond"] > 0
+    (version,) = trial["tool"]["versions"]
+    assert version.startswith(PROGRAMS[tool])
+    matrix = status["summary"]["matrix"]
+    pairs = set(zip(matrix["clients"], matrix["peers"], strict=True))
+    every_pair = {(client, peer) for client in range(3) for peer in range(3) if client != peer}
+    assert pairs == ({(0, 1)} if tool == "netcat" else every_pair)
+    if tool != "ping":
+        assert min(matrix["bytesPerSecond"]) > 0
+
+
+def test_a_server_accepts_its_client_only_and_is_gone_after_the_load(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(between_clients("guarded", namespace, workload("iperf3", runtime=40)))
+    pods = {}
+
+    def serving() -> int | None:
+        """Return the port on which client 1 serves client 0, in the first round."""
+        pods.update({number: pod_of(cluster, namespace, number) for number in range(3)})
+        return next(iter(listening(cluster, namespace, pods[1])), None) if all(pods.values()) else None
+
+    port = cluster.until(serving, seconds=240, what="client 1 serves")
+    address = cluster.object("pods", pods[1], namespace)["status"]["podIP"]
+    assert "timed out" in connecting(cluster, namespace, pods[2], address, port)
+    assert connecting(cluster, namespace, pods[0], address, port) == "connected"
+    # What serves now may serve another client, on another port.
+    cluster.until(
+        lambda: port not in listening(cluster, namespace, pods[1]), seconds=120, what=f"nothing listens on {port}"
+    )
+    assert connecting(cluster, namespace, pods[0], address, port) != "connected"
+    cluster.kubectl("delete", "benchmarkrun", "guarded", "-n", namespace, "--timeout=120s")
+    assert cluster.leftovers(namespace) == []
+
+
+def pod_of(cluster: Cluster, namespace: str, client: int) -> str:
+    """Return the running pod of a client; empty if there is none yet."""
+    pods = cluster.items("pods", namespace, run="guarded", client=str(client))
+    running = (pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running")
+    return next(running, "")
+
+
+def listening(cluster: Cluster, namespace: str, pod: str) -> set[int]:
+    """Return the ports of the tools on which a pod listens."""
+    sockets = in_pod(cluster, namespace, pod, "cat", "/proc/net/tcp", "/proc/net/tcp6")
+    rows = [line.split() for line in sockets.splitlines()]
+    ports = {int(row[1].rpartition(":")[2], 16) for row in rows if len(row) > 3 and row[3] == LISTENING}
+    return {port for port in ports if FIRST_PORT <= port <= LAST_PORT}
+
+
+def connecting(cluster: Cluster, namespace: str, pod: str, address: str, port: int) -> str:
+    """Return `connected`, or why a pod could not connect within three seconds."""
+    program = (
+        "import socket\n"
+        "try:\n"
+        f"    socket.create_connection(({address!r}, {port}), 3).close()\n"
+        "    print('connected')\n"
+        "except OSError as error:\n"
+        "    print(error)\n"
+    )
+    return in_pod(cluster, namespace, pod, "python3", "-c", program).strip()
+
+
+def in_pod(cluster: Cluster, namespace: str, pod: str, *command: str) -> str:
+    return cluster.kubectl("exec", pod, "-n", namespace, "-c", "client", "--", *command)

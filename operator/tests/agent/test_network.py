@@ -1,0 +1,262 @@
+"""Agents that measure the loopback interface with real programs, whose servers accept packets of one address only."""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from plimsoll.agent.host.readings import Host
+from plimsoll.agent.programs import ACCEPT_LIBRARY
+from plimsoll.agent.worker import PreparationError, Worker
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.state import TrialKey
+from plimsoll.measure.sample import ClientDocument, Clock, Measurement
+from plimsoll.protocol.messages import ArmOrder, ServeOrder
+from plimsoll.tools.ports import serving_port
+from support.accepting import compiled_library
+
+pytestmark = pytest.mark.network
+
+TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
+SERVER, CLIENT, OTHER = 1, 0, 2
+SECOND = 10**9
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled_library(tmp_path_factory.mktemp("library"))
+
+
+class Setting:
+    """Workers of clients that all have this machine's loopback interface."""
+
+    def __init__(self, directory: Path, library: Path) -> None:
+        self.directory = directory
+        self.library = library
+
+    def worker(self, client: int, *tools: str) -> Worker:
+        directory = self.directory / f"client-{client}"
+        directory.mkdir()
+        binaries = {ACCEPT_LIBRARY: str(self.library)}
+        return Worker(
+            client=client, node="n", volume=None, directory=directory, binaries=binaries, host=Host(), tools=tools
+        )
+
+    @asynccontextmanager
+    async def served(self, server: Worker, order: ServeOrder) -> AsyncIterator[None]:
+        """Let a worker serve, from when clients may connect until the end of the block."""
+        is_ready = asyncio.Event()
+
+        async def ready() -> None:
+            is_ready.set()
+
+        serving = asyncio.create_task(server.serve(order, ready))
+        try:
+            async with asyncio.timeout(30):
+                while not is_ready.is_set():
+                    assert not serving.done(), serving.result()
+                    await asyncio.sleep(0.01)
+            yield
+        finally:
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
+
+
+@pytest.fixture
+def setting(tmp_path: Path, library: Path) -> Setting:
+    return Setting(tmp_path, library)
+
+
+def serve_order(tool: str, *, peers: dict[int, str], runtime: int = 3, **parameters: object) -> ServeOrder:
+    return ServeOrder(
+        trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=runtime, seed=1, peers=peers
+    )
+
+
+async def load(worker: Worker, order: ServeOrder, *peers: tuple[int, str]) -> ClientDocument:
+    fields = order.model_dump(exclude={"kind", "peers"})
+    armed = ArmOrder(**fields, peers=dict(peers), t0_nanoseconds=time.time_ns())
+    return await worker.measure(worker.arm(armed), Clock(offset=0, error=0))
+
+
+def measured(document: ClientDocument) -> Measurement:
+    assert document.parse_error is None, document.stderr_tail
+    assert document.exit_code == 0
+    assert document.measurement is not None
+    return document.measurement
+
+
+async def measure_pair(setting: Setting, tool: str, *, runtime: int = 3, **parameters: object) -> ClientDocument:
+    server, client = setting.worker(SERVER, tool), setting.worker(CLIENT, tool)
+    order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, runtime=runtime, **parameters)
+    async with setting.served(server, order):
+        return await load(client, order, (SERVER, "127.0.0.1"))
+
+
+@pytest.mark.parametrize("parameters", [{"streams": 2}, {"direction": "Receive", "window": "256Ki"}])
+async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, object]) -> None:
+    document = await measure_pair(setting, "iperf3", **parameters)
+    measurement = measured(document)
+    (sample,) = measurement.operations
+    assert sample.operation is (Operation.READ if "direction" in parameters else Operation.WRITE)
+    assert sample.bytes > 2**20
+    assert measurement.runtime / SECOND == pytest.approx(3, abs=0.5)
+    assert document.launched_at + SECOND <= measurement.started_at
+    assert measurement.started_at + measurement.runtime <= document.finished_at
+    assert [peer.peer for peer in measurement.peers] == [SERVER]
+    assert measurement.errors == ()
+
+
+async def test_iperf3_measures_udp(setting: Setting) -> None:
+    measurement = measured(await measure_pair(setting, "iperf3", protocol="UDP", bitrate="8M", datagramBytes=1000))
+    (peer,) = measurement.peers
+    assert peer.lost_percent is not None
+    assert peer.bytes / peer.seconds == pytest.approx(10**6 * (1 - peer.lost_percent / 100), rel=0.1)
+
+
+async def test_netcat_measures_a_pair(setting: Setting) -> None:
+    document = await measure_pair(setting, "netcat")
+    measurement = measured(document)
+    (sample,) = measurement.operations
+    assert (sample.operation, measurement.errors) == (Operation.READ, ())
+    assert sample.bytes > 2**20
+    assert measurement.runtime / SECOND == pytest.approx(3, abs=0.5)
+
+
+async def test_ping_measures_a_pair_without_a_server(setting: Setting) -> None:
+    measurement = measured(await measure_pair(setting, "ping"))
+    (sample,) = measurement.operations
+    assert (sample.operation, sample.latency.kind) == (Operation.ROUND_TRIP, LatencyKind.FULL)
+    assert sample.ios > 50
+    assert sample.lost_ios == 0
+    assert measurement.runtime == 3 * SECOND
+
+
+async def test_one_client_loads_two_servers_at_once(setting: Setting) -> None:
+    """They are on one machine, but have different addresses and ports."""
+    client, *servers = (setting.worker(number, "iperf3") for number in (CLIENT, SERVER, OTHER))
+    order = serve_order("iperf3", peers={CLIENT: "127.0.0.1"})
+    async with setting.served(servers[0], order), setting.served(servers[1], order):
+        measurement = measured(await load(client, order, (SERVER, "127.0.0.1"), (OTHER, "127.0.0.2")))
+    assert [peer.peer for peer in measurement.peers] == [SERVER, OTHER]
+    assert all(peer.bytes > 2**20 for peer in measurement.peers)
+    (sample,) = measurement.operations
+    assert sample.bytes == sum(peer.bytes for peer in measurement.peers)
+
+
+async def test_one_server_serves_two_clients_at_once(setting: Setting) -> None:
+    server, *clients = (setting.worker(number, "netcat") for number in (SERVER, CLIENT, OTHER))
+    order = serve_order("netcat", peers={CLIENT: "127.0.0.1", OTHER: "127.0.0.1"})
+    async with setting.served(server, order):
+        documents = await asyncio.gather(*(load(client, order, (SERVER, "127.0.0.1")) for client in clients))
+    assert all(measured(document).operations[0].bytes > 2**20 for document in documents)
+
+
+def connects(port: int, source: str, family: socket.AddressFamily = socket.AF_INET) -> bool:
+    """Whether a connection from an address of this machine succeeds within half a second."""
+    with socket.socket(family, socket.SOCK_STREAM) as attempt:
+        attempt.settimeout(0.5)
+        attempt.bind((source, 0))
+        try:
+            attempt.connect(("::1" if family is socket.AF_INET6 else "127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize("tool", ["iperf3", "netcat"])
+async def test_a_server_accepts_its_peer_only_and_nothing_listens_afterwards(setting: Setting, tool: str) -> None:
+    server = setting.worker(SERVER, tool)
+    port = serving_port(SERVER, CLIENT)
+    async with setting.served(server, serve_order(tool, peers={CLIENT: "127.0.0.5"})):
+        for stranger in ("127.0.0.1", "127.0.0.6"):
+            assert not await asyncio.to_thread(connects, port, stranger)
+        assert await asyncio.to_thread(connects, port, "127.0.0.5")
+    assert not await asyncio.to_thread(connects, port, "127.0.0.5")
+
+
+async def test_an_ipv6_server_accepts_its_peer_only(setting: Setting) -> None:
+    server = setting.worker(SERVER, "iperf3")
+    port = serving_port(SERVER, CLIENT)
+    async with setting.served(server, serve_order("iperf3", peers={CLIENT: "::1"})):
+        assert not await asyncio.to_thread(connects, port, "127.0.0.1")
+        assert await asyncio.to_thread(connects, port, "::1", socket.AF_INET6)
+
+
+async def test_datagrams_of_strangers_are_dropped(library: Path) -> None:
+    program = (
+        "import socket\n"
+        "receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "receiver.bind(('127.0.0.1', 0))\n"
+        "print(receiver.getsockname()[1], flush=True)\n"
+        "print(receiver.recv(100).decode(), flush=True)\n"
+    )
+    environment = {**os.environ, "LD_PRELOAD": str(library), "PLIMSOLL_ACCEPT": "127.0.0.5"}
+    receiver = await asyncio.create_subprocess_exec(
+        "python3", "-c", program, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    assert receiver.stdout is not None
+    async with asyncio.timeout(30):
+        port = int(await receiver.stdout.readline())
+        for source in ("127.0.0.1", "127.0.0.5"):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                sender.bind((source, 0))
+                sender.sendto(source.encode(), ("127.0.0.1", port))
+        assert (await receiver.stdout.readline()).decode() == "127.0.0.5\n"
+        await receiver.wait()
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [({}, "PLIMSOLL_ACCEPT is not set"), ({"PLIMSOLL_ACCEPT": "node-1"}, "PLIMSOLL_ACCEPT is not an address")],
+)
+def test_a_program_without_an_address_does_not_start(library: Path, environment: dict[str, str], words: str) -> None:
+    ended = subprocess.run(
+        ["iperf3", "--version"],
+        env={**os.environ, "LD_PRELOAD": str(library), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert words in ended.stderr
+
+
+async def test_a_server_does_not_start_without_the_library(tmp_path: Path) -> None:
+    async def ready() -> None:
+        raise AssertionError("it is not")
+
+    server = Setting(tmp_path, tmp_path / "absent.so").worker(SERVER, "iperf3")
+    with pytest.raises(PreparationError, match=r"absent\.so is not installed, without which iperf3 would accept"):
+        await server.serve(serve_order("iperf3", peers={CLIENT: "127.0.0.1"}), ready)
+
+
+async def test_a_client_without_a_server_is_a_failure(setting: Setting) -> None:
+    order = serve_order("iperf3", peers={})
+    document = await load(setting.worker(CLIENT, "iperf3"), order, (SERVER, "127.0.0.1"))
+    assert document.measurement is not None
+    assert document.measurement.errors == ("unable to connect to server: Connection refused",)
+    refused = await load(setting.worker(OTHER, "netcat"), serve_order("netcat", peers={}), (SERVER, "127.0.0.1"))
+    assert refused.exit_code != 0
+    assert refused.measurement is None
+
+
+async def test_versions_are_facts(setting: Setting) -> None:
+    facts = await setting.worker(CLIENT, "iperf3", "netcat", "ping").facts()
+    versions = facts["tools"]
+    assert isinstance(versions, dict)
+    for key, start in (("iperf3", "iperf 3."), ("netcat", "[v1."), ("ping", "ping from iputils")):
+        assert str(versions[key]).startswith(start)
+        assert "\n" not in str(versions[key])
+
+
+def test_programs_are_installed() -> None:
+    assert all(shutil.which(program) for program in ("iperf3", "nc.traditional", "ping"))

@@ -1,0 +1,30 @@
+"""Recorded output of the network tools, with its times moved to those of a trial."""
+
+import re
+from dataclasses import replace
+
+from plimsoll.tools.base import Output
+from support.network_goldens import network_golden
+
+SECOND = 10**9
+_REPLY = re.compile(r"^\[(\d+)\.(\d{6})\]", re.MULTILINE)
+_CONNECTED = re.compile(r'("timesecs":\s*)(\d+)')
+_METERED = re.compile(r"^(\d{19})(?= \d+$)", re.MULTILINE)
+
+
+def network_run(stem: str, started_at: int) -> Output:
+    """Return a golden case as if its tool had been launched at that time, Unix nanoseconds."""
+    output = network_golden(stem).output
+    began = output.launched_at or int(output.stdout.split()[0])
+    distance = started_at - began
+
+    def reply(match: re.Match[str]) -> str:
+        micros = (int(match[1]) * 10**6 + int(match[2])) + distance // 1000
+        return f"[{micros // 10**6}.{micros % 10**6:06}]"
+
+    stdout = _REPLY.sub(reply, output.stdout)
+    # A whole second, before which iperf3 had not connected.
+    stdout = _CONNECTED.sub(lambda match: f"{match[1]}{(int(match[2]) * SECOND + distance) // SECOND}", stdout)
+    stdout = _METERED.sub(lambda match: str(int(match[1]) + distance), stdout)
+    finished = (output.finished_at or began) + distance
+    return replace(output, stdout=stdout, launched_at=started_at, finished_at=finished)

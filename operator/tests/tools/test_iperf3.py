@@ -1,0 +1,284 @@
+"""iperf3: its commands and what real ones printed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from plimsoll.api.names import LatencyKind, Layer, Operation
+from plimsoll.tools.base import Output, OutputError, PeerTarget, StepContext, StepKind, TargetKind, Timing
+from plimsoll.tools.iperf3 import IPERF3, Iperf3Parameters
+from plimsoll.tools.pairing import Pairing
+from plimsoll.tools.ports import SERVING_PORTS, serving_port
+from support.network_goldens import NetworkGolden, network_golden
+
+SECOND = 10**9
+
+
+def golden(case: str) -> NetworkGolden:
+    return network_golden(f"iperf3-3.12-{case}")
+
+
+def context(step: StepKind = StepKind.MEASURE, **addresses: str) -> StepContext:
+    return StepContext(
+        step=step,
+        target=PeerTarget(addresses={int(key[1:]): address for key, address in addresses.items()}),
+        timing=Timing(ramp_seconds=2, runtime_seconds=10),
+        seed=1,
+        work_directory="/work",
+        client=3,
+    )
+
+
+def edited(case: str, edit: Callable[[dict[str, Any]], object]) -> str:
+    document = json.loads(golden(case).output.stdout)
+    edit(document)
+    return json.dumps(document)
+
+
+def document_of(case: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(golden(case).output.stdout)
+    return document
+
+
+def test_declarations() -> None:
+    assert (IPERF3.target, IPERF3.layer, IPERF3.windowed) == (TargetKind.PEER, Layer.NETWORK, True)
+    assert (IPERF3.quantities.operations, IPERF3.quantities.bytes, IPERF3.quantities.cells) == (False, True, True)
+    assert IPERF3.quantities.latency is LatencyKind.NONE
+    assert (IPERF3.peer_ports, IPERF3.has_server) == (SERVING_PORTS, True)
+
+
+def test_a_client_loads_every_server_at_the_same_time() -> None:
+    command = IPERF3.command(Iperf3Parameters(streams=4), context(c5="10.0.0.5", c7="10.0.0.7"))
+    assert [one.argv[1:3] for one in command.all] == [
+        (f"--client={address}", f"--port={serving_port(server, 3)}")
+        for server, address in ((5, "10.0.0.5"), (7, "10.0.0.7"))
+    ]
+    assert {"--json", "--interval=1", "--time=10", "--omit=2", "--parallel=4"} <= set(command.argv)
+    assert not {"--reverse", "--udp"} & set(command.argv)
+    assert {one.accepts_only for one in command.all} == {""}
+
+
+def test_options_follow_the_parameters() -> None:
+    parameters = Iperf3Parameters.model_validate(
+        {"window": "1Mi", "direction": "Receive", "protocol": "UDP", "bitrate": "500M", "datagramBytes": 1400}
+    )
+    argv = IPERF3.command(parameters, context(c5="10.0.0.5")).argv
+    assert {"--window=1048576", "--reverse", "--udp", "--bitrate=500000000", "--length=1400"} <= set(argv)
+
+
+def test_a_server_has_a_program_and_a_port_for_each_client_and_accepts_only_that() -> None:
+    command = IPERF3.command(Iperf3Parameters(), context(StepKind.SERVE, c0="10.0.0.1", c1="10.0.0.2"))
+    assert [(one.argv[2], one.accepts_only) for one in command.all] == [
+        (f"--port={serving_port(3, 0)}", "10.0.0.1"),
+        (f"--port={serving_port(3, 1)}", "10.0.0.2"),
+    ]
+
+
+def test_a_server_serves_once_it_listens_behind_its_filter() -> None:
+    listening = "accepting only 10.0.0.1\n---\nServer listening on 20480 (test #1)\n"
+    assert IPERF3.is_serving(Iperf3Parameters(), listening)
+    assert not IPERF3.is_serving(Iperf3Parameters(), "Server listening on 20480 (test #1)\n")
+    assert not IPERF3.is_serving(Iperf3Parameters(), "accepting only 10.0.0.1\n")
+
+
+def test_ports_of_pairs_differ_and_stay_in_range() -> None:
+    pairs = [(server, client) for server in range(64) for client in range(64)]
+    ports = {serving_port(*pair) for pair in pairs}
+    assert len(ports) == len(pairs)
+    at_one_server = [serving_port(999, client) for client in range(1000)]
+    assert len(set(at_one_server)) == 1000
+    assert {*ports, *at_one_server} <= set(SERVING_PORTS)
+
+
+def test_a_ramp_that_iperf3_cannot_omit_is_refused() -> None:
+    long = replace(context(c5="10.0.0.5"), timing=Timing(ramp_seconds=61, runtime_seconds=10))
+    with pytest.raises(ValueError, match="at most 60 s; lower rampSeconds"):
+        IPERF3.command(Iperf3Parameters(), long)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"protocol": "UDP"}, "must be set for UDP"),
+        ({"streams": 129}, "128"),
+        ({"window": "65Mi"}, "67108864"),
+        ({"direction": "Bidirectional"}, "Send"),
+        ({"protocol": "UDP", "bitrate": 9999}, "10000"),
+        ({"datagramBytes": 65508}, "65507"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(document: dict[str, object], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        Iperf3Parameters.model_validate(document)
+
+
+def test_pairing_gives_the_rounds() -> None:
+    assert IPERF3.rounds(Iperf3Parameters(), 3, 0) == 6
+    assert IPERF3.rounds(Iperf3Parameters(pairing=Pairing.ONE_TO_ALL), 3, 2) == 3
+    assert IPERF3.rounds(Iperf3Parameters(pairing=Pairing.ALL_AT_ONCE), 3, 2) == 1
+
+
+def test_label() -> None:
+    assert Iperf3Parameters.model_validate({"streams": 4, "window": "1Mi"}).label() == "iperf3 Send TCP x4 window 1Mi"
+
+
+@pytest.mark.parametrize(
+    ("case", "operation"),
+    [
+        ("tcp-send", Operation.WRITE),
+        ("tcp-receive", Operation.READ),
+        ("tcp-4-streams", Operation.WRITE),
+        ("udp-send", Operation.WRITE),
+        ("udp-receive", Operation.READ),
+        ("udp-lossy", Operation.WRITE),
+    ],
+)
+def test_bytes_are_those_that_the_receiver_got(case: str, operation: Operation) -> None:
+    measurement = golden(case).parse()
+    received = document_of(case)["end"]["sum_received"]
+    (sample,) = measurement.operations
+    (peer,) = measurement.peers
+    assert (sample.operation, sample.ios, sample.bytes) == (operation, 0, received["bytes"])
+    assert (peer.peer, peer.bytes, peer.seconds) == (1, received["bytes"], received["seconds"])
+    assert sample.cells is not None
+    assert sum(sample.cells.bytes) == pytest.approx(received["bytes"], rel=1e-12)
+    assert min(sample.cells.bytes[:3]) > 0
+    assert measurement.runtime / SECOND == pytest.approx(3, abs=0.05)
+    assert (measurement.errors, measurement.warnings, measurement.start_is_estimated) == ((), (), False)
+    assert measurement.tool_version == "iperf 3.12"
+
+
+@pytest.mark.parametrize("case", ["tcp-send", "tcp-receive", "udp-send"])
+def test_the_start_lies_between_what_the_agent_saw(case: str) -> None:
+    recorded = golden(case)
+    measurement = recorded.parse()
+    ramp = recorded.timing.ramp_seconds * SECOND
+    begin = measurement.started_at - ramp
+    assert recorded.output.launched_at <= begin <= recorded.output.launched_at + SECOND // 4
+    assert measurement.started_at + measurement.runtime <= recorded.output.finished_at
+
+
+def test_a_slow_end_makes_the_start_an_estimate() -> None:
+    recorded = golden("tcp-send")
+    slow = replace(recorded.output, finished_at=recorded.output.finished_at + SECOND)
+    assert IPERF3.parse(recorded.parameters, recorded.context(), slow).start_is_estimated
+    early = replace(recorded.output, finished_at=recorded.output.finished_at - SECOND)
+    with pytest.raises(OutputError, match="was the clock set"):
+        IPERF3.parse(recorded.parameters, recorded.context(), early)
+
+
+def test_retransmits_and_losses_are_kept() -> None:
+    (sent,) = golden("tcp-send").parse().peers
+    assert (sent.retransmits, sent.lost_percent) == (document_of("tcp-send")["end"]["sum_sent"]["retransmits"], None)
+    (lossy,) = golden("udp-lossy").parse().peers
+    assert lossy.retransmits is None
+    assert lossy.lost_percent is not None
+    assert 10 < lossy.lost_percent < 90
+
+
+def test_the_busier_end_counts_and_threads_depend_on_the_version() -> None:
+    def busy(document: dict[str, Any]) -> None:
+        document["end"]["cpu_utilization_percent"] |= {"host_total": 40.0, "remote_total": 96.0}
+
+    def busy_and_new(document: dict[str, Any]) -> None:
+        busy(document)
+        document["start"]["version"] = "iperf 3.18"
+
+    recorded = golden("tcp-4-streams")
+    assert recorded.parse(edited("tcp-4-streams", busy)).thread_percent == 96
+    assert recorded.parse(edited("tcp-4-streams", busy_and_new)).thread_percent == 24
+
+
+def test_udp_of_old_versions_has_only_one_sum() -> None:
+    """iperf3 3.9 prints neither `sum_sent` nor `sum_received` for UDP."""
+
+    def older(document: dict[str, Any]) -> None:
+        document["start"]["version"] = "iperf 3.9"
+        del document["end"]["sum_sent"], document["end"]["sum_received"]
+
+    total = document_of("udp-lossy")["end"]["sum"]
+    (sample,) = golden("udp-lossy").parse(edited("udp-lossy", older)).operations
+    assert sample.bytes == pytest.approx(total["bytes"] * (1 - total["lost_packets"] / total["packets"]), rel=1e-6)
+
+
+def test_udp_that_is_sent_too_slowly_is_a_warning() -> None:
+    recorded = golden("udp-send")
+    faster = replace(recorded, parameters=recorded.parameters.model_copy(update={"bitrate": 20_000_000}))
+    assert faster.parse().warnings == ("UDP sent 50 % of the requested bitrate: the sender could not send faster",)
+
+
+def test_an_error_is_one_whatever_the_exit_code() -> None:
+    recorded = golden("refused")
+    assert recorded.output.exit_code == 0
+    measurement = recorded.parse()
+    assert measurement.errors == ("unable to connect to server: Connection refused",)
+    assert (measurement.runtime, measurement.operations) == (0, ())
+    assert golden("server-died").parse().errors == ("unable to write to stream socket: Connection reset by peer",)
+
+
+def test_a_killed_client_leaves_nothing() -> None:
+    with pytest.raises(OutputError, match="iperf3 failed with exit code -9"):
+        golden("killed").parse()
+
+
+def test_two_servers_are_two_peers_in_one_series() -> None:
+    recorded = golden("tcp-send")
+    both = replace(recorded.output, beside=(recorded.output,))
+    target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
+    measurement = IPERF3.parse(recorded.parameters, replace(recorded.context(), target=target), both)
+    (one,) = recorded.parse().operations
+    (two,) = measurement.operations
+    assert [peer.peer for peer in measurement.peers] == [1, 4]
+    assert two.bytes == 2 * one.bytes
+    assert one.cells is not None
+    assert two.cells is not None
+    assert two.cells.bytes == pytest.approx([2 * cell for cell in one.cells.bytes])
+
+
+def test_every_peer_needs_an_output() -> None:
+    recorded = golden("tcp-send")
+    target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
+    with pytest.raises(OutputError, match="1 clients of iperf3 ended for 2 peers"):
+        IPERF3.parse(recorded.parameters, replace(recorded.context(), target=target), recorded.output)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda document: document["intervals"].pop(2), "has nothing from 1.0 to 2.0 s"),
+        (lambda document: document["intervals"].__delitem__(slice(1, None)), "has none after the ramp"),
+        (lambda document: document["intervals"].reverse(), "omitted ones after the ramp"),
+        (lambda document: document["intervals"][1]["sum"].update(bytes=10**9), "the intervals have"),
+        (lambda document: document["intervals"][1]["sum"].update(omitted=0), "omitted is missing or not a boolean"),
+        (lambda document: document["start"]["test_start"].update(num_streams=2), "were not requested"),
+        (lambda document: document["start"]["test_start"].update(reverse=1), "were not requested"),
+        (lambda document: document["end"].pop("sum_received"), "sum_received is missing"),
+        (lambda document: document["end"]["sum_received"].update(seconds=0), "seconds is 0"),
+        (lambda document: document["start"].update(version="netperf 2"), "version is unknown"),
+        (lambda document: document["end"].clear(), "is missing"),
+    ],
+)
+def test_damage_is_noticed(edit: Callable[[dict[str, Any]], object], message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        golden("tcp-send").parse(edited("tcp-send", edit))
+
+
+def test_an_unknown_field_is_a_warning() -> None:
+    stdout = edited("tcp-send", lambda document: document["end"].update(new=1))
+    assert golden("tcp-send").parse(stdout).warnings == ("end.new is an unknown field and was ignored",)
+
+
+def test_something_other_than_a_document_is_refused() -> None:
+    for text, words in (("[1]", "not a JSON object"), ("", "not complete"), ('{"start":{},"start":{}}', "occur twice")):
+        with pytest.raises(OutputError, match=words):
+            golden("tcp-send").parse(text)
+    with pytest.raises(OutputError, match="iperf3 failed with exit code 1: parameter error"):
+        IPERF3.parse(
+            Iperf3Parameters(),
+            golden("tcp-send").context(),
+            Output(exit_code=1, stdout="", stderr="parameter error\n", files={}),
+        )
