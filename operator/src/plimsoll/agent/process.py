@@ -76,17 +76,10 @@ async def run(
 def recent_output(directory: Path) -> str:
     """Return the last 4 KiB that a command in a directory has printed so far, from within a line on.
 
-    Empty if it has printed nothing in the last 5 s: older output does not describe the present.
+    Of a command that prints nothing on standard output, such as dd, that is its standard error. Empty if it has printed
+    nothing in the last 5 s: older output does not describe the present.
     """
-    try:
-        with (directory / STDOUT_FILE).open("rb") as file:
-            status = os.fstat(file.fileno())
-            if time.time() - status.st_mtime > _STALE_SECONDS:
-                return ""
-            file.seek(max(0, status.st_size - _TAIL_BYTES))
-            return file.read(_TAIL_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+    return _recent(directory / STDOUT_FILE) or _recent(directory / STDERR_FILE)
 
 
 def written_bytes(pid: int) -> int:
@@ -96,6 +89,18 @@ def written_bytes(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes:")), 0)
+
+
+def _recent(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if time.time() - status.st_mtime > _STALE_SECONDS:
+                return ""
+            file.seek(max(0, status.st_size - _TAIL_BYTES))
+            return file.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 async def _start(

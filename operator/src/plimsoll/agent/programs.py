@@ -60,13 +60,13 @@ class Programs:
             limit_seconds=limit_seconds,
         )
 
-    async def version(self, program: str) -> str:
-        """Return what `program --version` prints; PreparationError if it cannot be run."""
+    async def version(self, program: str, argument: str) -> str:
+        """Return the first line that a program prints with an argument; PreparationError if it cannot be run."""
         path = self._binaries.get(program, program)
-        output = await process.run((path, "--version"), directory=self.fresh_directory("version"))
+        output = await process.run((path, argument), directory=self.fresh_directory("version"))
         if output.exit_code != 0:
             raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
-        return output.stdout.strip()[:_MAX_VERSION_CHARACTERS]
+        return output.stdout.strip().partition("\n")[0][:_MAX_VERSION_CHARACTERS]
 
     async def serve(
         self,

@@ -40,8 +40,9 @@ from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
+from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import Plan
-from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 
 _PLACE_FILE = "place.json"
 _LOCAL = "local"
@@ -218,7 +219,8 @@ def _run_in_place(
             scratch=secret / "scratch",
             place=_place(plan, data, devices),
             clients=plan.clients,
-            fio=shutil.which(fio) or fio,
+            tools=tools_of(plan),
+            programs=_programs(plan, fio),
             raw_output=raw_output,
             drops_caches=plan.prepare.drop_caches,
             port=free_port(),
@@ -233,6 +235,21 @@ def _run_in_place(
             click.echo(f"The data is kept in {data} (cleanup: Never).", err=True)
         else:
             _remove_leftovers(results)
+
+
+def _programs(plan: Plan, fio: str) -> dict[str, str]:
+    """Return the path of the fio to run; all other programs are in PATH.
+
+    Raises:
+        LaunchError: one is not.
+
+    """
+    for key in tools_of(plan):
+        program = TOOLS[key].program
+        if key != DATA_SET_TOOL and shutil.which(program) is None:
+            message = f"{program} cannot be run: it is not in PATH; install {program}, or remove its workloads"
+            raise LaunchError(message)
+    return {TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio}
 
 
 def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:

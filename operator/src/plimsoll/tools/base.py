@@ -324,20 +324,21 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable, which supports `--version`.
+        program: its executable, which prints its version with `version_argument`.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
         executor: who runs it.
         windowed: whether it runs for a given time, so that its clients overlap.
-        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
-            the tool does not run for a given time.
+        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a tenth
+            of the least time of its work if it is not windowed; 0 without such a limit.
         parameters: the model that validates its parameters.
 
     """
 
     key: ClassVar[str]
     program: ClassVar[str]
+    version_argument: ClassVar[str] = "--version"
     layer: ClassVar[Layer]
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
