@@ -330,8 +330,8 @@ class Tool(ABC, Generic[P]):
         target: what it does its I/O against.
         executor: who runs it.
         windowed: whether it runs for a given time, so that its clients overlap.
-        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a tenth
-            of the least time of its work if it is not windowed; 0 without such a limit.
+        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a
+            tenth of the least time of its work if it is not windowed; 0 without such a limit.
         parameters: the model that validates its parameters.
 
     """

@@ -44,8 +44,8 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
     count = fitting if parameters.count is None else parameters.count
     if not count or count > fitting:
         raise ValueError(
-            f"{format_quantity(_part(parameters, volume))} of the data set can be used, which holds {fitting} blocks of "
-            f"{format_quantity(parameters.block_size)}: use a larger volume, smaller blocks, or a smaller count"
+            f"{fitting} blocks of {format_quantity(parameters.block_size)} fit into the "
+            f"{format_quantity(_part(parameters, volume))} of the data set that can be used: use a larger volume, smaller blocks, or a smaller count"
         )
     return count
 

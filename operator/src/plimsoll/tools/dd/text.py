@@ -16,9 +16,8 @@ from plimsoll.tools.reading import MAX_COUNT, complete_lines, failure, printable
 
 _COUNT = r"\d{1,18}"
 _NUMBER = rf"{_COUNT}(?:\.\d{{1,18}})?(?:e[+-]\d\d)?"
-_IN, _OUT = (
-    re.compile(rf"(?P<whole>{_COUNT})\+(?P<partial>{_COUNT}) records {way}", re.ASCII) for way in ("in", "out")
-)
+_RECORDS = rf"(?P<whole>{_COUNT})\+(?P<partial>{_COUNT}) records"
+_IN, _OUT = re.compile(rf"{_RECORDS} in", re.ASCII), re.compile(rf"{_RECORDS} out", re.ASCII)
 _COPIED = re.compile(
     rf"(?P<bytes>{_COUNT}) bytes?(?: \([^()]{{1,80}}\))? copied, (?P<seconds>{_NUMBER}) s, "
     rf"(?P<rate>{_NUMBER}) (?P<prefix>[kMGTPE]?)B/s",
