@@ -63,7 +63,6 @@ stopped() {
 read_data=("if=$data" skip=1048576 iflag=skip_bytes,direct of=/dev/null status=progress)
 write_data=(if=/dev/zero "of=$data" seek=1048576 oflag=seek_bytes,direct conv=notrunc,nocreat status=progress)
 endless=(dd bs=512 count=1000000000 if=/dev/zero of=/dev/null status=progress)
-slow=(timeout --foreground --preserve-status --signal=INT)
 
 capture "$dd-read" dd bs=65536 count=128 "${read_data[@]}"
 capture "$dd-write" dd bs=65536 count=128 "${write_data[@]}"
@@ -77,11 +76,15 @@ capture "$dd-cached-write" dd bs=65536 count=128 if=/dev/zero "of=$data" seek=10
 capture "$dd-missing-file" dd bs=65536 count=128 "if=$work/absent" skip=1048576 iflag=skip_bytes,direct of=/dev/null \
     status=progress
 
-# The file ends within the ninth block, so that only a part of it is read.
+# The file ends within the tenth block, so that only a part of it is read.
 head --bytes=600000 "$data" > short
-capture "$dd-partial" dd bs=65536 count=128 "if=$work/short" skip=0 iflag=skip_bytes of=/dev/null status=progress
+capture "$dd-partial" dd bs=65536 count=128 "if=$work/short" skip=0 iflag=skip_bytes,direct of=/dev/null status=progress
 
-capture "$dd-interrupted" "${slow[@]}" 3.2 "${endless[@]}"
+# Small blocks take long, on a disk that is not memory: long enough to be interrupted, or to be a measurement.
+capture "$dd-interrupted" timeout --foreground --preserve-status --signal=INT 2 dd bs=512 count=16384 "${read_data[@]}"
+dd if=/dev/urandom of=large bs=1M count=33 status=none
+capture "$dd-slow-read" dd bs=512 count=65536 "if=$work/large" "${read_data[@]:1}"
+
 # A summary in between, by SIGUSR1, and one at the end, by SIGINT; timeout does not pass the former on.
 "${endless[@]}" > stdout 2> stderr &
 pid=$!
@@ -94,24 +97,26 @@ keep "$out/$dd-usr1-sigterm" "${status:-0}"
 stopped "$dd-sigkill" 1.5 KILL "${endless[@]}"
 stopped "$dd-sigterm" 1.5 TERM "${endless[@]}"
 
-mount -t tmpfs -o size=1m tmpfs small
-capture "$dd-no-space" dd bs=65536 count=128 if=/dev/zero "of=$work/small/file" seek=0 oflag=seek_bytes conv=notrunc
-umount small
+mount -t tmpfs -o size=32m tmpfs small
+cp "$data" small/disk
+capture "$dd-no-space" dd bs=1048576 count=64 if=/dev/zero "of=$work/small/file" seek=0 oflag=seek_bytes conv=notrunc
+rm small/file
 
+# A disk in memory, whose latency does not depend on what the machine does meanwhile.
+loop=$(losetup --find --show small/disk)
 ping=(ioping -q -B -p1 -a1 -c900001 -s4096 -S8388608 -o1048576 -C)
-capture "$ioping-read" "${ping[@]}" -w3s -i5ms -D -e7 "$data"
-capture "$ioping-write" "${ping[@]}" -w3s -i5ms -D -WWW -e7 "$data"
-capture "$ioping-interval" "${ping[@]}" -w4s -i200ms -D -e7 "$data"
-capture "$ioping-cached" "${ping[@]}" -w3s -i5ms -e7 "$data"
+capture "$ioping-read" "${ping[@]}" -w5s -i2ms -D -e7 "$loop"
+capture "$ioping-write" "${ping[@]}" -w5s -i2ms -D -WWW -e7 "$loop"
+capture "$ioping-back-to-back" "${ping[@]}" -w0.05s -i0ms -D -e7 "$loop"
+capture "$ioping-interval" "${ping[@]}" -w4s -i200ms -D -e7 "$loop"
+capture "$ioping-cached" "${ping[@]}" -w5s -i2ms -e7 "$loop"
 capture "$ioping-missing-file" "${ping[@]}" -w3s -i5ms -D -e7 "$work/absent"
 capture "$ioping-too-small" "${ping[@]}" -w3s -i5ms -D -e7 "$work/short"
-stopped "$ioping-stall" 1.5 STOP "${ping[@]}" -w7s -i5ms -D -e7 "$data"
-stopped "$ioping-sigterm" 1.5 TERM "${ping[@]}" -w4s -i5ms -D -e7 "$data"
-stopped "$ioping-sigkill" 1.5 KILL "${ping[@]}" -w4s -i5ms -D -e7 "$data"
+stopped "$ioping-stall" 2.5 STOP "${ping[@]}" -w7s -i2ms -D -e7 "$loop"
+stopped "$ioping-sigterm" 1 TERM "${ping[@]}" -w4s -i2ms -D -e7 "$loop"
+stopped "$ioping-sigkill" 1 KILL "${ping[@]}" -w4s -i2ms -D -e7 "$loop"
 
 # A device whose backing file is cut short answers with I/O errors behind the cut.
-cp "$data" backing
-loop=$(losetup --find --show --direct-io=on backing)
-truncate --size=4M backing
+truncate --size=4M small/disk
 capture "$dd-io-error" dd bs=65536 count=128 "if=$loop" skip=1048576 iflag=skip_bytes,direct of=/dev/null status=progress
 capture "$ioping-io-error" "${ping[@]}" -w3s -i5ms -D -e7 "$loop"

@@ -45,7 +45,8 @@ def _blocks(parameters: DdParameters, volume: VolumeTarget) -> int:
     if not count or count > fitting:
         raise ValueError(
             f"{fitting} blocks of {format_quantity(parameters.block_size)} fit into the "
-            f"{format_quantity(_part(parameters, volume))} of the data set that can be used: use a larger volume, smaller blocks, or a smaller count"
+            f"{format_quantity(_part(parameters, volume))} of the data set that can be used: use a "
+            "larger volume, smaller blocks, or a smaller count"
         )
     return count
 
