@@ -12,6 +12,7 @@ from typing import Any
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
+from corpus.disk_run import ON_VOLUMES, RECORDED_BYTES, recorded_on_volume
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
@@ -73,11 +74,16 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         t0_nanoseconds=T0,
         network_bytes_per_second=setting.network_bytes_per_second,
         windowed=TOOLS[setting.tool].windowed,
-        ends_when_done=setting.tool == "fio" and FIO.ends_when_done(setting.fio),
+        ends_when_done=_ends_when_done(setting),
         cluster=watch_of(setting, faults, T0) if setting.ceph else None,
         osd_classes=setting.osd_classes,
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
     )
+
+
+def _ends_when_done(setting: Setting) -> bool:
+    tool = TOOLS[setting.tool]
+    return tool.ends_when_done(setting.fio if tool is FIO else tool.parameters.model_validate(setting.parameters))
 
 
 def _trial(
@@ -126,7 +132,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
         parse_error=parse_error,
         stderr_tail=output.stderr,
         raw_sha256=hashlib.sha256(repr(sorted(output.files.items())).encode()).hexdigest(),
-        data_set_bytes=DATA_SET_BYTES,
+        data_set_bytes=RECORDED_BYTES if setting.tool in ON_VOLUMES else DATA_SET_BYTES,
     )
     wire = document.model_dump(mode="json") | _surroundings(measurement, client)
     for fault in faults:
@@ -138,7 +144,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
 def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurement | None, str | None]:
     """Return the tool's output, and the agent's reading of it."""
     if setting.tool != "fio":
-        output = _output_of_ceph(setting, faults)
+        output = _recorded_output(setting, faults)
         return output, *parsed(setting, output)
     run = _run(setting, faults)
     output = replace(_output(setting, run, faults), finished_at=(run.started_at + run.milliseconds) * 10**6)
@@ -146,9 +152,11 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
     return output, *_parsed(setting.fio, _timing(setting), output.exit_code, output.stderr, files)
 
 
-def _output_of_ceph(setting: Setting, faults: Sequence[Fault]) -> Output:
+def _recorded_output(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
-    output = recorded_run(stem, T0 + _START * 10**6)
+    late = round(SECOND * sum(fault.launched_late for fault in faults))
+    recorded = recorded_on_volume if setting.tool in ON_VOLUMES else recorded_run
+    output = recorded(stem, T0 + _START * 10**6 + late)
     texts = {"stdout": output.stdout, "stderr": output.stderr}
     for fault in faults:
         for name, damage in fault.files.items():

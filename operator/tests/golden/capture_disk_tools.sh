@@ -82,8 +82,8 @@ capture "$dd-partial" dd bs=65536 count=128 "if=$work/short" skip=0 iflag=skip_b
 
 # Small blocks take long, on a disk that is not memory: long enough to be interrupted, or to be a measurement.
 capture "$dd-interrupted" timeout --foreground --preserve-status --signal=INT 2 dd bs=512 count=16384 "${read_data[@]}"
-dd if=/dev/urandom of=large bs=1M count=33 status=none
-capture "$dd-slow-read" dd bs=512 count=65536 "if=$work/large" "${read_data[@]:1}"
+dd if=/dev/urandom of=large bs=1M count=129 status=none
+capture "$dd-slow-read" dd bs=512 count=262144 "if=$work/large" "${read_data[@]:1}"
 
 # A summary in between, by SIGUSR1, and one at the end, by SIGINT; timeout does not pass the former on.
 "${endless[@]}" > stdout 2> stderr &
