@@ -3,21 +3,6 @@
 A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
 (`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
 turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-
-How the tools of the published Ceph studies fit:
-
-| tool | target | cast | steps | windowed | latency |
-|---|---|---|---|---|---|
-| fio on a volume | volume | each | measure | yes | full |
-| fio through librbd | image | each | measure | yes | full |
-| ioping | volume | each | measure | yes | full |
-| rados bench write | pool | each | measure, clean up | yes | meanOnly |
-| rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
-| rbd bench | image | each | measure | yes | none |
-| iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
-| ceph tell osd bench | OSDs | one actor | measure | no | none |
-| bonnie++, IOR | volume | each | measure | no | meanOnly |
-| dd | volume | each | measure | no | none |
 """
 
 from abc import ABC, abstractmethod
@@ -119,6 +104,14 @@ class ToolParameters(Model):
     def reads_next_client(self) -> bool:
         """Whether each client reads the data set of the next client that takes part."""
         return False
+
+    @property
+    def serial_size(self) -> int | None:
+        """Bytes of each operation, if one follows another at random places without a cache; None otherwise.
+
+        Tools then do the same, so that their latencies are compared.
+        """
+        return None
 
     @property
     def administrator_keyring(self) -> KeyringReference | None:

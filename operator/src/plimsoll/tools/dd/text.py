@@ -28,7 +28,8 @@ _KINDS = (("i", _IN), ("o", _OUT), ("c", _COPIED))
 _ORDER = re.compile(r"(?:c*ioc)+")
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _RATE_ROUNDING = 0.1
-"""dd prints rates below 10 with two digits."""
+_LEAST_ROUNDING = 100
+"""dd prints rates below 10 with two digits, in kB/s or larger units."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,8 @@ def progress_of(printed: str) -> list[tuple[float, int]]:
 def _seconds(copied: re.Match[str], size: int) -> float:
     seconds = float(copied["seconds"])
     rate = float(copied["rate"]) * 1000.0 ** _PREFIXES.index(copied["prefix"])
-    if not 0 < seconds < MAX_COUNT / 10**9 or abs(rate - size / seconds) > _RATE_ROUNDING * size / seconds:
+    if not 0 < seconds < MAX_COUNT / 10**9 or abs(rate - size / seconds) > max(
+        _LEAST_ROUNDING, _RATE_ROUNDING * size / seconds
+    ):
         raise OutputError(f"the rate contradicts bytes and seconds: {printable(copied[0])}")
     return seconds

@@ -56,6 +56,11 @@ class IopingParameters(ToolParameters):
         """Whether the operation is a read."""
         return self.operation is IopingOperation.READ
 
+    @property
+    def serial_size(self) -> int | None:
+        """Bytes of each request; None if the page cache answers."""
+        return self.size if self.direct else None
+
     def label(self) -> str:
         """Return a short description: `ioping read 4Ki every 10 ms buffered`."""
         parts = (
