@@ -175,6 +175,13 @@ def test_runtime_is_that_of_the_tool() -> None:
     assert measurement.operations[0].ios == 262144
 
 
+def test_it_measured_until_its_end_and_not_before_its_launch() -> None:
+    output = volume_golden("dd-9.1-slow-read")
+    for launched, finished, started in ((0, 20 * SECOND, 1_660_900_000), (3 * SECOND, 20 * SECOND, 3 * SECOND)):
+        timed = replace(output, launched_at=launched, finished_at=finished)
+        assert DD.parse(parameters_of(blockSize=512), context(), timed).started_at == started
+
+
 def test_waiting_for_durable_data_is_an_operation() -> None:
     write, sync = golden("write-fdatasync", operation="Write", direct=False, fdatasync=True).operations
     assert (write.operation, sync.operation, sync.ios, sync.bytes) == (Operation.WRITE, Operation.SYNC, 1, 0)

@@ -18,18 +18,19 @@ _UNTIMED = LatencySample(kind=LatencyKind.NONE)
 def parse_measurement(parameters: DdParameters, volume: VolumeTarget, timing: Timing, output: Output) -> Measurement:
     """Read the output of a measurement.
 
-    dd does not print its start. None is needed, because its clients share no window.
+    dd does not print its start. Its time ends with it; the start is not exact, but its clients share no window.
 
     Raises:
         OutputError: it copied nothing, or a line is missing or contradicts another.
 
     """
     report = read_report(parameters.block_size, output)
+    runtime = round(report.seconds * _SECOND)
     return Measurement(
         tool="dd",
         tool_version="",
-        started_at=output.launched_at,
-        runtime=round(report.seconds * _SECOND),
+        started_at=max(output.launched_at, output.finished_at - runtime),
+        runtime=runtime,
         operations=tuple(_samples(parameters, report)),
         in_flight=1 if parameters.direct else None,
         work_bytes=work_bytes(parameters, volume),
