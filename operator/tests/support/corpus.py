@@ -1,6 +1,7 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
 from support.corpus_ceph import CEPHS
+from support.corpus_disk_tools import DISK_TOOLS, DISK_TOOLS_ACCEPTED
 from support.corpus_storage import STORAGE
 from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
 from support.corpus_workloads import WORKLOADS
@@ -147,6 +148,7 @@ REFUSED = [
     *_CLIENTS,
     *WORKLOADS,
     *TOOLS_OF_CEPH,
+    *DISK_TOOLS,
     *_PREPARE,
     *_REST,
 ]
@@ -270,5 +272,6 @@ ACCEPTED = [
         server_accepts="the API server makes a name up; a file has to have one",
     ),
     *CEPH_TOOLS_ACCEPTED,
+    *DISK_TOOLS_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

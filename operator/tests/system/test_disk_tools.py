@@ -1,6 +1,5 @@
 """Local mode with the real dd and ioping beside fio, and what their trials are worth."""
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,16 +79,3 @@ def test_buffered_tools_measure_the_memory(tmp_path: Path, fio: str) -> None:
         run.complete()
     for label, result in by_label(run).items():
         assert "CacheSized" in reasons_of(result), label
-
-
-def test_a_program_that_is_missing_is_named(tmp_path: Path, fio: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = tmp_path / "bin"
-    needed.mkdir()
-    for program in ("setpriv", "timeout", "dd"):
-        (needed / program).symlink_to(shutil.which(program) or "")
-    monkeypatch.setenv("PATH", str(needed))
-    with LocalRun(tmp_path, fio, make_spec(workloads=[dict(PINGS)], repetitions=1)) as run:
-        code, _, err = run.finish()
-    assert code == 1
-    assert "ioping cannot be run: it is not in PATH; install ioping" in err
-    assert list(run.data.iterdir()) == []

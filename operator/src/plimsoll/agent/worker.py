@@ -212,7 +212,7 @@ class Worker:
         measurement, parse_error = _parse(armed, output)
         if measurement is not None and not measurement.tool_version:
             # Most tools do not print their version with the measurement.
-            version = self._versions.get(armed.order.tool, "")
+            version = self._versions.get(armed.order.tool, "").removeprefix(f"{measurement.tool} ")
             measurement = measurement.model_copy(update={"tool_version": version})
         target = armed.context.target
         return ClientDocument(

@@ -93,6 +93,7 @@ def command(
         raise click.UsageError(message)
     run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
     _check_caches(file, run)
+    _check_programs(file, run)
     try:
         with _claimed(run, directory, devices):
             if devices:
@@ -139,6 +140,18 @@ def _check_caches(file: Path, run: BenchmarkRun) -> None:
             f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
         )
         raise click.ClickException(message)
+
+
+def _check_programs(file: Path, run: BenchmarkRun) -> None:
+    """Exit if the program of a tool other than fio, which has an option of its own, is not installed."""
+    for workload in run.spec.workloads:
+        tool = TOOLS.get(workload.tool)
+        if tool is not None and tool.key != DATA_SET_TOOL and shutil.which(tool.program) is None:
+            message = (
+                f"{file} cannot be run on this machine: {tool.program} of workload {workload.name} cannot be run; "
+                f"install {tool.program}, or remove the workload"
+            )
+            raise click.ClickException(message)
 
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
@@ -220,7 +233,7 @@ def _run_in_place(
             place=_place(plan, data, devices),
             clients=plan.clients,
             tools=tools_of(plan),
-            programs=_programs(plan, fio),
+            programs={TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio},
             raw_output=raw_output,
             drops_caches=plan.prepare.drop_caches,
             port=free_port(),
@@ -235,21 +248,6 @@ def _run_in_place(
             click.echo(f"The data is kept in {data} (cleanup: Never).", err=True)
         else:
             _remove_leftovers(results)
-
-
-def _programs(plan: Plan, fio: str) -> dict[str, str]:
-    """Return the path of the fio to run; all other programs are in PATH.
-
-    Raises:
-        LaunchError: one is not.
-
-    """
-    for key in tools_of(plan):
-        program = TOOLS[key].program
-        if key != DATA_SET_TOOL and shutil.which(program) is None:
-            message = f"{program} cannot be run: it is not in PATH; install {program}, or remove its workloads"
-            raise LaunchError(message)
-    return {TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio}
 
 
 def _place(plan: Plan, data: Path | None, devices: tuple[Path, ...]) -> Place:

@@ -54,12 +54,12 @@ class DdParameters(ToolParameters):
         Rule(rule="!self.fdatasync || !('Read' in self.operation)", message=_NOT_WRITTEN, field_path=".fdatasync"),
     )
     run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("dd"),)
-    reads_when: ClassVar[str] = "w.dd.operation.exists(operation, operation != 'Write')"
+    reads_when: ClassVar[str] = "w.dd.operation != ['Write']"
     size_axis: ClassVar[str] = "blockSize"
 
-    operation: DdOperation = DdOperation.READ
+    operation: Annotated[DdOperation, Field(description="Read, Write or Copy.")] = DdOperation.READ
     block_size: BlockBytes = 2**20
-    count: Annotated[Integer, Field(ge=1, le=2**40)] | None = None
+    count: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
     direct: Flag = True
     fdatasync: Flag = False
 

@@ -43,10 +43,10 @@ class IopingParameters(ToolParameters):
 
     axes: ClassVar[frozenset[str]] = frozenset({"operation", "size"})
     run_rules: ClassVar[tuple[Rule, ...]] = (needs_kernel_volume("ioping"),)
-    reads_when: ClassVar[str] = "w.ioping.operation.exists(operation, operation == 'Read')"
+    reads_when: ClassVar[str] = "'Read' in w.ioping.operation"
     size_axis: ClassVar[str] = "size"
 
-    operation: IopingOperation = IopingOperation.READ
+    operation: Annotated[IopingOperation, Field(description="Read or Write.")] = IopingOperation.READ
     size: BlockBytes = 4096
     interval_milliseconds: Annotated[Integer, Field(ge=0, le=1000)] = 0
     direct: Flag = True
