@@ -59,6 +59,7 @@ class Steps:
 
     key: ClassVar[str] = "stepping"
     program: ClassVar[str] = "rados"
+    version_argument: str = "--version"
     parameters: ClassVar[type[ToolParameters]] = Parameters
     target: TargetKind = TargetKind.POOL
     windowed: ClassVar[bool] = True
@@ -278,7 +279,7 @@ async def test_version_is_the_first_line_of_what_the_tool_prints_with_its_argume
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Steps()
-    monkeypatch.setattr(tool, "version_argument", "-v", raising=False)
+    tool.version_argument = "-v"
     worker = make(monkeypatch, tmp_path, r"printf 'stepping 2\nCopyright\n'", tool=tool)
     facts = await worker.facts()
     assert facts["tools"] == {"stepping": "stepping 2"}

@@ -146,7 +146,7 @@ def test_dd_and_ioping_count_as_the_layer_of_their_volume() -> None:
 
 def test_no_results_no_layers() -> None:
     assert layers([], LAYERS, write_amplification=3) == ()
-    assert layers([result("d-0", "dd", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
+    assert layers([result("d-0", "another", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
 
 
 DEVICES = [result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}), result("d-1", "fio", {READ: (60, 900)})]

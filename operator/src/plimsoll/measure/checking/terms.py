@@ -51,7 +51,7 @@ def _runtime(evidence: Evidence) -> Iterator[CheckedValue]:
     facts = evidence.facts
     has_ramp = facts.windowed and facts.ramp_seconds
     least = facts.least_runtime_seconds * (1 if has_ramp else _WITHOUT_RAMP)
-    if not least:
+    if not least or not (facts.windowed or facts.ends_when_done):
         return
     worked = [item.interval.length for item in evidence.measured] if facts.ends_when_done else []
     seconds = min(worked) / NANOSECONDS if worked else facts.runtime_seconds
