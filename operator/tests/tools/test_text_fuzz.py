@@ -50,7 +50,9 @@ class Recorded:
         context = StepContext(
             step=StepKind.MEASURE, target=self.target, timing=self.timing, seed=1, work_directory="/work"
         )
-        found = self.tool.parse(self.parameters, context, replace(self.output, **{self.prints_to: text}))
+        whole = self.output
+        output = replace(whole, stdout=text) if self.prints_to == "stdout" else replace(whole, stderr=text)
+        found = self.tool.parse(self.parameters, context, output)
         found.model_dump_json().encode()
         return found
 
