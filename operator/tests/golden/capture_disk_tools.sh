@@ -60,8 +60,8 @@ stopped() {
     keep "$stem" "$status"
 }
 
-read_data=("if=$data" skip=1048576 iflag=skip_bytes,direct of=/dev/null status=progress)
-write_data=(if=/dev/zero "of=$data" seek=1048576 oflag=seek_bytes,direct conv=notrunc,nocreat status=progress)
+read_data=("if=$data" skip=1048576 "iflag=skip_bytes,direct" of=/dev/null status=progress)
+write_data=(if=/dev/zero "of=$data" seek=1048576 "oflag=seek_bytes,direct" "conv=notrunc,nocreat" status=progress)
 endless=(dd bs=512 count=1000000000 if=/dev/zero of=/dev/null status=progress)
 
 capture "$dd-read" dd bs=65536 count=128 "${read_data[@]}"
