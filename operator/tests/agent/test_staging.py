@@ -272,7 +272,18 @@ async def test_a_missing_tool_version_is_that_of_its_program(tmp_path: Path, mon
         document = await measured(worker, arm())
         assert document.measurement is not None
         found.append(document.measurement.tool_version)
-    assert found == ["stepping 18.2.7", "1"]
+    assert found == ["18.2.7", "1"]
+
+
+async def test_version_is_the_first_line_of_what_the_tool_prints_with_its_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Steps()
+    tool.version_argument = "-v"
+    worker = make(monkeypatch, tmp_path, r"printf 'stepping 2\nCopyright\n'", tool=tool)
+    facts = await worker.facts()
+    assert facts["tools"] == {"stepping": "stepping 2"}
+    assert (tmp_path / "asked").read_text() == "-v\n"
 
 
 async def test_trimmed_data_is_unwritten_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,8 +177,8 @@ def test_a_tool_that_uses_no_volume_needs_none(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PreparationError, match="tool dd is unknown"):
-        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "dd"}))
+    with pytest.raises(PreparationError, match="tool unheardOf is unknown"):
+        make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"tool": "unheardOf"}))
 
 
 def test_parameters_of_another_tool_are_refused(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_an_agent_s_other_targets(started: Started, secret: Path) -> None:
         ({"rados": {"pool": "p", "user": "u"}}, "rados.namespace"),
         ({"rados": {"pool": "p", "namespace": "n"}}, "rados.user"),
         ({"rados": {"namespace": "n", "user": "u"}}, "rados.pool"),
-        ({"tools": ["fio", "dd"]}, "the assignment contains unknown tools: dd"),
+        ({"tools": ["fio", "unheardOf"]}, "the assignment contains unknown tools: unheardOf"),
     ],
 )
 def test_what_does_not_go_together_is_refused(secret: Path, fields: dict[str, Any], says: str) -> None:

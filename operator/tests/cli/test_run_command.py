@@ -98,6 +98,16 @@ def test_tools_between_clients_are_refused(tmp_path: Path, tool: str) -> None:
     )
 
 
+def test_a_tool_that_is_not_installed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(document({"storageClass": {"name": "any"}, "volume": {"size": "16Mi"}}, ioping={})))
+    assert refusal(file, tmp_path) == (
+        f"Error: {file} cannot be run on this machine: ioping of workload w cannot be run; install ioping, or remove "
+        "the workload\n"
+    )
+
+
 def test_engine_of_librbd_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(json.dumps(document({"ceph": CEPH, "volume": IMAGE}, fio={"engine": "rbd"})))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from corpus.case import Setting
+from corpus.disk_run import RECORDED_BYTES
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
     ImageTarget,
@@ -17,12 +18,15 @@ from plimsoll.tools.base import (
     Target,
     TargetKind,
     Timing,
+    VolumeKind,
+    VolumeTarget,
 )
 from plimsoll.tools.registry import TOOLS
 from support.network_goldens import PEER
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "ceph-18.2"
 _TARGETS: dict[TargetKind, Target] = {
+    TargetKind.VOLUME: VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=RECORDED_BYTES),
     TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
     TargetKind.PEER: PEER,

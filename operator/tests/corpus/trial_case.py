@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -12,6 +12,7 @@ from typing import Any
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
+from corpus.disk_run import ON_VOLUMES, RECORDED_BYTES, recorded_on_volume
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from corpus.network_run import network_run
 from plimsoll.api.names import Operation, Outcome, Verdict
@@ -75,12 +76,17 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         t0_nanoseconds=T0,
         network_bytes_per_second=setting.network_bytes_per_second,
         windowed=TOOLS[setting.tool].windowed,
-        ends_when_done=setting.tool == "fio" and FIO.ends_when_done(setting.fio),
+        ends_when_done=_ends_when_done(setting),
         cluster=watch_of(setting, faults, T0) if setting.ceph else None,
         osd_classes=setting.osd_classes,
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
         quantities=TOOLS[setting.tool].quantities,
     )
+
+
+def _ends_when_done(setting: Setting) -> bool:
+    tool = TOOLS[setting.tool]
+    return tool.ends_when_done(setting.fio if tool is FIO else tool.parameters.model_validate(setting.parameters))
 
 
 def _trial(
@@ -129,7 +135,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
         parse_error=parse_error,
         stderr_tail=output.stderr,
         raw_sha256=hashlib.sha256(repr(sorted(output.files.items())).encode()).hexdigest(),
-        data_set_bytes=DATA_SET_BYTES,
+        data_set_bytes=RECORDED_BYTES if setting.tool in ON_VOLUMES else DATA_SET_BYTES,
     )
     wire = document.model_dump(mode="json") | _surroundings(setting, measurement, client)
     for fault in faults:
@@ -149,10 +155,16 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
     return output, *_parsed(setting.fio, _timing(setting), output.exit_code, output.stderr, files)
 
 
+def _recording(setting: Setting) -> Callable[[str, int], Output]:
+    if TOOLS[setting.tool].target is TargetKind.PEER:
+        return network_run
+    return recorded_on_volume if setting.tool in ON_VOLUMES else recorded_run
+
+
 def _recorded_output(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
-    recording = network_run if TOOLS[setting.tool].target is TargetKind.PEER else recorded_run
-    output = recording(stem, T0 + _START * 10**6)
+    late = round(SECOND * sum(fault.launched_late for fault in faults))
+    output = _recording(setting)(stem, T0 + _START * 10**6 + late)
     texts = {"stdout": output.stdout, "stderr": output.stderr}
     for fault in faults:
         for name, damage in fault.files.items():

@@ -21,8 +21,9 @@ EXCEPTIONS = {
     r"spec\.clients\.networkBytesPerSecond: (minimum|maximum) .*": "said by a rule, in quantities",
     r"spec\.storage\.volume\.size: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.clients\.networkBytesPerSecond: (pattern|maxLength) None": "the form of a quantity",
-    r"spec\.workloads\[\]\.(fio|rbdBench|osdBench)\.blockSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.(fio|\w+Bench|dd)\.blockSize\[\]: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.radosBench\.objectSize\[\]: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.ioping\.size\[\]: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.osdBench\.totalSize: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.prepare\.precondition\.blockSize: (pattern|maxLength) None": "the form of a quantity",
 }

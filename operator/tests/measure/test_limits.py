@@ -134,9 +134,19 @@ def test_without_an_amplification_osds_limit_nothing() -> None:
     assert rados.limit is None
 
 
+def test_dd_and_ioping_count_as_the_layer_of_their_volume() -> None:
+    """A rate without a window is one like any other."""
+    on_image = result("dd-000", "dd", {Operation.READ: (500.0, 5.0)})
+    environment = Environment(volume_file_system="ext4")
+    status = on_image.status.model_copy(update={"environment": environment})
+    on_files = result("pings-000", "ioping", {Operation.READ: (400.0, 4.0)}).model_copy(update={"status": status})
+    found = layers([on_image, on_files], LAYERS, write_amplification=3)
+    assert [(one.layer, one.operation) for one in found] == [(Layer.RBD, READ), (Layer.FILE_SYSTEM, READ)]
+
+
 def test_no_results_no_layers() -> None:
     assert layers([], LAYERS, write_amplification=3) == ()
-    assert layers([result("d-0", "dd", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
+    assert layers([result("d-0", "another", {READ: (1, 1)})], LAYERS, write_amplification=3) == ()
 
 
 DEVICES = [result("d-0", "fio", {READ: (120, 40), WRITE: (110, 20)}), result("d-1", "fio", {READ: (60, 900)})]

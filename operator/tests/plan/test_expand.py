@@ -16,6 +16,7 @@ from plimsoll.api.run import BenchmarkRun, decode_run, load_run
 from plimsoll.plan.document import MAX_POINTS
 from plimsoll.plan.estimate import check_fits_deadline
 from plimsoll.plan.expand import expand, make_plan
+from plimsoll.tools.registry import TOOLS
 
 MakeRun = Callable[..., BenchmarkRun]
 
@@ -200,7 +201,7 @@ def test_problems_of_all_workloads_are_reported(make_run: MakeRun) -> None:
     run = make_run({"fio": {"jobs": 0}}, {"bonnie": {}}, {"fio": {"ioDepth": [0]}})
     assert problems(run) == [
         "spec.workloads[0].fio.jobs: 0 must be at least 1",
-        "spec.workloads[1].bonnie: is not a known field or tool; the tools are fio, osdBench, radosBench, rbdBench",
+        f"spec.workloads[1].bonnie: is not a known field or tool; the tools are {', '.join(sorted(TOOLS))}",
         "spec.workloads[2].fio.ioDepth[0]: 0 must be at least 1",
     ]
 

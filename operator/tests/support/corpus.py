@@ -1,8 +1,9 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
 from support.corpus_ceph import CEPHS
-from support.corpus_servers import SERVERS
+from support.corpus_disk_tools import DISK_TOOLS, DISK_TOOLS_ACCEPTED
 from support.corpus_network import NETWORK, NETWORK_ACCEPTED
+from support.corpus_servers import SERVERS
 from support.corpus_storage import STORAGE
 from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
 from support.corpus_workloads import WORKLOADS
@@ -150,6 +151,7 @@ REFUSED = [
     *SERVERS,
     *WORKLOADS,
     *TOOLS_OF_CEPH,
+    *DISK_TOOLS,
     *NETWORK,
     *_PREPARE,
     *_REST,
@@ -274,6 +276,7 @@ ACCEPTED = [
         server_accepts="the API server makes a name up; a file has to have one",
     ),
     *CEPH_TOOLS_ACCEPTED,
+    *DISK_TOOLS_ACCEPTED,
     *NETWORK_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

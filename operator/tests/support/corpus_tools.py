@@ -1,4 +1,4 @@
-"""What can be wrong with the workloads of Ceph's own tools."""
+"""What can be wrong with the workloads of Ceph's own tools, and with the sizes of any tool."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,9 +28,13 @@ def on_ceph(name: str, tool: str, parameters: Any, *says: str, **more: Any) -> M
 
 def _bad(tool: str, path: str, value: Any, words: str, *, at: str = "", model_accepts: str = "") -> Manifest:
     """Return a run with one parameter that is refused at its path, or at `at`."""
-    parameters = changed({"p": dict(_NEEDED[tool])}, {f"p.{path}": value})["p"]
+    parameters = changed({"p": dict(_NEEDED.get(tool, {}))}, {f"p.{path}": value})["p"]
     field = f"{_W}.{tool}.{at or path}"
     name = f"{tool} {path} {str(value)[:24]!r}"
+    if tool not in _NEEDED:
+        workloads = [{"name": "w", tool: parameters}]
+        changes = {"spec.workloads": workloads}
+        return Manifest(name=name, changes=changes, says=(field, words), model_accepts=model_accepts)
     return on_ceph(name, tool, parameters, field, words, model_accepts=model_accepts)
 
 
@@ -48,7 +52,7 @@ def _depths(tool: str) -> list[Manifest]:
     ]
 
 
-def _sizes(tool: str, name: str, least: int, wrong: tuple[tuple[Any, str], ...]) -> list[Manifest]:
+def sizes(tool: str, name: str, least: int, wrong: tuple[tuple[Any, str], ...]) -> list[Manifest]:
     """Return what is wrong with an axis of sizes from `least` to 64 MiB."""
     place = f"{name}[0]"
     return [
@@ -76,7 +80,7 @@ def _sizes(tool: str, name: str, least: int, wrong: tuple[tuple[Any, str], ...])
 
 _RADOS = [
     _bad("radosBench", "operation", "read", 'supported values: "write", "seq", "rand"'),
-    *_sizes("radosBench", "objectSize", 512, ()),
+    *sizes("radosBench", "objectSize", 512, ()),
     *_depths("radosBench"),
     *(
         on_ceph(
@@ -99,13 +103,13 @@ _RADOS = [
 _RBD = [
     _bad("rbdBench", "operation", "rw", 'supported values: "read", "write"'),
     _bad("rbdBench", "order", "random", 'supported values: "rand", "seq"'),
-    *_sizes("rbdBench", "blockSize", 512, ((1000, "multiple of 512"),)),
+    *sizes("rbdBench", "blockSize", 512, ((1000, "multiple of 512"),)),
     *_depths("rbdBench"),
 ]
 
 _TOTAL = "totalSize"
 _OSD = [
-    *_sizes("osdBench", "blockSize", 4096, ((4097, "multiple of 512"), ("3Ki", "should match"))),
+    *sizes("osdBench", "blockSize", 4096, ((4097, "multiple of 512"), ("3Ki", "should match"))),
     *(
         _bad("osdBench", _TOTAL, size, words)
         for size, words in (
@@ -179,7 +183,7 @@ _STORAGE = [
         "rbdBench",
         {},
         "spec.storage.volume",
-        "Required value: must be set, because fio and rbdBench run on a volume",
+        "Required value: must be set, because fio, rbdBench, dd and ioping run on a volume",
         changes={"spec.storage": {"ceph": CEPH}},
     ),
     on_ceph(
@@ -203,7 +207,7 @@ _STORAGE = [
         "radosBench",
         {},
         _W,
-        "must have exactly one tool: fio, radosBench, rbdBench, osdBench",
+        "must have exactly one tool: fio, radosBench, rbdBench, osdBench, dd, ioping",
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
 ]

@@ -55,6 +55,14 @@ def text_golden(case: str) -> Output:
     )
 
 
+def volume_golden(stem: str) -> Output:
+    """The recorded output of dd or ioping."""
+    files = {path.suffix: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
+    return Output(
+        exit_code=int(files[".exit"]), stdout=files.get(".txt", ""), stderr=files.get(".stderr", ""), files={}
+    )
+
+
 def replaced(pattern: str, by: str) -> Callable[[str], str]:
     """Return a function that replaces the first match in a text, which must have one."""
 

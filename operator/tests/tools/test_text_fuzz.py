@@ -1,4 +1,4 @@
-"""Every recorded output of Ceph's own tools, damaged in every way that a parser can notice (the same in every run).
+"""Recorded output of Ceph's own tools, dd and ioping, damaged in every way that a parser can notice, always the same.
 
 The outcome is the true measurement, an error, or a measurement with a warning.
 """
@@ -6,6 +6,7 @@ The outcome is the true measurement, an error, or a measurement with a warning.
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pytest
 
@@ -13,6 +14,7 @@ from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
     AnyTool,
     OsdsTarget,
+    Output,
     OutputError,
     PoolTarget,
     StepContext,
@@ -20,14 +22,19 @@ from plimsoll.tools.base import (
     Target,
     Timing,
     ToolParameters,
+    VolumeKind,
+    VolumeTarget,
 )
+from plimsoll.tools.dd import DD, DdParameters
+from plimsoll.tools.ioping import IOPING, IopingParameters
 from plimsoll.tools.osd_bench import OSD_BENCH, OsdBenchParameters
 from plimsoll.tools.rados_bench import RADOS_BENCH, RadosBenchParameters
 from plimsoll.tools.rbd_bench import RBD_BENCH, RbdBenchParameters
 
-from .conftest import IMAGE, text_golden
+from .conftest import IMAGE, text_golden, volume_golden
 
 POOL = PoolTarget(pool="bench", namespace="n", run_name="r", user="agent")
+VOLUME = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/plimsoll", size=128 * 2**20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +44,25 @@ class Recorded:
     parameters: ToolParameters
     target: Target
     timing: Timing
+    prints_to: Literal["stdout", "stderr"] = "stdout"
 
-    def parse(self, stdout: str) -> Measurement:
+    def parse(self, text: str) -> Measurement:
         context = StepContext(
             step=StepKind.MEASURE, target=self.target, timing=self.timing, seed=1, work_directory="/work"
         )
-        found = self.tool.parse(self.parameters, context, replace(text_golden(self.case), stdout=stdout))
+        whole = self.output
+        output = replace(whole, stdout=text) if self.prints_to == "stdout" else replace(whole, stderr=text)
+        found = self.tool.parse(self.parameters, context, output)
         found.model_dump_json().encode()
         return found
 
     @property
-    def stdout(self) -> str:
-        return text_golden(self.case).stdout
+    def output(self) -> Output:
+        return volume_golden(self.case) if isinstance(self.target, VolumeTarget) else text_golden(self.case)
+
+    @property
+    def text(self) -> str:
+        return self.output.stdout if self.prints_to == "stdout" else self.output.stderr
 
 
 def rados(operation: str, concurrency: int, ramp: int, runtime: int) -> Recorded:
@@ -83,6 +97,27 @@ def osds(case: str, **parameters: object) -> Recorded:
     )
 
 
+def dd(case: str, **parameters: object) -> Recorded:
+    return Recorded(
+        case=f"dd-9.1-{case}",
+        tool=DD,
+        parameters=DdParameters.model_validate({"blockSize": "64Ki", **parameters}),
+        target=VOLUME,
+        timing=Timing(ramp_seconds=0, runtime_seconds=60),
+        prints_to="stderr",
+    )
+
+
+def ioping(case: str, ramp: int, **parameters: object) -> Recorded:
+    return Recorded(
+        case=f"ioping-1.3-{case}",
+        tool=IOPING,
+        parameters=IopingParameters.model_validate(parameters),
+        target=VOLUME,
+        timing=Timing(ramp_seconds=ramp, runtime_seconds=3),
+    )
+
+
 CASES = [
     rados("write", 2, 5, 15),
     rados("rand", 4, 1, 2),
@@ -90,15 +125,23 @@ CASES = [
     *(rbd(operation, order) for operation in ("read", "write") for order in ("rand", "seq")),
     osds("osds-bench", totalSize="64Mi"),
     osds("osds-bench-4k", blockSize="4Ki"),
+    dd("read"),
+    dd("copy", operation="Copy"),
+    dd("partial"),
+    dd("io-error"),
+    dd("slow-read", blockSize=512),
+    dd("interrupted", blockSize=512),
+    ioping("back-to-back", ramp=0),
+    ioping("interval", ramp=1, intervalMilliseconds=200),
 ]
 every_case = pytest.mark.parametrize("recorded", CASES, ids=[recorded.case for recorded in CASES])
 NOISE = '\x00\x1b\x7f\ufffd{}[]",:-eE. \n'
 
 
-def check(recorded: Recorded, stdout: str) -> None:
-    truth = recorded.parse(recorded.stdout)
+def check(recorded: Recorded, text: str) -> None:
+    truth = recorded.parse(recorded.text)
     try:
-        found = recorded.parse(stdout)
+        found = recorded.parse(text)
     except OutputError as error:
         str(error).encode()
         return
@@ -121,16 +164,19 @@ def without_lines(text: str) -> Iterator[str]:
 
 @every_case
 def test_lines_that_are_missing_repeated_or_swapped(recorded: Recorded) -> None:
-    for damaged in without_lines(recorded.stdout):
+    for damaged in without_lines(recorded.text):
         # The output does not contain the number of OSDs, and their order does not matter.
-        if recorded.tool is OSD_BENCH and len(damaged) < len(recorded.stdout):
+        if recorded.tool is OSD_BENCH and len(damaged) < len(recorded.text):
+            continue
+        # Nothing but their order tells which of two requests came first.
+        if recorded.tool is IOPING and sorted(damaged.split("\n")) == sorted(recorded.text.split("\n")):
             continue
         check(recorded, damaged)
 
 
 @every_case
 def test_output_that_breaks_off(recorded: Recorded) -> None:
-    whole = recorded.stdout.rstrip()
+    whole = recorded.text.rstrip()
     ends = range(0, len(whole), max(1, len(whole) // 60))
     for end in ends:
         # Between two lines, nothing shows that there is another OSD.
@@ -144,8 +190,8 @@ def test_output_with_noise(recorded: Recorded) -> None:
     chance = random.Random(recorded.case)  # noqa: S311  # the same damage in every run
     for _ in range(100):
         noise = "".join(chance.choice(NOISE) for _ in range(chance.randint(1, 6)))
-        start = chance.randrange(len(recorded.stdout))
-        damaged = recorded.stdout[:start] + noise + recorded.stdout[start + chance.randint(0, 6) :]
+        start = chance.randrange(len(recorded.text))
+        damaged = recorded.text[:start] + noise + recorded.text[start + chance.randint(0, 6) :]
         try:
             recorded.parse(damaged).model_dump_json().encode()
         except OutputError as error:
@@ -155,7 +201,7 @@ def test_output_with_noise(recorded: Recorded) -> None:
 @every_case
 @pytest.mark.parametrize("token", ["9" * 400, "1e308", "-1", "nan", "", "x\ud800"])
 def test_word_that_became_another(recorded: Recorded, token: str) -> None:
-    words = list(recorded.stdout.split(" "))
+    words = list(recorded.text.split(" "))
     for number in range(len(words)):
         damaged = " ".join([*words[:number], token, *words[number + 1 :]])
         try:

@@ -28,9 +28,9 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
 
 
 def test_all_tools_are_registered() -> None:
-    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench", "iperf3", "netcat", "ping"}
+    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "iperf3", "netcat", "ping"}
     programs = {tool.program for tool in TOOLS.values()}
-    assert programs == {"fio", "rados", "rbd", "ceph", "iperf3", "nc.traditional", "ping"}
+    assert programs == {"fio", "rados", "rbd", "ceph", "dd", "ioping", "iperf3", "nc.traditional", "ping"}
 
 
 def test_declarations_of_fio() -> None:
@@ -51,6 +51,8 @@ def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
         ("iperf3", Layer.NETWORK),
         ("osdBench", Layer.OSD),
         ("radosBench", Layer.RADOS),
+        ("ioping", Layer.RBD),
+        ("dd", Layer.RBD),
         ("rbdBench", Layer.RBD),
         ("fio", Layer.RBD),
     ]
@@ -62,12 +64,20 @@ def test_windowed_tools_have_a_least_runtime_that_the_check_names() -> None:
         "fio": 3,
         "radosBench": 3,
         "rbdBench": 3,
+        "ioping": 3,
         "iperf3": 3,
         "netcat": 3,
         "ping": 3,
     }
-    assert {tool.least_runtime_seconds for tool in TOOLS.values() if not tool.windowed} == {0}
-    assert "3 s for fio, rados bench, rbd bench, iperf3, netcat and ping" in RUNTIME_TOO_SHORT.what
+    assert "3 s for fio, ioping, rados bench, rbd bench, iperf3, netcat and ping" in RUNTIME_TOO_SHORT.what
+
+
+def test_least_time_of_work_is_ten_times_that_of_tools_without_a_window() -> None:
+    assert {key: tool.least_runtime_seconds for key, tool in TOOLS.items() if not tool.windowed} == {
+        "osdBench": 0,
+        "dd": 1,
+    }
+    assert "10 s for dd" in RUNTIME_TOO_SHORT.what
 
 
 @pytest.mark.parametrize("key", TOOLS)
@@ -77,10 +87,7 @@ def test_depth_and_size_are_axes(key: str) -> None:
 
 
 def test_axes_of_depth_and_size_are_those_of_all_tools() -> None:
-    assert (DEPTH_AXES, SIZE_AXES) == (
-        ("ioDepth", "concurrency"),
-        ("blockSize", "objectSize", "size"),
-    )
+    assert (DEPTH_AXES, SIZE_AXES) == (("ioDepth", "concurrency"), ("blockSize", "objectSize", "size"))
 
 
 def test_only_trims_remove_data() -> None:

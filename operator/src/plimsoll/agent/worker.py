@@ -118,11 +118,12 @@ class Worker:
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
-        self._versions = {
-            key: await self._programs.version(_tool(key).program, _tool(key).version_argument) for key in self._tools
-        }
+        self._versions = {key: await self._version(_tool(key)) for key in self._tools}
         tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
+
+    async def _version(self, tool: AnyTool) -> str:
+        return await self._programs.version(tool.program, tool.version_argument)
 
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         """Prepare the data set as ordered and return its size; see `plimsoll.agent.preparation.prepare`."""
@@ -210,8 +211,8 @@ class Worker:
     async def _document(self, armed: Armed, clock: Clock, output: Output) -> ClientDocument:
         measurement, parse_error = _parse(armed, output)
         if measurement is not None and not measurement.tool_version:
-            # Ceph's tools do not print their version with the measurement.
-            version = self._versions.get(armed.order.tool, "")
+            # Most tools do not print their version with the measurement.
+            version = self._versions.get(armed.order.tool, "").removeprefix(f"{measurement.tool} ")
             measurement = measurement.model_copy(update={"tool_version": version})
         target = armed.context.target
         return ClientDocument(

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from plimsoll.cli.place import Place
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED, EXIT_OF_FAILURE
 from plimsoll.conductor.secret import client_directory
 from plimsoll.protocol.assignment import Assignment, CacheDropping
-from plimsoll.tools.registry import DATA_SET_TOOL
 
 MAX_RESTARTS = 3
 """Of the conductor and of each client; further restarts would not help."""
@@ -38,6 +37,8 @@ class Launch:
     Attributes:
         results: directory with the frozen plan.
         secret: directory that `write_session` has written.
+        tools: keys of the tools that the run uses.
+        programs: paths of programs that are not in PATH, by name.
         scratch: directory for the agents' assignments and the tools' output.
         raw_output: directory that keeps it; None if it is not kept.
         drops_caches: whether the agents may drop the caches of this machine, as root.
@@ -50,7 +51,8 @@ class Launch:
     scratch: Path
     place: Place
     clients: int
-    fio: str
+    tools: tuple[str, ...]
+    programs: Mapping[str, str]
     raw_output: Path | None = None
     drops_caches: bool = False
     extra_conductor_options: tuple[str, ...] = ()
@@ -153,10 +155,10 @@ class Launcher:
             client=client,
             attempt=attempt,
             work=str(launch.scratch / f"client-{client}-{attempt}"),
-            tools=(DATA_SET_TOOL,),
+            tools=launch.tools,
             volume=launch.place.volume(client),
             caches=CacheDropping() if launch.drops_caches else None,
-            programs={"fio": launch.fio},
+            programs=dict(launch.programs),
             raw_output=None if launch.raw_output is None else str(launch.raw_output),
         )
         # A file, not standard input: its name identifies the client in the list of processes.

@@ -40,9 +40,10 @@ from plimsoll.cli.table import results_table
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import PLAN_FILE, read_plan, read_results, read_state, replace_file
+from plimsoll.lifecycle.render.ceph import tools_of
 from plimsoll.plan.document import Plan
 from plimsoll.tools.base import AnyTool, TargetKind
-from plimsoll.tools.registry import TOOLS
+from plimsoll.tools.registry import DATA_SET_TOOL, TOOLS
 
 _PLACE_FILE = "place.json"
 _LOCAL = "local"
@@ -93,6 +94,7 @@ def command(
         raise click.UsageError(message)
     run = _on_this_machine(file, run, "Block" if devices else "Filesystem")
     _check_caches(file, run)
+    _check_programs(file, run)
     try:
         with _claimed(run, directory, devices):
             if devices:
@@ -153,6 +155,18 @@ def _check_caches(file: Path, run: BenchmarkRun) -> None:
             f"machine requires root (/proc/{SWITCH} is not writable); run as root, or set it to false"
         )
         raise click.ClickException(message)
+
+
+def _check_programs(file: Path, run: BenchmarkRun) -> None:
+    """Exit if the program of a tool other than fio, which has an option of its own, is not installed."""
+    for workload in run.spec.workloads:
+        tool = TOOLS.get(workload.tool)
+        if tool is not None and tool.key != DATA_SET_TOOL and shutil.which(tool.program) is None:
+            message = (
+                f"{file} cannot be run on this machine: {tool.program} of workload {workload.name} cannot be run; "
+                f"install {tool.program}, or remove the workload"
+            )
+            raise click.ClickException(message)
 
 
 def _new_plan(file: Path, run: BenchmarkRun, results: Path, seed: int | None) -> Plan:
@@ -233,7 +247,8 @@ def _run_in_place(
             scratch=secret / "scratch",
             place=_place(plan, data, devices),
             clients=plan.clients,
-            fio=shutil.which(fio) or fio,
+            tools=tools_of(plan),
+            programs={TOOLS[DATA_SET_TOOL].program: shutil.which(fio) or fio},
             raw_output=raw_output,
             drops_caches=plan.prepare.drop_caches,
             port=free_port(),

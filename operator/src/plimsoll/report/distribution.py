@@ -18,6 +18,7 @@ from plimsoll.report.figure import (
     symbol,
 )
 from plimsoll.report.points import PlottedPoint, PlottedSweep
+from plimsoll.report.side_by_side import side_by_side
 from plimsoll.report.text import NONE, duration_text
 from plimsoll.report.view import Cell, Chart, Json, Section, Table
 
@@ -39,6 +40,9 @@ def distribution_section(sweeps: Sequence[PlottedSweep]) -> Section | None:
     if not charts:
         return None
     blocks = limited(_WORDS, charts, MOST_FIGURES, "`plimsoll percentile` prints any percentile of any point")
+    compared = side_by_side(sweeps)
+    if compared is not None:
+        blocks.append(compared)
     return Section(key="latency", title="Latency", blocks=blocks)
 
 

@@ -132,6 +132,14 @@ class ToolParameters(Model):
         return False
 
     @property
+    def serial_size(self) -> int | None:
+        """Bytes of each operation, if one follows another at random places without a cache; None otherwise.
+
+        Tools then do the same, so that their latencies are compared.
+        """
+        return None
+
+    @property
     def administrator_keyring(self) -> KeyringReference | None:
         """The Secret with the administrator's key, if the measurement needs one."""
         return None
@@ -302,8 +310,7 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable.
-        version_argument: the argument with which it prints its version, on the first line.
+        program: its executable, which prints its version with `version_argument`.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
@@ -312,8 +319,8 @@ class Tool(ABC, Generic[P]):
         has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
         peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
         sysctls: safe sysctls that the pods of its clients need.
-        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
-            the tool does not run for a given time.
+        least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a
+            tenth of the least time of its work if it is not windowed; 0 without such a limit.
         parameters: the model that validates its parameters.
 
     """

@@ -54,6 +54,13 @@ def test_work_that_ends_counts_with_the_time_that_it_took() -> None:
     assert "the first client ended after 20 s" in finding.message
 
 
+def test_work_without_a_window_has_no_ramp() -> None:
+    one = document(0, measurement(work_bytes=1))
+    work = {"runtime_seconds": 3600, "ramp_seconds": 9, "ends_when_done": True, "windowed": False}
+    assert "RuntimeTooShort" not in {each.reason for each in measure(one, **work, least_runtime_seconds=2).findings}
+    assert only(measure(one, **work, least_runtime_seconds=3), "RuntimeTooShort").verdict is Verdict.SUSPECT
+
+
 def test_a_tool_that_does_not_run_for_a_time_has_no_least_runtime() -> None:
     numbers = measure(document(0), runtime_seconds=1, windowed=False, least_runtime_seconds=3)
     assert "RuntimeTooShort" not in {finding.reason for finding in numbers.findings}

@@ -235,14 +235,14 @@ RUNTIME_TOO_SHORT = Check(
     reason="RuntimeTooShort",
     what=(
         "runtimeSeconds, or the time of work that ended before, as a part of the minimum for the tool: 3 s for fio, "
-        "rados bench, rbd bench, iperf3, netcat and ping, ten times as long without a ramp"
+        "ioping, rados bench, rbd bench, iperf3, netcat and ping, ten times as long without a ramp; 10 s for dd"
     ),
     unit="%",
     suspect=100,
     direction=Direction.BELOW,
     remedy=(
         "raise runtimeSeconds (60 or more for reliable numbers), and set rampSeconds to 1 or more; with "
-        "until DataSetDone use a larger volume"
+        "until DataSetDone, and for dd, use a larger volume"
     ),
 )
 MIXED_VERSIONS = Check(

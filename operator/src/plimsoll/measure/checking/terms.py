@@ -49,8 +49,9 @@ def judge_terms(evidence: Evidence) -> tuple[Finding, ...]:
 def _runtime(evidence: Evidence) -> Iterator[CheckedValue]:
     """Check the requested runtime, or the time of work that ends; whether it was all done is another check."""
     facts = evidence.facts
-    least = facts.least_runtime_seconds * (1 if facts.ramp_seconds else _WITHOUT_RAMP)
-    if not facts.windowed or not least:
+    has_ramp = facts.windowed and facts.ramp_seconds
+    least = facts.least_runtime_seconds * (1 if has_ramp else _WITHOUT_RAMP)
+    if not least or not (facts.windowed or facts.ends_when_done):
         return
     worked = [item.interval.length for item in evidence.measured] if facts.ends_when_done else []
     seconds = min(worked) / NANOSECONDS if worked else facts.runtime_seconds

@@ -275,6 +275,12 @@ class FioParameters(ToolParameters):
         waits = self.rate_iops or self.fsync_every or Operation.TRIM in self.pattern.operations
         return None if waits else self.io_depth * self.jobs
 
+    @property
+    def serial_size(self) -> int | None:
+        """Bytes of each operation of a random pattern at a depth of 1, without syncs and without the page cache."""
+        is_serial = self.io_depth * self.jobs == 1 and not self.fsync_every and self.direct_io
+        return self.block_size if is_serial and self.pattern.is_random and not self.pattern.is_mixed else None
+
     def label(self) -> str:
         """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
         shares = "/".join(str(share) for share in self.shares.values())

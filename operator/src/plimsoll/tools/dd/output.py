@@ -1,0 +1,65 @@
+"""dd's output -> a measurement."""
+
+import signal
+
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.tools.base import Output, Timing, VolumeTarget
+from plimsoll.tools.dd.command import work_bytes
+from plimsoll.tools.dd.parameters import DdParameters
+from plimsoll.tools.dd.text import DdReport, read_report
+from plimsoll.tools.reading import bounded
+
+_SECOND = 10**9
+_INTERRUPTED = 128 + signal.SIGINT
+_UNTIMED = LatencySample(kind=LatencyKind.NONE)
+
+
+def parse_measurement(parameters: DdParameters, volume: VolumeTarget, timing: Timing, output: Output) -> Measurement:
+    """Read the output of a measurement.
+
+    dd does not print its start. Its time ends with it; the start is not exact, but its clients share no window.
+
+    Raises:
+        OutputError: it copied nothing, or a line is missing or contradicts another.
+
+    """
+    report = read_report(parameters.block_size, output)
+    runtime = round(report.seconds * _SECOND)
+    return Measurement(
+        tool="dd",
+        tool_version="",
+        started_at=max(output.launched_at, output.finished_at - runtime),
+        runtime=runtime,
+        operations=tuple(_samples(parameters, report)),
+        in_flight=1 if parameters.direct else None,
+        work_bytes=work_bytes(parameters, volume),
+        bypasses_cache=parameters.direct,
+        errors=bounded(_errors(report, timing, output.exit_code)),
+        warnings=() if output.exit_code else bounded(report.remarks),
+    )
+
+
+def _samples(parameters: DdParameters, report: DdReport) -> list[OperationSample]:
+    samples = [
+        OperationSample(
+            operation=operation,
+            ios=report.records,
+            bytes=report.bytes,
+            short_ios=report.partial,
+            latency=_UNTIMED,
+        )
+        for operation in parameters.operation.operations
+    ]
+    # One at the end, which dd waits for within its time.
+    synced = [OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=_UNTIMED)]
+    return samples + (synced if parameters.fdatasync else [])
+
+
+def _errors(report: DdReport, timing: Timing, exit_code: int) -> list[str]:
+    if exit_code == _INTERRUPTED:
+        seconds = timing.ramp_seconds + timing.runtime_seconds
+        return [*report.remarks, f"dd was not done after rampSeconds and runtimeSeconds, {seconds} s; raise them"]
+    if exit_code:
+        return [*report.remarks, f"dd ended with exit code {exit_code}"]
+    return []
