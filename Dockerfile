@@ -34,7 +34,7 @@ CMD ["operator"]
 
 FROM base AS tools
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ceph-common fio ioping iperf3 util-linux \
+    && apt-get install --yes --no-install-recommends bonnie++ ceph-common fio ioping iperf3 util-linux \
     && rm -rf /var/lib/apt/lists/*
 
 FROM tools AS runner

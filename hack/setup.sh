@@ -23,7 +23,7 @@ missing_packages() {
     if command -v "$python" > /dev/null && ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
     fi
-    for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount make:make \
+    for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount make:make bonnie++:bonnie++ \
         chromium:chromium; do
         command -v "${command%:*}" > /dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "${command%:*}" > /dev/null ||
             echo "${command#*:}"

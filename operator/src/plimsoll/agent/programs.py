@@ -9,7 +9,7 @@ from typing import Protocol
 
 from plimsoll.agent import process
 from plimsoll.agent.process import Watch
-from plimsoll.tools.base import Command, Output
+from plimsoll.tools.base import AnyTool, Command, Output
 
 STDERR_TAIL = 2000
 """Characters of a tool's own output that are kept."""
@@ -60,13 +60,14 @@ class Programs:
             limit_seconds=limit_seconds,
         )
 
-    async def version(self, program: str) -> str:
-        """Return what `program --version` prints; PreparationError if it cannot be run."""
-        path = self._binaries.get(program, program)
+    async def version(self, tool: AnyTool) -> str:
+        """Return the version of a tool's program; PreparationError if it cannot be run."""
+        path = self._binaries.get(tool.program, tool.program)
         output = await process.run((path, "--version"), directory=self.fresh_directory("version"))
-        if output.exit_code != 0:
-            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
-        return output.stdout.strip()[:_MAX_VERSION_CHARACTERS]
+        version = tool.version(output)
+        if version is None:
+            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {tool.program}")
+        return version[:_MAX_VERSION_CHARACTERS]
 
     async def serve(
         self,

@@ -16,7 +16,8 @@ How the tools of the published Ceph studies fit:
 | rbd bench | image | each | measure | yes | none |
 | iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
 | ceph tell osd bench | OSDs | one actor | measure | no | none |
-| bonnie++, IOR | volume | each | measure | no | meanOnly |
+| bonnie++ | volume | each | prepare, measure, clean up | no | maxOnly |
+| IOR | volume | each | measure | no | meanOnly |
 | dd | volume | each | measure | no | none |
 """
 
@@ -266,6 +267,7 @@ class StepContext:
         seed: for the random generator; differs between clients, passes and points.
         work_directory: empty directory for the tool's output files.
         client: number of the client that runs the command.
+        as_root: whether root runs the command; some programs refuse that unless told otherwise.
 
     """
 
@@ -275,12 +277,23 @@ class StepContext:
     seed: int
     work_directory: str
     client: int = 0
+    as_root: bool = False
+
+    @property
+    def own_directory(self) -> str:
+        """The directory for the files of a tool with `own_files`, beside the data set; no other client uses it."""
+        return own_directory(self.target_of(VolumeTarget), self.client)
 
     def target_of(self, kind: type[T]) -> T:
         """Return the target as the kind that the tool works on; TypeError if it is another."""
         if not isinstance(self.target, kind):
             raise TypeError(f"the tool needs a {kind.__name__}, not a {type(self.target).__name__}")
         return self.target
+
+
+def own_directory(target: VolumeTarget, client: int) -> str:
+    """Return a client's directory for a tool with `own_files`."""
+    return f"{target.path}.{client}.files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,11 +337,13 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable, which supports `--version`.
+        program: its executable; see `version`.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
         executor: who runs it.
+        own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
+            nothing is prefilled, and no workload of the run may use the data set.
         windowed: whether it runs for a given time, so that its clients overlap.
         least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
             the tool does not run for a given time.
@@ -342,6 +357,7 @@ class Tool(ABC, Generic[P]):
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
+    own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]
@@ -360,6 +376,10 @@ class Tool(ABC, Generic[P]):
         `servers` are the run's servers, which are members of the roster and never load.
         """
         return 1
+
+    def version(self, output: Output) -> str | None:
+        """Return the version from the output of `program --version`; None if the program cannot be run."""
+        return output.stdout.strip() if output.exit_code == 0 else None
 
     @abstractmethod
     def command(self, parameters: P, context: StepContext) -> Command:
