@@ -1,9 +1,10 @@
-"""Recorded output of Ceph's own tools, with its times moved to those of a trial."""
+"""Recorded output of other tools than fio, with its times moved to those of a trial."""
 
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from corpus.bonnie_run import TARGET, recorded_bonnie
 from corpus.case import Setting
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
@@ -25,13 +26,16 @@ _TARGETS: dict[TargetKind, Target] = {
     TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
     TargetKind.OSDS: OsdsTarget(keyring="/etc/plimsoll/osd-bench/keyring"),
+    TargetKind.VOLUME: TARGET,
 }
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+[+-]\d{4}", re.MULTILINE)
 _TOTALS = re.compile(r"ops: (\d+) +ops/sec: ([\d.]+)")
 
 
-def recorded_run(stem: str, started_at: int) -> Output:
-    """Return a golden case as if it had begun at that time, Unix nanoseconds."""
+def recorded_run(tool: str, stem: str, started_at: int) -> Output:
+    """Return a golden case of a tool as if it had begun at that time, Unix nanoseconds."""
+    if tool == "bonnie":
+        return recorded_bonnie(stem, started_at)
     files = {path.suffix: path.read_text() for path in _GOLDEN.glob(f"{stem}.*")}
     stdout, stderr = files[".txt"], files.get(".stderr", "")
     distance = _moment(started_at) - _recorded_start(stdout, stderr)

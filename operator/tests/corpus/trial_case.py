@@ -148,7 +148,7 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
 
 def _output_of_ceph(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
-    output = recorded_run(stem, T0 + _START * 10**6)
+    output = recorded_run(setting.tool, stem, T0 + _START * 10**6)
     texts = {"stdout": output.stdout, "stderr": output.stderr}
     for fault in faults:
         for name, damage in fault.files.items():

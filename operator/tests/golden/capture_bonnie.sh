@@ -2,7 +2,7 @@
 # Records what a real bonnie++ prints: capture_bonnie.sh [path of bonnie++] <directory>. As root, because of the tmpfs.
 #
 # The options are those of the command that Plimsoll builds. Most runs are stopped for most of the time: then even small
-# phases take the half second that bonnie++ needs to time them, with little work.
+# phases take the half second that bonnie++ needs to time them, with little work. It takes about 8 minutes.
 set -euo pipefail
 
 bonnie=${1:?path of bonnie++} out=${2:?directory for the recordings}
@@ -21,6 +21,7 @@ record() {
     setsid setpriv --reuid=65534 --regid=65534 --clear-groups \
         "$bonnie" -q -d "$directory" -m client-0 -z 1 -r 0 "$@" >"$name.csv" 2>"$name.stderr" &
     local process=$!
+    until kill -0 -- "-$process" 2>/dev/null; do sleep 0.01; done
     if [ "$signal" != - ]; then
         sleep 1
         kill "-$signal" -- "-$process"
@@ -41,10 +42,10 @@ record() {
 
 "$bonnie" --version >"$out/bonnie-$version-version.stdout" 2>"$out/bonnie-$version-version.stderr" || true
 
-record full 0.15 - -s 64:1024:8192:5 -n 16:0:0:1 -f3
+record full 0.2 - -s 128:1024:65536:5 -n 32:0:0:1 -f3
 record small-files 0.15 - -s 64:1024:2000:2 -n 4:2048:1024:4 -f
 record no-characters 0.15 - -s 64:1024:8192:5 -n 4:0:0:1 -f
-record no-files 0.15 - -s 64:1024:8192:5 -n 0 -f1
+record no-files 0.1 - -s 64:1024:8192:5 -n 0 -f3
 record direct 0.15 - -s 16:4096:8192:5 -n 0 -f -D -b
 record too-fast - - -s 16:8192:8192:5 -n 1:0:0:1 -f
 record killed - KILL -s 64:8192:8192:5 -n 1:0:0:1 -f3
