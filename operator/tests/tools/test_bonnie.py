@@ -29,7 +29,7 @@ CONTEXT = StepContext(
 )
 GOLDEN = Path(__file__).parent.parent / "golden"
 RECORDED: dict[str, dict[str, JsonValue]] = {
-    "full": {"chunkSize": "1Ki", "seeks": 65536},
+    "full": {"size": "128Mi", "chunkSize": "1Ki", "seeks": 16000, "files": 32},
     "small-files": {
         "chunkSize": "1Ki",
         "seeks": 2000,
@@ -86,9 +86,11 @@ def command(context: StepContext = CONTEXT, **fields: JsonValue) -> tuple[str, .
 
 
 def test_command_is_that_of_the_recordings() -> None:
-    assert command(chunkSize="1Ki", seeks=65536) == (
+    assert command(
+        replace(CONTEXT, target=replace(FILE, size=128 * MEBIBYTE)), chunkSize="1Ki", seeks=16000, files=32
+    ) == (
         *("bonnie++", "-q", "-d", "/data/plimsoll.data.0.files", "-m", "client-0", "-z", "1", "-r", "0"),
-        *("-s", "64:1024:65536:5", "-n", "16:0:0:1", "-f3"),
+        *("-s", "128:1024:16000:5", "-n", "32:0:0:1", "-f3"),
     )
 
 
@@ -173,13 +175,13 @@ def test_every_phase_of_a_full_run_has_its_own_time() -> None:
     found = samples(measured)
     assert list(found) == list(PHASES)
     assert (measured.tool_version, measured.untimed, measured.errors, measured.warnings) == ("2.00a", (), (), ())
-    assert (measured.data_bytes, measured.bypasses_cache, measured.flushes) == (64 * MEBIBYTE, False, True)
+    assert (measured.data_bytes, measured.bypasses_cache, measured.flushes) == (128 * MEBIBYTE, False, True)
     assert {found[operation].bytes for operation in CHARACTERS} == {3 * MEBIBYTE}
     assert {found[operation].ios for operation in CHARACTERS} == {3 * MEBIBYTE}
     for operation in (Operation.WRITE, Operation.REWRITE, Operation.READ):
-        assert (found[operation].ios, found[operation].bytes) == (65536, 64 * MEBIBYTE)
-    assert found[Operation.SEEK].ios == 65536
-    assert {(found[operation].ios, found[operation].bytes) for operation in FILES} == {(16384, 0)}
+        assert (found[operation].ios, found[operation].bytes) == (131072, 128 * MEBIBYTE)
+    assert found[Operation.SEEK].ios == 16000
+    assert {(found[operation].ios, found[operation].bytes) for operation in FILES} == {(32768, 0)}
     assert sum(sample.runtime or 0 for sample in measured.operations) <= measured.runtime
 
 
@@ -247,10 +249,10 @@ def test_what_the_device_said_is_in_the_error() -> None:
         (r"client-0", "client-1", "name is client-1 instead of client-0"),
         (r"client-0,1,1", "client-0,1,2", "seed is 2 instead of 1"),
         (r"client-0,1,1", "client-0,4,1", "concurrency is 4 instead of 1"),
-        (r"64M", "32M", "file_size is 32 MiB instead of 64"),
-        (r"64M", "64", "file_size is not a size"),
-        (r"64M,,65536,5", "64M,,8192,5", "seeks is 8192 instead of 65536"),
-        (r"64M,,65536,5", "64M,,65536,2", "seek_processes is 2"),
+        (r"128M", "64M", "file_size is 64 MiB instead of 128"),
+        (r"128M", "128", "file_size is not a size"),
+        (r"128M,,16000,5", "128M,,8192,5", "seeks is 8192 instead of 16000"),
+        (r"128M,,16000,5", "128M,,16000,2", "seek_processes is 2"),
         (r",5,\d+,", ",5,0,", "putc is 0"),
         (r",5,\d+,", ",5,-1,", "putc is not a rate"),
         (r",5,\d+,\d+,", ",5,,,", "putc has no rate, but other columns"),
@@ -273,7 +275,7 @@ def test_phases_must_be_those_requested() -> None:
     output = golden("full")
     for fields, words in (
         ({"characters": False}, "putc was not requested"),
-        ({"files": 0}, "num_files is 16 instead of empty"),
+        ({"files": 0}, "num_files is 32 instead of empty"),
     ):
         parameters = BonnieParameters.model_validate({**RECORDED["full"], **fields})
         with pytest.raises(OutputError, match=words):
