@@ -1,5 +1,6 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
+from support.corpus_bonnie import BONNIE_ACCEPTED, BONNIE_REFUSED
 from support.corpus_ceph import CEPHS
 from support.corpus_storage import STORAGE
 from support.corpus_tools import CEPH_TOOLS_ACCEPTED, TOOLS_OF_CEPH
@@ -147,6 +148,7 @@ REFUSED = [
     *_CLIENTS,
     *WORKLOADS,
     *TOOLS_OF_CEPH,
+    *BONNIE_REFUSED,
     *_PREPARE,
     *_REST,
 ]
@@ -270,5 +272,6 @@ ACCEPTED = [
         server_accepts="the API server makes a name up; a file has to have one",
     ),
     *CEPH_TOOLS_ACCEPTED,
+    *BONNIE_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

@@ -7,7 +7,7 @@ _SHARED = {"size": "1Gi", "sharing": "Shared"}
 _STORAGE = [
     refused("no source", "spec.storage.storageClass", REMOVED, "spec.storage", "exactly one of rook, ceph and storage"),
     refused("two sources", "spec.storage.rook", ROOK, "spec.storage", "exactly one of rook, ceph and storageClass"),
-    refused("no storage for fio", "spec.storage", REMOVED, "spec.storage", "because fio and rbdBench run on"),
+    refused("no storage for fio", "spec.storage", REMOVED, "spec.storage", "because fio, rbdBench and bonnie run on"),
     refused("no volume for fio", VOLUME, REMOVED, "spec.storage.volume", "Required value: must be set, because fio"),
     refused("no size", VOLUME, {}, "spec.storage.volume.size", "Required value"),
     *choice("spec.storage.volume.mode", "Block", "Filesystem"),

@@ -179,7 +179,7 @@ _STORAGE = [
         "rbdBench",
         {},
         "spec.storage.volume",
-        "Required value: must be set, because fio and rbdBench run on a volume",
+        "Required value: must be set, because fio, rbdBench and bonnie run on a volume",
         changes={"spec.storage": {"ceph": CEPH}},
     ),
     on_ceph(
@@ -203,7 +203,7 @@ _STORAGE = [
         "radosBench",
         {},
         _W,
-        "must have exactly one tool: fio, radosBench, rbdBench or osdBench",
+        "must have exactly one tool: fio, radosBench, rbdBench, osdBench or bonnie",
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
 ]

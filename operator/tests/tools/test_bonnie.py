@@ -144,7 +144,7 @@ def test_large_file_must_fit() -> None:
     [
         ({"directIo": True}, "characters"),
         ({"files": 0, "maxFileSize": "1Ki"}, "raise files"),
-        ({"minFileSize": "1Ki"}, "needs maxFileSize"),
+        ({"minFileSize": "1Ki"}, "without maxFileSize"),
         ({"minFileSize": "2Ki", "maxFileSize": "1Ki"}, "exceeds maxFileSize 1Ki"),
         ({"size": "100Ki"}, "size"),
         ({"size": "1025Ki"}, "size"),

@@ -26,7 +26,7 @@ _NO_DIRECT_CHARACTERS = (
     "must be false with directIo, because direct I/O cannot transfer single bytes; set characters to false"
 )
 _NEEDS_FILES = "has no effect with files 0; remove it, or raise files"
-_NEEDS_MAX = "needs maxFileSize; set it too, or remove minFileSize"
+_NEEDS_MAX = "must be absent without maxFileSize; remove it, or set maxFileSize too"
 
 ON_FILES = (
     "must be Filesystem, because bonnie works on files and directories; set it to Filesystem, with access PVC, or "
@@ -118,7 +118,7 @@ class BonnieParameters(ToolParameters):
         ]
         | None
     ) = None
-    chunk_size: ChunkSize = ChunkSize.KI_8
+    chunk_size: Annotated[ChunkSize, Field(description="A power of two.")] = ChunkSize.KI_8
     seeks: Annotated[Integer, Field(ge=1, le=10_000_000)] = 8192
     seek_processes: Annotated[Integer, Field(ge=1, le=64)] = 5
     characters: Flag = True
