@@ -10,7 +10,7 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.quantity import BlockSize, Size, format_quantity, parse_quantity
 from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.tools.base import ToolParameters
-from plimsoll.tools.volumes import IS_BLOCK, NO_VOLUME
+from plimsoll.tools.volume_rules import IS_BLOCK, NO_VOLUME
 
 MEBIBYTE = 2**20
 FILES_UNIT = 1024
