@@ -4,6 +4,7 @@ bonnie++ prints the rate of each phase, but neither its amount nor its time. The
 from both. It prints no start of a phase either.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,8 +21,10 @@ _KIBIBYTE = 1024
 _SLACK = 1.02
 _SLACK_SECONDS = 1.0
 _PHASES_OF_FILES = tuple(PHASES)[6:]
-# Of the program's tables on standard error.
-_TABLE = ("Version ", "Latency ", "Name:", "files", "Using uid:")
+# The program's tables on standard error; the name in front of a row is cut where the numbers need its place.
+_TABLE = re.compile(
+    r"Version .*|Latency .*|.*/sec %CP.*|.*-Per Chr-.*|.*-Create--.*|[client-]{0,7}[-0-9:/+kmgMG. ]*", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +154,7 @@ def _sample(operation: Operation, phase: Phase, work: Work) -> OperationSample:
         bytes=work.bytes,
         runtime=max(1, round(work.units / (phase.rate or 1) * _SECOND)),
         processor_percent=phase.percent,
-        latency=(
-            LatencySample(kind=LatencyKind.MAX_ONLY, count=work.ios, max_nanoseconds=phase.longest)
-            if phase.longest
-            else LatencySample(kind=LatencyKind.NONE)
-        ),
+        latency=LatencySample(kind=LatencyKind.MAX_ONLY, count=work.ios, max_nanoseconds=phase.longest),
     )
 
 
@@ -166,9 +165,4 @@ def _untimed(phases: Mapping[Operation, Phase]) -> Iterator[str]:
 
 def _remarks(output: Output) -> Iterator[str]:
     """Yield what bonnie++ printed besides its tables, such as blocks that it could not read."""
-    return (line for line in excerpt(output.stderr) if not _is_of_a_table(line))
-
-
-def _is_of_a_table(line: str) -> bool:
-    is_row = line.startswith("client-") or set(line) <= set("0123456789:/+kmgKMG. ")
-    return is_row or line.startswith(_TABLE) or "/sec %CP" in line or line.startswith("-Per Chr-")
+    return (line for line in excerpt(output.stderr) if not _TABLE.fullmatch(line))

@@ -53,7 +53,7 @@ class Phase:
     Attributes:
         rate: per second, in KiB, seeks or files; None if the phase was too fast to be timed.
         percent: CPU time in percent of one CPU; None without a rate.
-        longest: nanoseconds of the longest operation; 0 if bonnie++ measured none.
+        longest: nanoseconds of the longest operation.
 
     """
 
@@ -154,8 +154,6 @@ def _phase(name: str, rate: str, percent: str, longest: str) -> Phase:
 
 
 def _longest(name: str, text: str) -> int:
-    if not text:
-        return 0
     match = _LATENCY.fullmatch(text)
     if match is None:
         raise OutputError(f"{name}_latency is not a time in us, ms or s: {printable(text)}")
