@@ -146,7 +146,7 @@ class OperationResult(Model):
         bytes: Number of bytes.
         rates: Rates in the time in which all clients were measuring, or in the time of this operation if the tool does
             one after the other. Quote these numbers.
-        whole_run: All I/O divided by the time from the first start to the last end.
+        whole_run: All I/O divided by the time from the first start to the last end, of the trial or of this operation.
         processor_percent: CPU time that the tool counted for this operation, in percent of one CPU, of the client with
             the most; absent if the tool does not count it.
         sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.

@@ -3,22 +3,6 @@
 A tool declares its `target` and the `layer` that it loads, its `executor`, who loads and who serves in which rounds
 (`cast`), its `steps`, whether its clients overlap in time (`windowed`), and the `quantities` that it can report. It
 turns typed parameters into a command, and the command's output into a `Measurement`. It runs nothing itself.
-
-How the tools of the published Ceph studies fit:
-
-| tool | target | cast | steps | windowed | latency |
-|---|---|---|---|---|---|
-| fio on a volume | volume | each | measure | yes | full |
-| fio through librbd | image | each | measure | yes | full |
-| ioping | volume | each | measure | yes | full |
-| rados bench write | pool | each | measure, clean up | yes | meanOnly |
-| rados bench seq, rand | pool | each | prepare (write), measure, clean up | yes | meanOnly |
-| rbd bench | image | each | measure | yes | none |
-| iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
-| ceph tell osd bench | OSDs | one actor | measure | no | none |
-| bonnie++ | volume | each | prepare, measure, clean up | no | maxOnly |
-| IOR | volume | each | measure | no | meanOnly |
-| dd | volume | each | measure | no | none |
 """
 
 from abc import ABC, abstractmethod
@@ -282,18 +266,13 @@ class StepContext:
     @property
     def own_directory(self) -> str:
         """The directory for the files of a tool with `own_files`, beside the data set; no other client uses it."""
-        return own_directory(self.target_of(VolumeTarget), self.client)
+        return f"{self.target_of(VolumeTarget).path}.{self.client}.files"
 
     def target_of(self, kind: type[T]) -> T:
         """Return the target as the kind that the tool works on; TypeError if it is another."""
         if not isinstance(self.target, kind):
             raise TypeError(f"the tool needs a {kind.__name__}, not a {type(self.target).__name__}")
         return self.target
-
-
-def own_directory(target: VolumeTarget, client: int) -> str:
-    """Return a client's directory for a tool with `own_files`."""
-    return f"{target.path}.{client}.files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

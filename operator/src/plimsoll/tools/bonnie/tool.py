@@ -44,6 +44,7 @@ class Bonnie(Tool[BonnieParameters]):
         """Return the command of a step. The first one also removes what a killed trial has left."""
         size = _checked_size(parameters, context)
         directory = context.own_directory
+        argv: tuple[str, ...]
         match context.step:
             case StepKind.PREPARE:
                 argv = ("sh", "-c", 'rm -rf -- "$1" && mkdir -- "$1"', "sh", directory)
