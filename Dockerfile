@@ -43,7 +43,7 @@ FROM base AS tools
 # kernel would refuse to run it. The pods have a sysctl that permits its sockets instead.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
-        ceph-common fio ioping iperf3 iputils-ping netcat-traditional util-linux \
+        bonnie++ ceph-common fio ioping iperf3 iputils-ping netcat-traditional util-linux \
     && install --mode=0755 /usr/bin/ping /usr/bin/plain-ping && mv /usr/bin/plain-ping /usr/bin/ping \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=accept /accept.so /usr/lib/plimsoll/accept.so

@@ -63,6 +63,7 @@ class Steps:
     parameters: ClassVar[type[ToolParameters]] = Parameters
     target: TargetKind = TargetKind.POOL
     windowed: ClassVar[bool] = True
+    own_files: ClassVar[bool] = False
 
     def __init__(
         self, *, steps: Sequence[StepKind] = STEPS, target: TargetKind = TargetKind.POOL, version: str = "1"
@@ -70,6 +71,9 @@ class Steps:
         self._steps = steps
         self._version = version
         self.target = target
+
+    def version(self, output: Output) -> str | None:
+        return output.stdout.strip() if output.exit_code == 0 else None
 
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
         return self._steps

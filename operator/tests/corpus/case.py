@@ -39,6 +39,11 @@ class Watch(Model):
     owns_file_system: bool = False
 
 
+RecordedTool = Literal[
+    "fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "bonnie", "iperf3", "netcat", "ping"
+]
+
+
 class Setting(Model):
     """The trial as planned, and the normal load of its clients.
 
@@ -47,8 +52,8 @@ class Setting(Model):
         nodes: number of nodes that the clients are spread over.
         network_bytes_per_second: what the network to a node can carry, as the user states.
         fio_version: the version whose recorded output is stretched to the length and rate of this trial.
-        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2`, dd, ioping or a
-            network tool, and has the tool's `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
+        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2` or of that tool, and
+            has the tool's `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
         ceph: absent if the run watches no cluster.
         osd_classes: the known device classes of OSDs.
 
@@ -62,7 +67,7 @@ class Setting(Model):
     fio: FioParameters = FioParameters(io_depth=16)
     iops: int = 5000
     fio_version: Literal["3.33", "3.39"] = "3.39"
-    tool: Literal["fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "iperf3", "netcat", "ping"] = "fio"
+    tool: RecordedTool = "fio"
     parameters: dict[str, Any] = Field(default_factory=dict)
     recorded: str = ""
     network_bytes_per_second: int | None = None

@@ -1,9 +1,10 @@
-"""Recorded output of Ceph's own tools, with its times moved to those of a trial."""
+"""Recorded output of other tools than fio, with its times moved to those of a trial."""
 
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from corpus.bonnie_run import TARGET
 from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
 from plimsoll.measure.sample import Measurement
@@ -62,7 +63,7 @@ def parsed(setting: Setting, output: Output) -> tuple[Measurement | None, str | 
     tool = TOOLS[setting.tool]
     context = StepContext(
         step=StepKind.MEASURE,
-        target=_TARGETS[tool.target],
+        target=TARGET if setting.tool == "bonnie" else _TARGETS[tool.target],
         timing=Timing(ramp_seconds=setting.ramp_seconds, runtime_seconds=setting.runtime_seconds),
         seed=1,
         work_directory="/work",

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from corpus.bonnie_run import recorded_bonnie
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
@@ -158,6 +159,8 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
 def _recording(setting: Setting) -> Callable[[str, int], Output]:
     if TOOLS[setting.tool].target is TargetKind.PEER:
         return network_run
+    if setting.tool == "bonnie":
+        return recorded_bonnie
     return recorded_on_volume if setting.tool in ON_VOLUMES else recorded_run
 
 

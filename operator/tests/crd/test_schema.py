@@ -25,6 +25,7 @@ EXCEPTIONS = {
     r"spec\.workloads\[\]\.radosBench\.objectSize\[\]: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.ioping\.size\[\]: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.osdBench\.totalSize: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.bonnie\.(size|minFileSize|maxFileSize): (pattern|maxLength) None": "the form of a quantity",
     r"spec\.prepare\.precondition\.blockSize: (pattern|maxLength) None": "the form of a quantity",
 }
 """Difference, as a pattern -> why it is one."""

@@ -143,3 +143,13 @@ def test_percentile_beyond_the_histogram_is_absent() -> None:
     latency = merge_samples([sample([MILLISECOND] * 1000 + [60_000 * MILLISECOND] * 200)])
     assert list(latency.percentiles) == ["50"]
     assert latency.max_nanoseconds == 60_000 * MILLISECOND
+
+
+def test_a_tool_that_knows_only_the_longest_operation_claims_no_mean() -> None:
+    longest = [LatencySample(kind=LatencyKind.MAX_ONLY, count=count, max_nanoseconds=count) for count in (7, 9)]
+    expected = Latency(kind=LatencyKind.MAX_ONLY, count=16, max_nanoseconds=9)
+    assert merge_samples(longest) == expected
+    assert merge_latencies([merge_samples([one]) for one in longest]) == expected
+    with_means = merge_samples([*longest, sample([1000] * 3)])
+    assert with_means == Latency(kind=LatencyKind.MAX_ONLY, count=19, max_nanoseconds=1000)
+    assert not LatencyKind.MAX_ONLY.has_mean

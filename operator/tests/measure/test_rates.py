@@ -194,3 +194,24 @@ def test_slow_operations_keep_their_decimals(ios: int, rate: float) -> None:
 )
 def test_rates_for_people_have_three_digits(rate: float, half_width: float | None, text: str) -> None:
     assert rate_text(rate, half_width) == text
+
+
+def phase(start: int, runtime: int, ios: int) -> Share:
+    """One client's share of an operation with its own time, within a longer measurement."""
+    whole = share(start, runtime, ios, None)
+    return Share(sample=whole.sample.model_copy(update={"runtime": runtime}), interval=whole.interval)
+
+
+def test_a_phase_is_divided_by_its_own_time_and_not_by_that_of_the_trial() -> None:
+    clients = [phase(0, 10 * SECOND, 1000), phase(0, 20 * SECOND, 1000)]
+    found = rates_of(clients, common=None, whole=Interval(start=0, end=100 * SECOND))
+    assert found.rates.iops == 2000 / 20
+    assert found.whole_run.iops == 2000 / 20
+    assert found.sum_of_rates.iops == 1000 / 10 + 1000 / 20
+    assert found.measured.ios == 2000
+
+
+def test_an_operation_without_its_own_time_took_the_whole_trial() -> None:
+    clients = [share(0, 10 * SECOND, 1000, None), share(0, 20 * SECOND, 1000, None)]
+    found = rates_of(clients, common=None, whole=Interval(start=0, end=100 * SECOND))
+    assert found.rates.iops == 2000 / 100

@@ -198,10 +198,10 @@ def test_bad_parameter_is_reported_once_at_its_place(
 
 
 def test_problems_of_all_workloads_are_reported(make_run: MakeRun) -> None:
-    run = make_run({"fio": {"jobs": 0}}, {"bonnie": {}}, {"fio": {"ioDepth": [0]}})
+    run = make_run({"fio": {"jobs": 0}}, {"iozone": {}}, {"fio": {"ioDepth": [0]}})
     assert problems(run) == [
         "spec.workloads[0].fio.jobs: 0 must be at least 1",
-        f"spec.workloads[1].bonnie: is not a known field or tool; the tools are {', '.join(sorted(TOOLS))}",
+        f"spec.workloads[1].iozone: is not a known field or tool; the tools are {', '.join(sorted(TOOLS))}",
         "spec.workloads[2].fio.ioDepth[0]: 0 must be at least 1",
     ]
 

@@ -7,7 +7,8 @@ import pytest
 
 from plimsoll.api.errors import SpecError
 from plimsoll.api.run import BenchmarkRun
-from plimsoll.plan.expand import expand
+from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import expand, make_plan
 
 MakeRun = Callable[..., BenchmarkRun]
 
@@ -182,3 +183,39 @@ def test_all_workloads_use_the_same_administrator_key(make_run: MakeRun) -> None
 def test_all_problems_are_reported_together(make_run: MakeRun) -> None:
     run = make_run({"fio": {"blockSize": ["8Mi"]}}, storage=IMAGES, prepare={"prefill": False})
     assert [line.partition(": ")[0] for line in problems(run)] == ["spec.prepare.prefill", "spec.workloads[0].fio"]
+
+
+FILES = {"storageClass": {"name": "fast"}, "volume": {"size": "64Mi", "mode": "Filesystem"}}
+BONNIE: dict[str, Any] = {"bonnie": {"files": 1}}
+
+
+@pytest.mark.parametrize("storage", [CLAIMS, IMAGES])
+def test_bonnie_needs_a_file_system(make_run: MakeRun, storage: dict[str, Any]) -> None:
+    (found,) = problems(make_run(BONNIE, storage=storage))
+    assert found.startswith("spec.workloads[0].bonnie: bonnie++ by 8Ki, 1024 files: spec.storage.volume.mode must be")
+    assert "set it to Filesystem, with access PVC" in found
+    assert expand(make_run(BONNIE, storage=FILES))
+    assert expand(make_run(BONNIE, storage=SHARED | {"volume": {"size": "64Mi", "sharing": "Shared"}}))
+
+
+def test_bonnie_s_file_must_fit_into_the_filled_part(make_run: MakeRun) -> None:
+    assert expand(make_run({"bonnie": {"size": "51Mi"}}, storage=FILES))
+    (found,) = problems(make_run({"bonnie": {"size": "52Mi"}}, storage=FILES))
+    assert "size 52Mi exceeds the data set of 51Mi; lower size, or raise spec.storage.volume.size" in found
+
+
+def test_bonnie_shares_no_run_with_tools_that_need_the_data_set(make_run: MakeRun) -> None:
+    assert problems(make_run(BONNIE, {"fio": {}}, storage=FILES)) == [
+        "spec.workloads[1].fio: needs the data set, whose space bonnie of another workload uses; split the run"
+    ]
+    assert problems(make_run(BONNIE, storage=FILES, prepare={"precondition": {"blockSize": "4Ki"}})) == [
+        "spec.prepare.precondition: must be absent, because bonnie writes files of its own; remove it"
+    ]
+
+
+def test_nothing_is_prefilled_for_bonnie(make_run: MakeRun) -> None:
+    prepare = {"discard": False, "perTrial": "NewDataSet"}
+    plan = make_plan(make_run(BONNIE, storage=FILES, prepare=prepare), seed=1)
+    assert (plan.prepare.prefill, plan.prepare.per_trial) == (False, None)
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+    assert make_plan(make_run({"fio": {}}, storage=FILES), seed=1).prepare.prefill

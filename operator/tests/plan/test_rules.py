@@ -2,6 +2,7 @@
 
 from plimsoll.plan.rules import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.bonnie import BONNIE
 from plimsoll.tools.fio import FIO
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.registry import TOOLS
@@ -29,3 +30,16 @@ def test_a_tool_that_reads_the_data_set_declares_when() -> None:
     for key, tool in TOOLS.items():
         if tool.target.is_data_set and tool.parameters.reads_data is not ToolParameters.reads_data:
             assert f"w.{key}." in tool.parameters.reads_when
+
+
+def test_a_tool_with_files_of_its_own_shares_no_run_with_those_on_the_data_set() -> None:
+    ceph = {"radosBench": RADOS_BENCH}
+    rules = run_rules({"fio": FIO, "bonnie": BONNIE, **ceph})
+    (precondition,) = (rule for rule in rules if rule.field_path == ".prepare.precondition")
+    assert precondition.rule.endswith("!self.workloads.exists(w, has(w.bonnie))")
+    (both,) = (rule for rule in rules if "cannot have both bonnie and fio" in rule.message)
+    assert (both.rule, both.field_path) == (
+        "!self.workloads.exists(w, has(w.bonnie)) || !self.workloads.exists(w, has(w.fio))",
+        ".workloads",
+    )
+    assert ".prepare.precondition" not in {rule.field_path for rule in run_rules({"fio": FIO, **ceph})}

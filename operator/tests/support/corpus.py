@@ -1,5 +1,6 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
+from support.corpus_bonnie import BONNIE_ACCEPTED, BONNIE_REFUSED
 from support.corpus_ceph import CEPHS
 from support.corpus_disk_tools import DISK_TOOLS, DISK_TOOLS_ACCEPTED
 from support.corpus_network import NETWORK, NETWORK_ACCEPTED
@@ -153,6 +154,7 @@ REFUSED = [
     *TOOLS_OF_CEPH,
     *DISK_TOOLS,
     *NETWORK,
+    *BONNIE_REFUSED,
     *_PREPARE,
     *_REST,
 ]
@@ -278,5 +280,6 @@ ACCEPTED = [
     *CEPH_TOOLS_ACCEPTED,
     *DISK_TOOLS_ACCEPTED,
     *NETWORK_ACCEPTED,
+    *BONNIE_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

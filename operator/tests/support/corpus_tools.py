@@ -183,7 +183,7 @@ _STORAGE = [
         "rbdBench",
         {},
         "spec.storage.volume",
-        "Required value: must be set, because fio, rbdBench, dd and ioping run on a volume",
+        "Required value: must be set, because fio, rbdBench, dd, ioping and bonnie run on a volume",
         changes={"spec.storage": {"ceph": CEPH}},
     ),
     on_ceph(
@@ -207,7 +207,7 @@ _STORAGE = [
         "radosBench",
         {},
         _W,
-        "must have exactly one tool: fio, radosBench, rbdBench, osdBench, dd, ioping",
+        "must have exactly one tool: fio, radosBench, rbdBench, osdBench, dd, ioping, bonnie",
         changes={"spec.workloads": [{"name": "w", "radosBench": {}, "fio": {}}]},
     ),
 ]

@@ -123,6 +123,7 @@ _TRIAL = Trial(
             sum_of_rates=_RATES,
             bias=-0.01,
             latency=_LATENCY,
+            processor_percent=2.5,
             series=Series(interval_seconds=1, iops=(0.0, 2.5) * 60, bytes_per_second=(0, 2**62) * 60),
             steady_state=SteadyState(round_seconds=12.0, rate=_STEADINESS, p99=_STEADINESS),
         )

@@ -28,9 +28,20 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
 
 
 def test_all_tools_are_registered() -> None:
-    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "iperf3", "netcat", "ping"}
+    assert set(TOOLS) == {
+        "fio",
+        "radosBench",
+        "rbdBench",
+        "osdBench",
+        "dd",
+        "ioping",
+        "bonnie",
+        "iperf3",
+        "netcat",
+        "ping",
+    }
     programs = {tool.program for tool in TOOLS.values()}
-    assert programs == {"fio", "rados", "rbd", "ceph", "dd", "ioping", "iperf3", "nc.traditional", "ping"}
+    assert programs == {"fio", "rados", "rbd", "ceph", "dd", "ioping", "bonnie++", "iperf3", "nc.traditional", "ping"}
 
 
 def test_declarations_of_fio() -> None:
@@ -55,6 +66,7 @@ def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
         ("dd", Layer.RBD),
         ("rbdBench", Layer.RBD),
         ("fio", Layer.RBD),
+        ("bonnie", Layer.FILE_SYSTEM),
     ]
 
 
@@ -76,6 +88,7 @@ def test_least_time_of_work_is_ten_times_that_of_tools_without_a_window() -> Non
     assert {key: tool.least_runtime_seconds for key, tool in TOOLS.items() if not tool.windowed} == {
         "osdBench": 0,
         "dd": 1,
+        "bonnie": 0,
     }
     assert "10 s for dd" in RUNTIME_TOO_SHORT.what
 
@@ -87,7 +100,7 @@ def test_depth_and_size_are_axes(key: str) -> None:
 
 
 def test_axes_of_depth_and_size_are_those_of_all_tools() -> None:
-    assert (DEPTH_AXES, SIZE_AXES) == (("ioDepth", "concurrency"), ("blockSize", "objectSize", "size"))
+    assert (DEPTH_AXES, SIZE_AXES) == (("ioDepth", "concurrency"), ("blockSize", "objectSize", "size", "chunkSize"))
 
 
 def test_only_trims_remove_data() -> None:

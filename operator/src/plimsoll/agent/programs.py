@@ -10,7 +10,7 @@ from typing import Protocol
 
 from plimsoll.agent import process
 from plimsoll.agent.process import Watch
-from plimsoll.tools.base import Command, Output
+from plimsoll.tools.base import AnyTool, Command, Output
 
 STDERR_TAIL = 2000
 """Characters of a tool's own output that are kept."""
@@ -92,14 +92,14 @@ class Programs:
         ]
         return await _all_outputs(running)
 
-    async def version(self, program: str, argument: str) -> str:
-        """Return the first line that a program prints with an argument; PreparationError if it cannot be run."""
-        path = self._binaries.get(program, program)
-        output = await process.run((path, argument), directory=self.fresh_directory("version"))
-        if output.exit_code != 0:
-            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {program}")
-        line, _, _ = (output.stdout or output.stderr).strip().partition("\n")
-        return line[:_MAX_VERSION_CHARACTERS]
+    async def version(self, tool: AnyTool) -> str:
+        """Return the version of a tool's program; PreparationError if it cannot be run."""
+        path = self._binaries.get(tool.program, tool.program)
+        output = await process.run((path, tool.version_argument), directory=self.fresh_directory("version"))
+        version = tool.version(output)
+        if version is None:
+            raise PreparationError(f"{path} cannot be run: {output.stderr.strip()}; install {tool.program}")
+        return version[:_MAX_VERSION_CHARACTERS]
 
     async def serve(
         self,

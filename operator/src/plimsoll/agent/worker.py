@@ -1,6 +1,7 @@
 """An agent's work: prepares its volume, stages a trial, and runs one command of a known tool."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -118,12 +119,9 @@ class Worker:
 
     async def facts(self) -> dict[str, JsonValue]:
         """Return facts about this client's host for the result; PreparationError if a tool's program is missing."""
-        self._versions = {key: await self._version(_tool(key)) for key in self._tools}
+        self._versions = {key: await self._programs.version(_tool(key)) for key in self._tools}
         tools: dict[str, JsonValue] = {**self._versions}
         return {**host_facts(self._host), **volume_facts(self._volume, self._host), "tools": tools}
-
-    async def _version(self, tool: AnyTool) -> str:
-        return await self._programs.version(tool.program, tool.version_argument)
 
     async def prepare(self, order: PrepareOrder, progress: Progress) -> int:
         """Prepare the data set as ordered and return its size; see `plimsoll.agent.preparation.prepare`."""
@@ -181,6 +179,8 @@ class Worker:
             raise PreparationError(message)
         data_set = self._data_set if tool.target.is_data_set else None
         identity = _identity(context.target, data_set)
+        if identity is not None and tool.own_files:
+            identity = replace(identity, path=os.path.realpath(context.own_directory))
         return Armed(
             order=order,
             parameters=parameters,
@@ -188,7 +188,9 @@ class Worker:
             command=command,
             argv=self._programs.resolved(command.argv),
             observation=HostObservation(self._host, identity, work_directory=context.work_directory),
-            prefilled=data_set.prefilled if data_set else needs_staging or not parameters.reads_data,
+            prefilled=(
+                data_set.prefilled if data_set and not tool.own_files else needs_staging or not parameters.reads_data
+            ),
         )
 
     async def measure(self, armed: Armed, clock: Clock) -> ClientDocument:
@@ -303,6 +305,7 @@ class Worker:
             seed=order.seed,
             work_directory=str(self._programs.fresh_directory(step)),
             client=self._client,
+            as_root=os.geteuid() == 0,
         )
 
     def _target(self, tool: AnyTool, order: ToolOrder) -> Target:

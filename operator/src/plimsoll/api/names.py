@@ -77,11 +77,20 @@ class Layer(StrEnum):
 
 
 class LatencyKind(StrEnum):
-    """What a tool reports about latency, so that dashboards do not show a p99 that was not measured."""
+    """What a tool reports about latency, so that dashboards do not show a p99 that was not measured.
+
+    `meanOnly` has the extremes too; `maxOnly` is the longest operation and nothing else.
+    """
 
     FULL = "full"
     MEAN_ONLY = "meanOnly"
+    MAX_ONLY = "maxOnly"
     NONE = "none"
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether there is a mean."""
+        return self in (LatencyKind.FULL, LatencyKind.MEAN_ONLY)
 
 
 class RunPhase(StrEnum):

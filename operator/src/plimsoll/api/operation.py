@@ -55,7 +55,7 @@ class Latency(Model):
         mean_nanoseconds: Exact mean, not derived from the histogram.
         standard_deviation_nanoseconds: Exact sample standard deviation.
         min_nanoseconds: Shortest latency.
-        max_nanoseconds: Longest latency.
+        max_nanoseconds: Longest latency; the only number of kind maxOnly.
         percentiles: Percentiles by name, such as "99.9". A percentile is absent with fewer than 10 operations beyond
             it, and beyond 17.05 s, where the histogram ends; see the maximum.
         histogram: Compressed histogram of all latencies. plimsoll reads it; its format is documented.
@@ -144,8 +144,11 @@ class OperationResult(Model):
         operation: The operation.
         ios: Number of operations.
         bytes: Number of bytes.
-        rates: Rates in the time in which all clients were measuring. Quote these numbers.
-        whole_run: All I/O divided by the time from the first start to the last end.
+        rates: Rates in the time in which all clients were measuring, or in the time of this operation if the tool does
+            one after the other. Quote these numbers.
+        whole_run: All I/O divided by the time from the first start to the last end, of the trial or of this operation.
+        processor_percent: CPU time that the tool counted for this operation, in percent of one CPU, of the client with
+            the most; absent if the tool does not count it.
         sum_of_rates: Sum of each client's I/O divided by its own runtime, as other tools print it.
         bias: IOPS of sumOfRates divided by those of rates, minus 1; absent without I/O while all clients were
             measuring.
@@ -163,6 +166,7 @@ class OperationResult(Model):
     sum_of_rates: Rates
     bias: float | None = None
     latency: Latency
+    processor_percent: Rate | None = None
     series: Series | None = None
     steady_state: SteadyState | None = None
 

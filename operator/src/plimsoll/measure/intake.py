@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from plimsoll.ceph.watch import ClusterWatch
 from plimsoll.measure.plausible import implausible_host, implausible_number
 from plimsoll.measure.quantities import ALL_QUANTITIES, Quantities
-from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement
+from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, OperationSample
 from plimsoll.measure.series import Share
 from plimsoll.measure.window import NANOSECONDS, Interval
 
@@ -180,5 +180,9 @@ def _measured(answers: Iterable[ClientAnswer]) -> Iterator[ClientMeasurement]:
         if measurement is None or answer.implausible or not measurement.runtime:
             continue
         interval = Interval(start=measurement.started_at, end=measurement.started_at + measurement.runtime)
-        shares = tuple(Share(sample=sample, interval=interval) for sample in measurement.operations)
+        shares = tuple(Share(sample=sample, interval=_time_of(sample, interval)) for sample in measurement.operations)
         yield ClientMeasurement(answer=answer, measurement=measurement, interval=interval, shares=shares)
+
+
+def _time_of(sample: OperationSample, interval: Interval) -> Interval:
+    return interval if sample.runtime is None else Interval(start=interval.start, end=interval.start + sample.runtime)

@@ -48,6 +48,8 @@ def merge_latencies(latencies: Iterable[Latency]) -> Latency:
     moments = reduce(_chan, [_moments(part) for part in parts if part.count]) if any(p.count for p in parts) else None
     if kind is LatencyKind.NONE or moments is None:
         return Latency(kind=kind, count=sum(part.count for part in parts))
+    if kind is LatencyKind.MAX_ONLY:
+        return Latency(kind=kind, count=moments.count, max_nanoseconds=moments.greatest)
     known = [histogram for histogram in histograms if histogram is not None]
     merged = Histogram.merge(known) if kind is LatencyKind.FULL else None
     return Latency(
@@ -85,6 +87,8 @@ def percentiles_of(histogram: Histogram) -> dict[str, int]:
 def _published(sample: LatencySample) -> Latency:
     if sample.kind is LatencyKind.NONE or not sample.count:
         return Latency(kind=sample.kind, count=sample.count)
+    if sample.kind is LatencyKind.MAX_ONLY:
+        return Latency(kind=sample.kind, count=sample.count, max_nanoseconds=sample.max_nanoseconds)
     return Latency(
         kind=sample.kind,
         count=sample.count,
@@ -115,6 +119,8 @@ def _weakest(parts: list[Latency], histograms: list[Histogram | None]) -> Latenc
     kinds = {part.kind for part in parts}
     if not kinds or LatencyKind.NONE in kinds:
         return LatencyKind.NONE
+    if LatencyKind.MAX_ONLY in kinds:
+        return LatencyKind.MAX_ONLY
     return LatencyKind.MEAN_ONLY if any(histogram is None for histogram in histograms) else LatencyKind.FULL
 
 

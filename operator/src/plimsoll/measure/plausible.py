@@ -30,6 +30,7 @@ _GREATEST = {
 _LEAST = {
     (Measurement, "submitters"): 1,
     (Measurement, "in_flight"): 1,
+    (OperationSample, "runtime"): 1,
     (OsdRate, "seconds"): 1e-6,
     (PeerRate, "seconds"): 1e-6,
     (HostUse, "seconds"): 1e-3,

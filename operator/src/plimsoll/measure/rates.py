@@ -5,6 +5,9 @@
     sum_of_rates = sum over clients of (all their I/O / their own runtime)
     bias         = sum_of_rates / rates - 1
 
+Of a tool that does one operation after the other, an operation's time is that of its own phase, as if all clients had
+begun the phase together: `rates` and `whole_run` divide by the longest. Phases that did not overlap make it too high.
+
 If the storage is the bottleneck, the clients that run share its total, so `sum_of_rates` overstates it by
 spread / runtime, however many clients there are. It is published because other tools print it.
 """
@@ -15,7 +18,7 @@ from dataclasses import dataclass
 
 from plimsoll.api.result import Rates
 from plimsoll.measure.series import Amount, Share, add, rounded_iops
-from plimsoll.measure.window import Interval
+from plimsoll.measure.window import Interval, union_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +43,11 @@ def rates_of(shares: Collection[Share], *, common: Interval | None, whole: Inter
 
     `common` is the common window of all clients of the trial, `whole` the time from their first start to their last
     end. Without a common window, for a tool whose clients do a fixed amount of work, the headline is that of the whole
-    run.
+    run, or of the operation's own phase.
     """
     everything = total(shares)
-    whole_run = everything.per_second(whole.length)
+    phase = union_interval([share.interval for share in shares]) if any(share.is_phase for share in shares) else None
+    whole_run = everything.per_second((phase or whole).length)
     measured = everything if common is None else add([share.within(common) for share in shares])
     headline = whole_run if common is None else measured.per_second(common.length)
     own = add([total([share]).per_second(share.interval.length) for share in shares])

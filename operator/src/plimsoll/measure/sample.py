@@ -74,6 +74,10 @@ class OperationSample(Model):
     """One operation of one client over its own measured time.
 
     Attributes:
+        runtime: how long this operation took, of a tool that does one operation after the other; absent if all of them
+            took the whole measured part.
+        processor_percent: CPU time that the tool counted for this operation, in percent of one CPU; absent if it does
+            not count it.
         cells: absent if the tool keeps no series, or if it does not match the totals.
         slices: absent if the tool keeps no such log, or if it does not match the totals.
         submission_nanoseconds: mean time to submit one operation; absent if the tool does not time it, or if submitting
@@ -92,6 +96,8 @@ class OperationSample(Model):
     dropped_ios: int = 0
     lost_ios: int = 0
     latency: LatencySample
+    runtime: int | None = None
+    processor_percent: float | None = None
     cells: Cells | None = None
     slices: LatencySlices | None = None
     submission_nanoseconds: float | None = None
@@ -154,8 +160,11 @@ class Measurement(Model):
         in_flight: operations that the tool was configured to keep in flight all the time, over all submitters; absent
             if there is no such number: with a limited rate, with fsync, or with trims, which run one after the other.
         work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
+        data_bytes: size of the files that the tool worked on, if that is not the whole data set.
         bypasses_cache: the I/O bypassed the client's page cache.
+        flushes: the times of cached writes include making them durable.
         gaps: absent if the tool does not report them in a usable form.
+        untimed: operations that the tool did, but too fast to time them.
         osds: of a tool that measures OSDs one after the other; the operations are their sum.
         peers: of a tool that measures between clients: a cell for each client that served this one.
         errors: the tool's own error messages.
@@ -173,8 +182,11 @@ class Measurement(Model):
     thread_percent: float | None = None
     in_flight: int | None = None
     work_bytes: int | None = None
+    data_bytes: int | None = None
     bypasses_cache: bool = True
+    flushes: bool = False
     gaps: Gaps | None = None
+    untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS)] = ()
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
     peers: Annotated[tuple[PeerRate, ...], Field(max_length=_MAX_PEERS)] = ()
     errors: Messages = ()

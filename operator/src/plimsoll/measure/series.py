@@ -68,10 +68,18 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One client's part of an operation, and when the client measured."""
+    """One client's part of an operation, and when the client measured it.
+
+    An operation with its own runtime counts as if it had begun with the measurement: its real start is unknown.
+    """
 
     sample: OperationSample
     interval: Interval
+
+    @property
+    def is_phase(self) -> bool:
+        """Whether the client did this operation before or after its others."""
+        return self.sample.runtime is not None
 
     @cached_property
     def curve(self) -> Curve | None:

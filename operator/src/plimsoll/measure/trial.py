@@ -124,6 +124,9 @@ def _operation(
         sum_of_rates=rates.sum_of_rates,
         bias=rates.bias,
         latency=merge_samples(share.sample.latency for share in shares),
+        processor_percent=max(
+            (percent for share in shares if (percent := share.sample.processor_percent) is not None), default=None
+        ),
         series=None if common is None else series_of(shares, common),
         steady_state=None if common is None else steady_state_of(shares, common, quantities),
     )

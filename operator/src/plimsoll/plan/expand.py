@@ -5,6 +5,7 @@ from itertools import product
 
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.prepare import Prepare
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.ceph import ceph_target
 from plimsoll.plan.document import MAX_POINTS, Plan, Point, RunIdentity
@@ -39,7 +40,7 @@ def make_plan(
         ceph=ceph_target(run),
         network_bytes_per_second=spec.clients.network_bytes_per_second,
         environment=environment or PlatformEnvironment(),
-        prepare=spec.prepare,
+        prepare=_preparation(spec.prepare, points),
         gates=spec.gates,
         timeouts=spec.timeouts,
     )
@@ -96,6 +97,12 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
             shares_file=parameters.shares_file,
             reads_next_client=parameters.reads_next_client,
         )
+
+
+def _preparation(prepare: Prepare, points: Sequence[Point]) -> Prepare:
+    """Return the preparation, without a data set for tools that need its space."""
+    needless = any(TOOLS[point.tool].own_files for point in points)
+    return prepare.model_copy(update={"prefill": False, "per_trial": None}) if needless else prepare
 
 
 def _needs_volume(point: Point) -> bool:

@@ -54,6 +54,7 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _impossible_rounds(spec, expanded)
     yield from _unused_servers(spec, expanded)
     yield from _different_files(expanded)
+    yield from _contested_space(spec, expanded)
     yield from _lonely_readers(expanded)
     yield from _unwritten_reads(spec, expanded)
     yield from _unused_data_sets(spec, expanded)
@@ -127,6 +128,20 @@ def _different_files(expanded: Expanded) -> Iterator[Problem]:
         if points[0].shares_file != first[1]:
             remedy = f"differ from those of workload {first[0]}; clients prefill one kind of files, so split the run"
             yield Problem(field=field_path((*sweep.place, "files")), remedy=remedy)
+
+
+def _contested_space(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
+    """Yield what needs a data set in a run with a tool that needs its space."""
+    tools = [sweep.tool for sweep, _ in expanded if sweep.tool.own_files]
+    if not tools:
+        return
+    for sweep, _ in expanded:
+        if sweep.tool.target.is_data_set and not sweep.tool.own_files:
+            remedy = f"needs the data set, whose space {tools[0].key} of another workload uses; split the run"
+            yield Problem(field=field_path(sweep.place), remedy=remedy)
+    if spec.prepare.precondition is not None:
+        remedy = f"must be absent, because {tools[0].key} writes files of its own; remove it"
+        yield Problem(field="spec.prepare.precondition", remedy=remedy)
 
 
 def _lonely_readers(expanded: Expanded) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 Rules about a tool's needs follow from its target; other rules of a tool are declared by its parameters.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.schema import Rule
 from plimsoll.tools.base import AnyTool, TargetKind
@@ -29,7 +29,8 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
     """Return the rules for a specification whose workloads have these tools."""
     own = tuple(rule for tool in tools.values() for rule in tool.parameters.run_rules)
-    return (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools), _uses_servers(tools), *own)
+    needs = (*_needs_volume(tools), _needs_ceph(tools), _needs_prefill(tools))
+    return (*needs, _uses_servers(tools), *_contested_space(tools), *own)
 
 
 def _needs_volume(tools: Mapping[str, AnyTool]) -> tuple[Rule, Rule]:
@@ -80,6 +81,26 @@ def _needs_prefill(tools: Mapping[str, AnyTool]) -> Rule:
 def _uses_servers(tools: Mapping[str, AnyTool]) -> Rule:
     keys = [key for key, tool in tools.items() if tool.target is TargetKind.PEER]
     return Rule(rule=f"!has(self.servers) || {_some_workload(keys)}", message=NO_USE_OF_SERVERS, field_path=".servers")
+
+
+def _contested_space(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
+    own = [key for key, tool in tools.items() if tool.own_files]
+    others = [key for key, tool in tools.items() if tool.target.is_data_set and not tool.own_files]
+    if not own:
+        return
+    yield Rule(
+        rule=f"!{_some_workload(own)} || !{_some_workload(others)}",
+        message=(
+            f"cannot have both {_listed(own, 'or')} and {_listed(others, 'or')}, because the former uses the space of "
+            "the data set; split the run"
+        ),
+        field_path=".workloads",
+    )
+    yield Rule(
+        rule=f"!has(self.prepare.precondition) || !{_some_workload(own)}",
+        message=f"must be absent, because {_listed(own, 'and')} writes files of its own; remove it",
+        field_path=".prepare.precondition",
+    )
 
 
 def _some_workload(keys: Sequence[str]) -> str:

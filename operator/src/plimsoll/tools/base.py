@@ -9,13 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from pydantic import Field
-
-from plimsoll.api.model import Integer, Model
+from plimsoll.api.model import Model
 from plimsoll.api.names import Layer
-from plimsoll.api.quantity import BlockSize
 from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
 from plimsoll.api.storage import KeyringReference
@@ -27,10 +24,8 @@ from plimsoll.tools.command import Command, Output, OutputError, together
 __all__ = [
     "AnyTool",
     "ApiTarget",
-    "BlockBytes",
     "Command",
     "DataSet",
-    "Depth",
     "ImageTarget",
     "OsdsTarget",
     "Output",
@@ -153,20 +148,6 @@ class ToolParameters(Model):
         raise NotImplementedError
 
 
-BlockBytes: TypeAlias = Annotated[
-    BlockSize,
-    Field(
-        ge=512,
-        le=64 * 2**20,
-        multiple_of=512,
-        description="A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi.",
-    ),
-]
-"""Size of an operation on a volume or an image."""
-
-Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=1024, description="Operations in flight.")]
-
-
 class VolumeKind(StrEnum):
     """How a volume appears to a client."""
 
@@ -285,6 +266,7 @@ class StepContext:
         seed: for the random generator; differs between clients, passes and points.
         work_directory: empty directory for the tool's output files.
         client: number of the client that runs the command.
+        as_root: whether root runs the command; some programs refuse that unless told otherwise.
 
     """
 
@@ -294,6 +276,12 @@ class StepContext:
     seed: int
     work_directory: str
     client: int = 0
+    as_root: bool = False
+
+    @property
+    def own_directory(self) -> str:
+        """The directory for the files of a tool with `own_files`, beside the data set; no other client uses it."""
+        return f"{self.target_of(VolumeTarget).path}.{self.client}.files"
 
     def target_of(self, kind: type[T]) -> T:
         """Return the target as the kind that the tool works on; TypeError if it is another."""
@@ -310,11 +298,13 @@ class Tool(ABC, Generic[P]):
 
     Attributes:
         key: its name in a workload.
-        program: its executable, which prints its version with `version_argument`.
+        program: its executable, which prints its version with `version_argument`; see `version`.
         layer: what it loads; its results are compared with those of the layer below.
         quantities: what its measurements can contain.
         target: what it does its I/O against.
         executor: who runs it.
+        own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
+            nothing is prefilled, and no workload of the run may use the data set.
         windowed: whether it runs for a given time, so that its clients overlap.
         has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
         peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
@@ -332,6 +322,7 @@ class Tool(ABC, Generic[P]):
     quantities: ClassVar[Quantities]
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
+    own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True
     has_server: ClassVar[bool] = True
     peer_ports: ClassVar[range | None] = None
@@ -353,6 +344,10 @@ class Tool(ABC, Generic[P]):
         `servers` are the run's servers, which are members of the roster and never load.
         """
         return 1
+
+    def version(self, output: Output) -> str | None:
+        """Return the version from what the program prints with `version_argument`; None if it cannot be run."""
+        return (output.stdout or output.stderr).strip().partition("\n")[0] if output.exit_code == 0 else None
 
     @abstractmethod
     def command(self, parameters: P, context: StepContext) -> Command:

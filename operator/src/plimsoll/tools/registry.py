@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.names import Layer
 from plimsoll.tools.base import AnyTool, ToolParameters
+from plimsoll.tools.bonnie import BONNIE
 from plimsoll.tools.cast import Cast
 from plimsoll.tools.dd import DD
 from plimsoll.tools.fio import FIO
@@ -18,7 +19,18 @@ from plimsoll.tools.ping import PING
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.rbd_bench import RBD_BENCH
 
-_ALL: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH, DD, IOPING, IPERF3, NETCAT, PING)
+_ALL: tuple[AnyTool, ...] = (
+    FIO,
+    RADOS_BENCH,
+    RBD_BENCH,
+    OSD_BENCH,
+    DD,
+    IOPING,
+    BONNIE,
+    IPERF3,
+    NETCAT,
+    PING,
+)
 
 TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
 """Key of a tool -> the tool."""

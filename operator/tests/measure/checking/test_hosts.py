@@ -241,3 +241,39 @@ def test_buffered_io_need_not_reach_the_device() -> None:
     buffered = measurement(bypasses_cache=False)
     reasons = [item.reason for item in measure(on(0, device(), measurement=buffered)).findings]
     assert "DeviceBypassed" not in reasons
+
+
+@pytest.mark.parametrize(("gibibytes", "is_enough"), [(1, False), (2, True)])
+def test_files_of_a_tool_must_exceed_the_page_cache_twice_whatever_the_data_set(
+    gibibytes: int, *, is_enough: bool
+) -> None:
+    rewriting = measurement(
+        operation(100, operation=Operation.REWRITE), bypasses_cache=False, data_bytes=gibibytes * GIBIBYTE
+    )
+    numbers = measure(on(0, quiet_host(), measurement=rewriting, data_set_bytes=4096 * GIBIBYTE))
+    assert ("CacheSized" in {finding.reason for finding in numbers.findings}) is not is_enough
+
+
+def test_reads_too_fast_to_be_timed_come_from_a_cache_too() -> None:
+    untimed = measurement(
+        operation(100, operation=Operation.WRITE),
+        bypasses_cache=False,
+        flushes=True,
+        data_bytes=GIBIBYTE,
+        untimed=(Operation.READ,),
+    )
+    numbers = measure(on(0, quiet_host(), measurement=untimed))
+    messages = {finding.reason: finding.message for finding in numbers.findings}
+    assert messages.keys() == {"Untimed", "CacheSized"}
+    assert messages["Untimed"].startswith("client 0: too fast to be timed: read")
+    assert "data sets read" in messages["CacheSized"]
+    written = untimed.model_copy(update={"untimed": ()})
+    assert measure(on(0, quiet_host(), measurement=written)).verdict is Verdict.VALID, "flushed writes are no cache's"
+
+
+def test_a_phase_is_compared_with_the_network_by_its_own_time() -> None:
+    brief = operation(100, operation=Operation.WRITE).model_copy(update={"runtime": 10**9, "cells": None})
+    documents = [on(0, quiet_host(), measurement=measurement(brief))]
+    numbers = measure(*documents, windowed=False, network_bytes_per_second=RATE * RUNTIME)
+    assert only(numbers, "NetworkBound").message.startswith(f"client 0: write {RATE * RUNTIME / 2**20:.3g} MiB/s")
+    assert numbers.operations[0].rates.bytes_per_second == RATE * RUNTIME

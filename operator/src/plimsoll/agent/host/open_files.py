@@ -18,7 +18,7 @@ class DataSetIdentity:
     """How the kernel identifies a data set.
 
     Attributes:
-        path: path without symbolic links.
+        path: path without symbolic links; of a directory, if the tool writes files of its own there.
         file: device and inode number; None for a block device.
         device: number of the block device, or of the device that contains the file.
 
@@ -27,6 +27,10 @@ class DataSetIdentity:
     path: str
     file: tuple[int, int] | None
     device: int
+
+    def contains(self, path: str) -> bool:
+        """Whether a path without symbolic links is the data set, or a file in its directory."""
+        return path == self.path or path.startswith(f"{self.path}/")
 
     def matches(self, status: os.stat_result) -> bool:
         """Whether this is the status of the data set."""
@@ -92,8 +96,8 @@ class OpenFiles:
         with suppress(OSError):
             name = str(link.readlink())
             # The name is nearly always enough; a stat may block for as long as the storage does not answer.
-            if name == self._identity.path:
-                return name
+            if self._identity.contains(name):
+                return self._identity.path
             if not name.startswith("/") or any(PurePosixPath(name).is_relative_to(place) for place in self._not_data):
                 return ""
             status = link.stat()

@@ -14,6 +14,7 @@ from plimsoll.measure.sample import HostUse
 from plimsoll.measure.wording import number_text, quote, size_text
 
 _NODE_CHARACTERS = 80
+_READS = (Operation.READ, Operation.READ_CHARACTERS, Operation.REWRITE, Operation.SEEK)
 
 ObservedClient = tuple[ClientMeasurement, HostUse]
 
@@ -23,19 +24,15 @@ def cached(known: Iterable[ObservedClient]) -> Iterator[CheckedValue]:
 
     Clients without a data set have nothing that their page cache could hold.
     """
-    buffered = [
-        (item, host)
-        for item, host in known
-        if not item.measurement.bypasses_cache and item.answer.document.data_set_bytes
-    ]
+    buffered = [(item, host) for item, host in known if not item.measurement.bypasses_cache and _data_bytes(item)]
     for node, clients in by_node(buffered).items():
         name = quote(node, _NODE_CHARACTERS)
-        if reading := [(item, host) for item, host in clients if _does(item, Operation.READ)]:
-            size = sum(item.answer.document.data_set_bytes for item, _ in reading)
+        if reading := [(item, host) for item, host in clients if _reads(item)]:
+            size = sum(_data_bytes(item) for item, _ in reading)
             yield _compared_with_memory(f"data sets read on {name}", reading, size)
         if writing := [(item, host) for item, host in clients if _leaves_writes(item)]:
             # Overwriting the same data takes no more memory.
-            size = sum(min(item.answer.document.data_set_bytes, _bytes_written(item)) for item, _ in writing)
+            size = sum(min(_data_bytes(item), _bytes_written(item)) for item, _ in writing)
             yield _compared_with_memory(f"writes without fsync on {name}", writing, size)
 
 
@@ -52,12 +49,23 @@ def numbers_of(clients: Iterable[ObservedClient]) -> tuple[int, ...]:
     return tuple(item.client for item, _ in clients)
 
 
+def _data_bytes(item: ClientMeasurement) -> int:
+    """Return the size of what the tool worked on: of its files, or of the data set."""
+    own = item.measurement.data_bytes
+    return item.answer.document.data_set_bytes if own is None else own
+
+
+def _reads(item: ClientMeasurement) -> bool:
+    """Whether a tool read data. If it was too fast to be timed, a cache is even more likely."""
+    return any(operation in item.measurement.untimed or _does(item, operation) for operation in _READS)
+
+
 def _does(item: ClientMeasurement, operation: Operation) -> bool:
     return any(one.operation is operation and (one.ios or one.bytes) for one in item.measurement.operations)
 
 
 def _leaves_writes(item: ClientMeasurement) -> bool:
-    return _does(item, Operation.WRITE) and not _does(item, Operation.SYNC)
+    return _does(item, Operation.WRITE) and not (_does(item, Operation.SYNC) or item.measurement.flushes)
 
 
 def _bytes_written(item: ClientMeasurement) -> int:

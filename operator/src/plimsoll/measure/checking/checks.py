@@ -139,6 +139,12 @@ SERIES_INCOMPLETE = Check(
     suspect=0,
     remedy="check the tool's logs; rates in the window use the client's mean rate, which hides stalls",
 )
+UNTIMED = Check(
+    reason="Untimed",
+    what="operations that ended too soon for the tool to time them",
+    suspect=0,
+    remedy="give the tool more to do, such as a larger size or more files; their rates are unknown",
+)
 CLOCK_UNKNOWN = Check(
     reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
@@ -317,6 +323,7 @@ CHECKS = (
     LOST_IO,
     NO_IO,
     SERIES_INCOMPLETE,
+    UNTIMED,
     CLOCK_UNKNOWN,
     CLOCK_OFFSET,
     HISTOGRAM_MISMATCH,

@@ -18,7 +18,7 @@ from plimsoll.measure.checking.evidence import Evidence
 from plimsoll.measure.cluster import pool_io_within
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import CpuUse, HostUse
-from plimsoll.measure.series import add
+from plimsoll.measure.series import Amount, Share, add
 from plimsoll.measure.window import Interval
 from plimsoll.measure.wording import number_text, percent_text, quote, size_text
 
@@ -147,7 +147,13 @@ def _parts_of_capacity(evidence: Evidence, operation: Operation) -> Iterator[Che
 
 def _rate(clients: Iterable[ClientMeasurement], operation: Operation, span: Interval) -> float:
     shares = [share for item in clients for share in item.shares if share.sample.operation is operation]
-    return add([share.within(span) for share in shares]).per_second(span.length).bytes
+    return add([_share_rate(share, span) for share in shares]).bytes
+
+
+def _share_rate(share: Share, span: Interval) -> Amount:
+    """Return a client's rate in the window, or in the operation's own phase."""
+    time = share.interval if share.is_phase else span
+    return share.within(time).per_second(time.length)
 
 
 def _foreign_targets(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:

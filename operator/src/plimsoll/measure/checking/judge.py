@@ -47,6 +47,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.LOST_IO, _lost_ios(measured)),
         *evaluate(checks.NO_IO, _completed(evidence)),
         *evaluate(checks.SERIES_INCOMPLETE, _missing_series(measured) if facts.windowed else ()),
+        *evaluate(checks.UNTIMED, _untimed(measured)),
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
@@ -234,6 +235,13 @@ def _missing_series(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedVa
             if share.sample.operation is not Operation.SYNC and share.lacks_series:
                 detail = f"the series of {share.sample.operation} operations over time is missing or incomplete"
                 yield CheckedValue(clients=(item.client,), value=1, detail=detail)
+
+
+def _untimed(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        names = item.measurement.untimed
+        detail = f"too fast to be timed: {', '.join(names)}"
+        yield CheckedValue(clients=(item.client,), value=len(names), detail=detail)
 
 
 def _unknown_clocks(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:

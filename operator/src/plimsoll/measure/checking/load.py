@@ -144,7 +144,7 @@ def _queue_depths(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValu
 
 
 def _timed(measurement: Measurement) -> list[OperationSample] | None:
-    """Return all samples except syncs; None if there are none, or not all of them were timed."""
+    """Return all samples except syncs; None if there are none, or not all of them have a mean latency."""
     samples = [sample for sample in measurement.operations if sample.ios and sample.operation is not Operation.SYNC]
-    untimed = any(sample.latency.kind is LatencyKind.NONE for sample in samples)
+    untimed = any(not sample.latency.kind.has_mean for sample in samples)
     return None if untimed or not samples else samples

@@ -23,7 +23,7 @@ UNGATEABLE_MARGIN = 1.5
 
 _BIMODAL_FROM = 8
 _KINDS_WITH_PERCENTILES = {LatencyKind.FULL}
-_KINDS_WITH_MEANS = {LatencyKind.FULL, LatencyKind.MEAN_ONLY}
+_KINDS_WITH_MEANS = {kind for kind in LatencyKind if kind.has_mean}
 
 
 class Side(Model):

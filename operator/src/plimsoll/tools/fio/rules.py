@@ -1,16 +1,11 @@
 """CEL rules for fio's parameters and for runs with them; `parameters` and `target` check the same in local mode."""
 
 from plimsoll.api.schema import Rule
+from plimsoll.tools.volume_rules import IS_BLOCK, NO_VOLUME
 
 READS_WHEN = "w.fio.pattern in ['read', 'randread', 'readwrite', 'randrw']"
 
-_NO_VOLUME = "!has(self.storage) || !has(self.storage.volume)"
-_NO_IMAGE = f"{_NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
-_ON_FILES = (
-    "self.storage.volume.sharing == 'Shared' || has(self.storage.rook) && "
-    "(has(self.storage.rook.fileSystem) || has(self.storage.rook.existingFileSystem))"
-)
-_BLOCK = f"(has(self.storage.volume.mode) ? self.storage.volume.mode == 'Block' : !({_ON_FILES}))"
+_NO_IMAGE = f"{NO_VOLUME} || self.storage.volume.access != 'LibRBD'"
 _ONE_FILE = "w.fio.?files.orValue('FilePerClient') == 'SharedFile'"
 _MIXED = "self.pattern in ['readwrite', 'randrw']"
 
@@ -82,7 +77,7 @@ WORKLOAD_RULES = (
 RUN_RULES = (
     Rule(
         rule=(
-            f"{_NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
+            f"{NO_VOLUME} || self.storage.volume.sharing == 'Shared' || "
             f"!self.workloads.exists(w, has(w.fio) && ({_ONE_FILE} || has(w.fio.readBack)))"
         ),
         message=(
@@ -114,7 +109,7 @@ RUN_RULES = (
     ),
     Rule(
         rule=(
-            f"{_NO_VOLUME} || {_BLOCK} || "
+            f"{NO_VOLUME} || {IS_BLOCK} || "
             "!self.workloads.exists(w, has(w.fio) && w.fio.pattern in ['trim', 'randtrim'])"
         ),
         message="must be Block, because a workload trims; set it to Block, or leave out the workloads that trim",
@@ -122,7 +117,7 @@ RUN_RULES = (
     ),
     Rule(
         rule=(
-            f"{_NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
+            f"{NO_VOLUME} || self.workloads.all(w, !has(w.fio) || !has(w.fio.engine) || "
             "(w.fio.engine == 'rbd') == (self.storage.volume.access == 'LibRBD'))"
         ),
         message=(

@@ -1,0 +1,38 @@
+"""docs/tools.md describes every tool."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from plimsoll.tools.registry import TOOLS
+
+DOCS = Path(__file__).parents[3] / "docs"
+TEXT = (DOCS / "tools.md").read_text()
+SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+ROWS = {
+    cells[0]: cells[1:]
+    for line in TEXT.splitlines()
+    if (cells := [cell.strip() for cell in line.strip("|").split("|")]) and cells[0].startswith("[`")
+}
+
+
+@pytest.mark.parametrize("key", TOOLS)
+def test_every_tool_has_a_section(key: str) -> None:
+    for part in ("**Good for**", "**Hides**", "**Reproduces**"):
+        assert part in SECTIONS[key]
+
+
+@pytest.mark.parametrize("key", TOOLS)
+def test_row_of_a_tool_is_what_it_declares(key: str) -> None:
+    tool = TOOLS[key]
+    layer, _, operations, volume, latency, runs_for = ROWS[f"[`{key}`](#{key.lower()})"]
+    assert layer.split(",")[0] == tool.layer.value
+    assert (operations == "yes", volume == "yes") == (tool.quantities.operations, tool.quantities.bytes)
+    words = {"full": "full", "meanOnly": "mean", "maxOnly": "maximum", "none": "none"}
+    assert latency == words[tool.quantities.latency]
+    assert ("its work" in runs_for) is not tool.windowed
+
+
+def test_concepts_lead_to_the_tools() -> None:
+    assert "](tools.md)" in (DOCS / "concepts.md").read_text()
