@@ -146,6 +146,8 @@ class Measurement(Model):
         work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
         bypasses_cache: the I/O bypassed the client's page cache.
         gaps: absent if the tool does not report them in a usable form.
+        pace: rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such
+            rate, or if the tool does not show it.
         osds: of a tool that measures OSDs one after the other; the operations are their sum.
         peers: of a tool that measures between clients: a cell for each client that served this one.
         errors: the tool's own error messages.
@@ -164,6 +166,7 @@ class Measurement(Model):
     work_bytes: int | None = None
     bypasses_cache: bool = True
     gaps: Gaps | None = None
+    pace: float | None = None
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
     peers: Annotated[tuple[PeerRate, ...], Field(max_length=_MAX_PEERS)] = ()
     errors: Messages = ()
