@@ -47,8 +47,9 @@ class Setting(Model):
         nodes: number of nodes that the clients are spread over.
         network_bytes_per_second: what the network to a node can carry, as the user states.
         fio_version: the version whose recorded output is stretched to the length and rate of this trial.
-        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2`, and has the tool's
-            `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
+        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2`, or with kubeBurner
+            the run in `kube-burner-2.7.3`, and has the tool's `parameters`. Its `stdout` and `stderr` are among the
+            files that a fault may damage.
         ceph: absent if the run watches no cluster.
         osd_classes: the known device classes of OSDs.
 
@@ -62,7 +63,7 @@ class Setting(Model):
     fio: FioParameters = FioParameters(io_depth=16)
     iops: int = 5000
     fio_version: Literal["3.33", "3.39"] = "3.39"
-    tool: Literal["fio", "radosBench", "rbdBench", "osdBench"] = "fio"
+    tool: Literal["fio", "radosBench", "rbdBench", "osdBench", "kubeBurner"] = "fio"
     parameters: dict[str, Any] = Field(default_factory=dict)
     recorded: str = ""
     network_bytes_per_second: int | None = None
@@ -313,7 +314,7 @@ class Expectation(Model):
     reasons: tuple[Reason, ...] = ()
     passes: dict[int, tuple[Reason, ...]] = Field(default_factory=dict)
     point: tuple[Reason, ...] = ()
-    headline: dict[Operation, int] = Field(default_factory=dict)
+    headline: dict[Operation, float] = Field(default_factory=dict)
     others_print: dict[Operation, int] = Field(default_factory=dict)
     slowest_seconds: dict[Operation, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()

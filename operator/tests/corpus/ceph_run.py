@@ -7,6 +7,7 @@ from pathlib import Path
 from corpus.case import Setting
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
+    ApiTarget,
     ImageTarget,
     OsdsTarget,
     Output,
@@ -25,6 +26,7 @@ _TARGETS: dict[TargetKind, Target] = {
     TargetKind.POOL: PoolTarget(pool="bench", namespace="run-0", run_name="run-0", user="agent"),
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
     TargetKind.OSDS: OsdsTarget(keyring="/etc/plimsoll/osd-bench/keyring"),
+    TargetKind.API: ApiTarget(),
 }
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+[+-]\d{4}", re.MULTILINE)
 _TOTALS = re.compile(r"ops: (\d+) +ops/sec: ([\d.]+)")

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from corpus.burner_run import recorded_burner_run
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
@@ -138,7 +139,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
 def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurement | None, str | None]:
     """Return the tool's output, and the agent's reading of it."""
     if setting.tool != "fio":
-        output = _output_of_ceph(setting, faults)
+        output = _recorded_output(setting, faults)
         return output, *parsed(setting, output)
     run = _run(setting, faults)
     output = replace(_output(setting, run, faults), finished_at=(run.started_at + run.milliseconds) * 10**6)
@@ -146,16 +147,19 @@ def _answer(setting: Setting, faults: Sequence[Fault]) -> tuple[Output, Measurem
     return output, *_parsed(setting.fio, _timing(setting), output.exit_code, output.stderr, files)
 
 
-def _output_of_ceph(setting: Setting, faults: Sequence[Fault]) -> Output:
+def _recorded_output(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
-    output = recorded_run(stem, T0 + _START * 10**6)
-    texts = {"stdout": output.stdout, "stderr": output.stderr}
+    started_at = T0 + _START * 10**6
+    output = recorded_burner_run(started_at) if setting.tool == "kubeBurner" else recorded_run(stem, started_at)
+    texts = {"stdout": output.stdout, "stderr": output.stderr, **output.files}
     for fault in faults:
         for name, damage in fault.files.items():
-            texts[name] = damaged(texts[name], damage)
+            texts[name] = damaged(texts.get(name, ""), damage)
         texts["stderr"] += fault.stderr
+        texts = {name: text for name, text in texts.items() if name not in fault.files or not fault.files[name].missing}
     exit_code = next((fault.exit_code for fault in faults if fault.exit_code is not None), output.exit_code)
-    return replace(output, exit_code=exit_code, stdout=texts["stdout"], stderr=texts["stderr"])
+    stdout, stderr = texts.pop("stdout"), texts.pop("stderr")
+    return replace(output, exit_code=exit_code, stdout=stdout, stderr=stderr, files=texts)
 
 
 def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:

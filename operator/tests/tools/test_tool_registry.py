@@ -28,8 +28,8 @@ def test_axes_are_fields_with_a_default(key: str) -> None:
 
 
 def test_all_tools_are_registered() -> None:
-    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench"}
-    assert {tool.program for tool in TOOLS.values()} == {"fio", "rados", "rbd", "ceph"}
+    assert set(TOOLS) == {"fio", "radosBench", "rbdBench", "osdBench", "kubeBurner"}
+    assert {tool.program for tool in TOOLS.values()} == {"fio", "rados", "rbd", "ceph", "plimsoll"}
 
 
 def test_declarations_of_fio() -> None:
@@ -49,6 +49,7 @@ def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
         ("radosBench", Layer.RADOS),
         ("rbdBench", Layer.RBD),
         ("fio", Layer.RBD),
+        ("kubeBurner", Layer.CONTROL_PLANE),
     ]
 
 

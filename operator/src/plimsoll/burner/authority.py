@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from plimsoll.caches.authority import ANY_NAMESPACE, namespace_of
+from plimsoll.protocol.burning import excess_of
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 
@@ -37,14 +38,5 @@ def refusal(username: str, limits: Limits) -> str:
 
 
 def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
-    """Return which limit an order exceeds, and the remedy; empty if it exceeds none."""
-    limited = (
-        ("objects", parameters.objects, "maxObjects", limits.max_objects),
-        ("qps", parameters.qps, "maxQps", limits.max_qps),
-        ("burst", parameters.burst_requests, "maxQps", limits.max_qps),
-    )
-    return "; ".join(
-        f"{name} {value} exceeds the administrator's kubeBurner.{limit} of {most}"
-        for name, value, limit, most in limited
-        if value > most
-    )
+    """Return which limit an order exceeds; empty if it exceeds none."""
+    return excess_of(parameters.limited, max_objects=limits.max_objects, max_qps=limits.max_qps)

@@ -10,7 +10,6 @@ import logging
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -29,11 +28,11 @@ from plimsoll.protocol.burning import (
     LABEL_HELPER,
     MAX_REQUEST_BYTES,
     MAX_TOKEN_CHARACTERS,
-    NAMESPACE_PREFIX,
     PATH,
     BurnOrder,
     BurnOutcome,
     BurnRefusal,
+    namespace_base,
 )
 from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of, limit_seconds
@@ -42,7 +41,6 @@ from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
 _BODY_SECONDS = 5.0
 _CLEAN_SECONDS = 900.0
 _GRACE_SECONDS = 60
-_DIGEST = 10
 _LABEL_RUN_UID = "plimsoll.dev/run-uid"
 _LABEL_RUN_NAMESPACE = "plimsoll.dev/run-namespace"
 _MAX_LEFT = 1000
@@ -167,9 +165,8 @@ class Helper:
 
     async def _burn(self, order: BurnOrder, labels: Mapping[str, str]) -> BurnOutcome:
         uuid = str(uuid4())
-        digest = sha256(order.run_uid.encode()).hexdigest()[:_DIGEST]
         place = Place(
-            namespace=f"{NAMESPACE_PREFIX}{digest}-{uuid[:4]}",
+            namespace=f"{namespace_base(order.run_uid)}{uuid[:4]}",
             storage_class=order.storage_class,
             pod_image=self._means.pod_image,
             labels=labels,

@@ -72,11 +72,14 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
                     # Its pod may be starting, or be replaced.
                     problem = f"{error}; check its pod"
                 await asyncio.sleep(_RETRY_SECONDS)
+    except aiohttp.ClientError as error:
+        message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
+        raise _HelperError(message) from error
     except TimeoutError:
         message = f"the helper did not run kube-burner within {_PATIENCE_SECONDS:g} s: {problem}"
         raise _HelperError(message) from None
-    except (aiohttp.ClientError, OSError) as error:
-        message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
+    except OSError as error:
+        message = f"the token for the helper cannot be read: {error}"
         raise _HelperError(message) from error
 
 

@@ -110,13 +110,19 @@ def _claimed(run: BenchmarkRun, directory: Path | None, devices: tuple[Path, ...
 
 
 def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "Filesystem"]) -> BenchmarkRun:
-    """Return the run with local storage; exits if a tool needs a Ceph cluster."""
+    """Return the run with local storage; exits if a tool needs a cluster."""
     for workload in run.spec.workloads:
         tool = TOOLS.get(workload.tool)
         if tool is not None and tool.target.is_of_ceph:
             message = (
                 f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which requires a "
                 "Ceph cluster; remove the workload, or apply the run to a cluster"
+            )
+            raise click.ClickException(message)
+        if tool is not None and tool.creates_claims:
+            message = (
+                f"{file} cannot be run on this machine: workload {workload.name} runs {tool.key}, which creates PVCs "
+                "in a cluster; remove the workload, or apply the run to a cluster"
             )
             raise click.ClickException(message)
     storage = run.spec.storage

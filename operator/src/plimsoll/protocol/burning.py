@@ -4,6 +4,8 @@ The helper answers with lines: empty ones while it works, so that each side noti
 `BurnOutcome`.
 """
 
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Annotated
 
 from pydantic import Field
@@ -32,6 +34,7 @@ LABEL_HELPER = "plimsoll.dev/kube-burner"
 NAMESPACE_PREFIX = "plimsoll-burn-"
 """Names of these namespaces begin with it, and the helper may touch no others."""
 
+_DIGEST = 10
 _MAX_UID = 63
 _MAX_NAME = 253
 
@@ -65,6 +68,22 @@ class BurnRefusal(Model):
     """Why the helper did not run kube-burner."""
 
     message: str
+
+
+def namespace_base(run_uid: str) -> str:
+    """Return the beginning of the names of a run's namespaces, which no other run's names have."""
+    return f"{NAMESPACE_PREFIX}{sha256(run_uid.encode()).hexdigest()[:_DIGEST]}-"
+
+
+def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int) -> str:
+    """Return which of a tool's numbers exceed the administrator's limits; empty if none does."""
+    limits = {"objects": ("maxObjects", max_objects)}
+    found = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
+    return "; ".join(
+        f"{name} {value} exceeds the administrator's kubeBurner.{limit} of {most}"
+        for name, value, limit, most in found
+        if value > most
+    )
 
 
 def helper_url(service: str, namespace: str) -> str:

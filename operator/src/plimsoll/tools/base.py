@@ -16,6 +16,7 @@ How the tools of the published Ceph studies fit:
 | rbd bench | image | each | measure | yes | none |
 | iperf3, netperf | peer | servers and clients | serve, measure | yes | none |
 | ceph tell osd bench | OSDs | one actor | measure | no | none |
+| kube-burner | API | one actor | measure | no | full |
 | bonnie++, IOR | volume | each | measure | no | meanOnly |
 | dd | volume | each | measure | no | none |
 """
@@ -24,13 +25,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from pydantic import Field
-
-from plimsoll.api.model import Integer, Model
+from plimsoll.api.model import Model
 from plimsoll.api.names import Layer
-from plimsoll.api.quantity import BlockSize
 from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
 from plimsoll.api.storage import KeyringReference
@@ -125,6 +123,11 @@ class ToolParameters(Model):
         """The Secret with the administrator's key, if the measurement needs one."""
         return None
 
+    @property
+    def limited(self) -> Mapping[str, int]:
+        """JSON names of the numbers that an administrator limits -> their values."""
+        return {}
+
     def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
         """Return the duration of the `prepare` step of each trial."""
         return 0
@@ -132,20 +135,6 @@ class ToolParameters(Model):
     def label(self) -> str:
         """Return a short description of the parameters: `randwrite 4Ki depth 16`."""
         raise NotImplementedError
-
-
-BlockBytes: TypeAlias = Annotated[
-    BlockSize,
-    Field(
-        ge=512,
-        le=64 * 2**20,
-        multiple_of=512,
-        description="A number of bytes such as 512 or 4096, or a quantity such as 4Ki or 1Mi.",
-    ),
-]
-"""Size of an operation on a volume or an image."""
-
-Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=1024, description="Operations in flight.")]
 
 
 class VolumeKind(StrEnum):
@@ -330,6 +319,7 @@ class Tool(ABC, Generic[P]):
         target: what it does its I/O against.
         executor: who runs it.
         windowed: whether it runs for a given time, so that its clients overlap.
+        creates_claims: whether it creates PVCs itself, through the helper that an administrator enables.
         least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; 0 if
             the tool does not run for a given time.
         parameters: the model that validates its parameters.
@@ -343,6 +333,7 @@ class Tool(ABC, Generic[P]):
     target: ClassVar[TargetKind]
     executor: ClassVar[Executor] = AGENTS
     windowed: ClassVar[bool] = True
+    creates_claims: ClassVar[bool] = False
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]
 

@@ -8,11 +8,12 @@ from pydantic import JsonValue
 from plimsoll.api.names import Layer
 from plimsoll.tools.base import AnyTool
 from plimsoll.tools.fio import FIO
+from plimsoll.tools.kube_burner import KUBE_BURNER
 from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.rados_bench import RADOS_BENCH
 from plimsoll.tools.rbd_bench import RBD_BENCH
 
-_ALL: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH)
+_ALL: tuple[AnyTool, ...] = (FIO, RADOS_BENCH, RBD_BENCH, OSD_BENCH, KUBE_BURNER)
 
 TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}
 """Key of a tool -> the tool."""

@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph
+from plimsoll.lifecycle.render import burning, caches, ceph
 from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
@@ -142,7 +142,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", *_arguments(plan, assigned)],
-        "env": environment(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": environment(_variables(run, plan, assigned.client), {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
@@ -151,6 +151,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             TMP_MOUNT,
             *ceph.client_mounts(plan, assigned.client),
+            *burning.mounts(plan, assigned.client),
         ],
     }
     if has_device(plan):
@@ -158,6 +159,10 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
     elif has_claim(plan):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
+
+
+def _variables(run: Run, plan: Plan, client: int) -> dict[str, str]:
+    return {**(ceph.ENVIRONMENT if ceph.clients_use_ceph(plan) else {}), **burning.environment(run, plan, client)}
 
 
 def _service_account(plan: Plan) -> str:
@@ -203,6 +208,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
+        *burning.volumes(plan, client),
     ]
     if has_claim(plan) and plan.volume is not None:
         claim_name = _claim_name(run, plan.volume, client)

@@ -1,10 +1,10 @@
-"""NetworkPolicies: agents may reach their conductor, Ceph and cache helpers as needed; the conductor anything."""
+"""NetworkPolicies: agents may reach their conductor, Ceph and helpers as needed; the conductor anything."""
 
 from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph
+from plimsoll.lifecycle.render import burning, caches, ceph
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -37,6 +37,7 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
             {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
             *caches.egress(plan),
+            *burning.egress(plan),
         ],
     )
 

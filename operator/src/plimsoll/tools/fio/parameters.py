@@ -10,7 +10,8 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
-from plimsoll.tools.base import BlockBytes, Depth, ToolParameters
+from plimsoll.tools.axes import BlockBytes, Depth
+from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.fio.rules import (
     NOT_BOTH_WAYS,
     NOT_BUFFERED,

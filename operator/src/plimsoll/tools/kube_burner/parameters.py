@@ -1,5 +1,6 @@
 """The parameters of kube-burner."""
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -79,6 +80,11 @@ class KubeBurnerParameters(ToolParameters):
     def claims(self) -> int:
         """Claims that are created and timed, those of the churn included."""
         return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
+
+    @property
+    def limited(self) -> Mapping[str, int]:
+        """PVCs that exist at the same time, and requests per second and at once."""
+        return {"objects": self.objects, "qps": self.qps, "burst": self.burst_requests}
 
     def label(self) -> str:
         """Return a short description: `200 PVCs with pods, 20/s`."""

@@ -25,6 +25,7 @@ class KubeBurner(Tool[KubeBurnerParameters]):
     target: ClassVar[TargetKind] = TargetKind.API
     executor: ClassVar[Executor] = ACTOR
     windowed: ClassVar[bool] = False
+    creates_claims: ClassVar[bool] = True
 
     def command(self, parameters: KubeBurnerParameters, context: StepContext) -> Command:
         """Return the command, which gets the helper's address and the StorageClass from the pod's environment."""

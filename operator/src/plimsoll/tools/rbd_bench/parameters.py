@@ -6,7 +6,8 @@ from typing import ClassVar
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
-from plimsoll.tools.base import BlockBytes, Depth, ToolParameters
+from plimsoll.tools.axes import BlockBytes, Depth
+from plimsoll.tools.base import ToolParameters
 
 
 class RbdOperation(StrEnum):
