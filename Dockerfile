@@ -1,4 +1,5 @@
-# Two images of one build: `operator` (the control plane) and `runner` (conductor and agents, with the tools they run).
+# Three images of one build: `operator` (the control plane), `runner` (conductor and agents, with the tools they run) and
+# `kube-burner` (the helper that runs kube-burner).
 #
 #   docker build --target runner --tag plimsoll-runner .
 #
@@ -6,6 +7,7 @@
 # authority add: --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt
 
 ARG BASE_IMAGE=docker.io/library/debian:trixie-slim
+ARG KUBE_BURNER_IMAGE=quay.io/kube-burner/kube-burner:v2.7.3
 
 FROM ${BASE_IMAGE} AS base
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PATH=/opt/plimsoll/bin:$PATH
@@ -31,6 +33,13 @@ COPY --from=build /opt/plimsoll /opt/plimsoll
 USER 65532:65532
 ENTRYPOINT ["plimsoll"]
 CMD ["operator"]
+
+# `--build-context kube-burner-program=DIRECTORY` takes the program from bin/ of a directory instead.
+FROM ${KUBE_BURNER_IMAGE} AS kube-burner-program
+
+FROM operator AS kube-burner
+COPY --from=kube-burner-program /bin/kube-burner /usr/local/bin/kube-burner
+CMD ["burner"]
 
 FROM base AS tools
 RUN apt-get update \
