@@ -37,8 +37,11 @@ CMD ["operator"]
 # `--build-context kube-burner-program=DIRECTORY` takes the program from bin/ of a directory instead.
 FROM ${KUBE_BURNER_IMAGE} AS kube-burner-program
 
-FROM operator AS kube-burner
+FROM base AS kube-burner
+COPY --from=build /opt/plimsoll /opt/plimsoll
 COPY --from=kube-burner-program /bin/kube-burner /usr/local/bin/kube-burner
+USER 65532:65532
+ENTRYPOINT ["plimsoll"]
 CMD ["burner"]
 
 FROM base AS tools
