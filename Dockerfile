@@ -1,4 +1,5 @@
-# Two images of one build: `operator` (the control plane) and `runner` (conductor and agents, with the tools they run).
+# Three images of one build: `operator` (the control plane), `runner` (conductor and agents, with the tools they run) and
+# `kube-burner` (the helper that runs kube-burner).
 #
 #   docker build --target runner --tag plimsoll-runner .
 #
@@ -6,6 +7,7 @@
 # authority add: --secret id=ca,src=/etc/ssl/certs/ca-certificates.crt
 
 ARG BASE_IMAGE=docker.io/library/debian:trixie-slim
+ARG KUBE_BURNER_IMAGE=quay.io/kube-burner/kube-burner:v2.7.3
 
 FROM ${BASE_IMAGE} AS base
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PATH=/opt/plimsoll/bin:$PATH
@@ -37,6 +39,16 @@ FROM base AS accept
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev linux-libc-dev
 COPY runner/accept.c /source/
 RUN gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -o /accept.so /source/accept.c
+
+# `--build-context kube-burner-program=DIRECTORY` takes the program from bin/ of a directory instead.
+FROM ${KUBE_BURNER_IMAGE} AS kube-burner-program
+
+FROM base AS kube-burner
+COPY --from=build /opt/plimsoll /opt/plimsoll
+COPY --from=kube-burner-program /bin/kube-burner /usr/local/bin/kube-burner
+USER 65532:65532
+ENTRYPOINT ["plimsoll"]
+CMD ["burner"]
 
 FROM base AS tools
 # The copy of ping has neither setuid nor the capability that its file grants: a restricted pod may gain neither, and the

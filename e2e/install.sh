@@ -4,6 +4,8 @@
 #   e2e/install.sh           builds and installs
 #   e2e/install.sh images    builds only
 #   e2e/install.sh chart     installs the last build
+#   e2e/install.sh kube-burner
+#                            builds the image of the helper that runs kube-burner, and installs it too
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
@@ -15,7 +17,7 @@ readonly root cluster
 say() { printf 'install.sh: %s\n' "$*" >&2; }
 
 build() {
-    local target=$1 options=()
+    local target=$1 options=("${@:2}")
     # A machine behind a proxy needs its own certificate authorities in the build.
     [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || options+=(--secret "id=ca,src=/etc/ssl/certs/ca-certificates.crt")
     say "building plimsoll-$target:e2e"
@@ -26,12 +28,15 @@ build() {
 # A new build needs new pods, although the tag is the same.
 revision() { "$cluster" docker image inspect --format '{{.Id}}' "plimsoll-$1:e2e"; }
 
-install() {
+install_chart() {
     say "installing the chart"
     local helm namespace values=(--values "$root/e2e/operator/values.yaml")
     helm=$("$root/hack/tool.sh" helm)
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/monitoring.yaml")
+    fi
+    if "$cluster" docker image inspect plimsoll-kube-burner:e2e > /dev/null 2>&1; then
+        values+=(--values "$root/e2e/operator/kube-burner.yaml")
     fi
     # The operator's Role for Rook needs a namespace also before e2e/ceph is up, which takes it over.
     for namespace in rook-ceph{,-secondary,-tertiary}; do
@@ -49,6 +54,17 @@ install() {
     kubectl label namespace plimsoll-system pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 }
 
+kube_burner() {
+    local program context
+    base=$("$cluster" base-image)
+    program=$("$root/hack/tool.sh" kube-burner)
+    context=$(mktemp -d)
+    trap 'rm -rf "$context"' RETURN
+    install -D "$program" "$context/bin/kube-burner"
+    build kube-burner --build-context "kube-burner-program=$context"
+    "$cluster" load plimsoll-kube-burner:e2e
+}
+
 images() {
     base=$("$cluster" base-image)
     build operator
@@ -58,8 +74,9 @@ images() {
 }
 
 case ${1:-} in
-    '') images; install ;;
+    '') images; install_chart ;;
     images) images ;;
-    chart) install ;;
-    *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    chart) install_chart ;;
+    kube-burner) kube_burner; install_chart ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

@@ -9,6 +9,7 @@
 #   TAG           their tag; the version of the chart if absent
 #   PUSH=1        push them to REGISTRY
 #   BASE_IMAGE    the Debian image to build on; that of the Dockerfile if absent
+#   KUBE_BURNER=1 build also the image of the helper that runs kube-burner
 #
 # Only the values go to standard output; progress and errors go to standard error.
 set -euo pipefail
@@ -39,8 +40,9 @@ command -v docker > /dev/null || die "docker is not on PATH: install Docker with
 
 build operator
 build runner
+[[ -z ${KUBE_BURNER:-} ]] || build kube-burner
 if [[ $push == 1 ]]; then
-    for name in operator runner; do
+    for name in operator runner ${KUBE_BURNER:+kube-burner}; do
         say "pushing $prefix-$name:$tag"
         docker push "$prefix-$name:$tag" >&2
     done
@@ -55,5 +57,11 @@ image:
 runner:
   image:
     repository: $prefix-runner
+    tag: "$tag"
+VALUES
+[[ -z ${KUBE_BURNER:-} ]] || cat << VALUES
+kubeBurner:
+  image:
+    repository: $prefix-kube-burner
     tag: "$tag"
 VALUES

@@ -2,7 +2,7 @@
 # Print the path of a program that tests need and that users of Plimsoll have from elsewhere.
 #
 #   hack/tool.sh NAME         helm, kstatus, promtool, prometheus-operator, prometheus-config-reloader, csi-provisioner,
-#                             csi-driver: that of e2e/csi; or
+#                             kube-burner, csi-driver: that of e2e/csi; or
 #                             prometheus-operator-crds: a directory with the definitions of that operator's kinds
 #
 # It is made once and kept in ${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}/tools, by name and version: Go programs from their
@@ -11,6 +11,8 @@
 set -euo pipefail
 
 readonly HELM_VERSION=v3.22.0 PROMETHEUS_OPERATOR_VERSION=v0.85.0 KSTATUS_VERSION=v0.37.2
+readonly KUBE_BURNER_VERSION=v2.7.3 KUBE_BURNER_KUBERNETES_VERSION=v0.34.3
+readonly KUBE_BURNER_OPENAPI_VERSION=v0.0.0-20250710124328-f3f2b991d03b
 readonly CSI_PROVISIONER_VERSION=v5.1.0 CSI_SPEC_VERSION=v1.9.0 KUBELET_VERSION=v0.34.4
 here=$(realpath "$(dirname "$0")")
 cache=$(realpath -m "${PLIMSOLL_CACHE:-$HOME/.cache/plimsoll}")/tools
@@ -93,6 +95,19 @@ make_csi-provisioner() {
     "$here/go-build.sh" "$work/out/$name" "-X main.version=$CSI_PROVISIONER_VERSION" "$origin/cmd/csi-provisioner"
 }
 
+# Its module replaces those of Kubernetes that its dependencies ask for.
+make_kube-burner() {
+    local origin=github.com/kube-burner/kube-burner/v2 part named=github.com/cloud-bulldozer/go-commons/v2/version
+    go_environment
+    go mod init "plimsoll.test/$name" 2> /dev/null
+    go mod edit -require="$origin@$KUBE_BURNER_VERSION"
+    for part in api apimachinery client-go; do
+        go mod edit -replace="k8s.io/$part=k8s.io/$part@$KUBE_BURNER_KUBERNETES_VERSION"
+    done
+    go mod edit -replace="k8s.io/kube-openapi=k8s.io/kube-openapi@$KUBE_BURNER_OPENAPI_VERSION"
+    "$here/go-build.sh" "$work/out/$name" "-X $named.Version=${KUBE_BURNER_VERSION#v}" "$origin/cmd/kube-burner"
+}
+
 make_promtool() {
     local package
     apt-get -qq download prometheus ||
@@ -108,6 +123,7 @@ version() {
         helm) echo "$HELM_VERSION" ;;
         kstatus) echo "$KSTATUS_VERSION-$(sha256sum < "$here/go/kstatus/main.go" | head -c 8)" ;;
         prometheus-operator | prometheus-config-reloader | prometheus-operator-crds) echo "$PROMETHEUS_OPERATOR_VERSION" ;;
+        kube-burner) echo "$KUBE_BURNER_VERSION" ;;
         csi-provisioner) echo "$CSI_PROVISIONER_VERSION" ;;
         csi-driver) cat "$here"/../e2e/csi/driver/*.go | cat - <(echo "$CSI_SPEC_VERSION" "$KUBELET_VERSION") | sha256sum | head -c 8 ;;
         promtool) echo distribution ;;

@@ -42,6 +42,18 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: caches
 {{- end }}
 
+{{/* The namespace of the helper that runs kube-burner, and the name of its objects. */}}
+{{- define "plimsoll.kubeBurnerName" -}}
+{{- printf "%s-kube-burner" (include "plimsoll.fullname" .) }}
+{{- end }}
+
+{{/* Of the helper's pod. A Deployment cannot change its selector: never change these. */}}
+{{- define "plimsoll.kubeBurnerSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "plimsoll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: kube-burner
+{{- end }}
+
 {{- define "plimsoll.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}

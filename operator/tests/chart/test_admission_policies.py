@@ -185,6 +185,13 @@ def test_the_conductor_may_have_a_token_for_the_helpers_that_drop_caches(operato
     assert "a conductor a token for plimsoll-caches" in answer.message
 
 
+def test_a_client_may_have_a_token_for_the_helper_that_runs_kube_burner(operator: ApiServer) -> None:
+    job = next(job for job in jobs("rook-images") if "-client-" in job["metadata"]["name"])
+    source = {"serviceAccountToken": {"path": "token", "audience": "plimsoll-kube-burner", "expirationSeconds": 3600}}
+    job["spec"]["template"]["spec"]["volumes"].append({"name": "burner-token", "projected": {"sources": [source]}})
+    tried(operator, job).expect(201)
+
+
 def cold_conductor(audience: str) -> Document:
     found: Document = next(job for job in jobs("rook-images") if job["metadata"]["name"].endswith("-conductor"))
     source = {"serviceAccountToken": {"path": "token", "audience": audience, "expirationSeconds": 3600}}

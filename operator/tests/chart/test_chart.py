@@ -14,6 +14,7 @@ import yaml
 from plimsoll import __version__
 from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.process import settings_of
+from plimsoll.lifecycle.settings import Burning
 from support.helm import CHART, EVERYTHING, NAMESPACE, Document, Rendering, helm, render
 from support.pod_security import restricted
 
@@ -72,6 +73,9 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"rook": {"clusters": {"rook-ceph/rook-ceph": "bench"}}}, "got string, want array"),
         ({"rook": {"clusters": {"rook-ceph/rook-ceph": ["ben*"]}}}, "'ben*' does not match pattern"),
         ({"ceph": {"keyrings": {"bench": []}}}, "minItems: got 0, want 1"),
+        ({"kubeBurner": {"enabled": True}}, "at '/kubeBurner/namespaces': minItems: got 0, want 1"),
+        ({"kubeBurner": {"maxObjects": 0}}, "at '/kubeBurner/maxObjects': minimum"),
+        ({"kubeBurner": {"maxQps": 1001}}, "at '/kubeBurner/maxQps': maximum"),
         ({"osdBench": True}, "at '/osdBench': got boolean, want object"),
         ({"caches": {"enabled": True}}, "at '/caches/namespaces': minItems: got 0, want 1"),
         ({"caches": {"namespaces": ["ben*"]}}, "'ben*' does not match pattern"),
@@ -218,6 +222,12 @@ def test_the_operator_understands_its_environment(everything: Rendering) -> None
     assert settings.osd_bench
     assert settings.cache_helper == NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
     assert settings.cache_namespaces == ("bench",)
+    assert settings.burning == Burning(
+        helper=NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner"),
+        namespaces=("bench",),
+        max_objects=50,
+        max_qps=20,
+    )
     assert environment["HTTPS_PROXY"] == "http://proxy:3128"
 
 
@@ -235,7 +245,7 @@ def test_definitions_are_those_of_the_repository(keep: bool) -> None:  # noqa: F
 
 def test_every_pod_fits_the_restricted_profile(everything: Rendering) -> None:
     specs = list(pod_specs(everything))
-    assert len(specs) == 3, "operator, removal of runs, test"
+    assert len(specs) == 4, "operator, helper, removal of runs, test"
     for spec in specs:
         assert list(restricted(spec)) == []
         assert all(container["securityContext"]["readOnlyRootFilesystem"] for container in spec["containers"])

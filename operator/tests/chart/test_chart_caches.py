@@ -33,8 +33,7 @@ def test_nothing_is_privileged_by_default() -> None:
 
 
 def test_only_the_helpers_are_privileged_in_a_namespace_of_their_own(everything: Rendering) -> None:
-    (namespace,) = everything.of_kind("Namespace")
-    assert namespace["metadata"]["name"] == NAME
+    namespace = everything.one("Namespace", NAME)
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
     assert in_namespace(everything) == {"ConfigMap", "DaemonSet", "NetworkPolicy", "Service", "ServiceAccount"}
     privileged = [one["kind"] for one in everything.objects if "'privileged': True" in str(one)]

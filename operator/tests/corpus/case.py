@@ -40,7 +40,7 @@ class Watch(Model):
 
 
 RecordedTool = Literal[
-    "fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "bonnie", "iperf3", "netcat", "ping"
+    "fio", "radosBench", "rbdBench", "osdBench", "dd", "ioping", "bonnie", "iperf3", "netcat", "ping", "kubeBurner"
 ]
 
 
@@ -52,8 +52,9 @@ class Setting(Model):
         nodes: number of nodes that the clients are spread over.
         network_bytes_per_second: what the network to a node can carry, as the user states.
         fio_version: the version whose recorded output is stretched to the length and rate of this trial.
-        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2` or of that tool, and
-            has the tool's `parameters`. Its `stdout` and `stderr` are the files that a fault may damage.
+        tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2` or of that tool, or
+            with kubeBurner the run in `kube-burner-2.7.3`, and has the tool's `parameters`. Its `stdout` and `stderr` are
+            among the files that a fault may damage.
         ceph: absent if the run watches no cluster.
         osd_classes: the known device classes of OSDs.
 
@@ -318,7 +319,7 @@ class Expectation(Model):
     reasons: tuple[Reason, ...] = ()
     passes: dict[int, tuple[Reason, ...]] = Field(default_factory=dict)
     point: tuple[Reason, ...] = ()
-    headline: dict[Operation, int] = Field(default_factory=dict)
+    headline: dict[Operation, float] = Field(default_factory=dict)
     others_print: dict[Operation, int] = Field(default_factory=dict)
     slowest_seconds: dict[Operation, float] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()

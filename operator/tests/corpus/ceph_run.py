@@ -9,6 +9,7 @@ from corpus.case import Setting
 from corpus.disk_run import RECORDED_BYTES
 from plimsoll.measure.sample import Measurement
 from plimsoll.tools.base import (
+    ApiTarget,
     ImageTarget,
     OsdsTarget,
     Output,
@@ -32,6 +33,7 @@ _TARGETS: dict[TargetKind, Target] = {
     TargetKind.IMAGE: ImageTarget(pool="bench", image="run-0", user="agent", size=64 * 2**20),
     TargetKind.PEER: PEER,
     TargetKind.OSDS: OsdsTarget(keyring="/etc/plimsoll/osd-bench/keyring"),
+    TargetKind.API: ApiTarget(),
 }
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+[+-]\d{4}", re.MULTILINE)
 _TOTALS = re.compile(r"ops: (\d+) +ops/sec: ([\d.]+)")

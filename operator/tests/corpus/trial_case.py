@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from corpus.bonnie_run import recorded_bonnie
+from corpus.burner_run import recorded_burner_run
 from corpus.case import Case, Damage, Fault, Pace, Setting
 from corpus.ceph_run import parsed, recorded_run
 from corpus.cluster_case import watch_of
@@ -161,6 +162,8 @@ def _recording(setting: Setting) -> Callable[[str, int], Output]:
         return network_run
     if setting.tool == "bonnie":
         return recorded_bonnie
+    if setting.tool == "kubeBurner":
+        return lambda _, started_at: recorded_burner_run(started_at)
     return recorded_on_volume if setting.tool in ON_VOLUMES else recorded_run
 
 
@@ -168,13 +171,15 @@ def _recorded_output(setting: Setting, faults: Sequence[Fault]) -> Output:
     stem = next((fault.recorded for fault in faults if fault.recorded), setting.recorded)
     late = round(SECOND * sum(fault.launched_late for fault in faults))
     output = _recording(setting)(stem, T0 + _START * 10**6 + late)
-    texts = {"stdout": output.stdout, "stderr": output.stderr}
+    texts = {"stdout": output.stdout, "stderr": output.stderr, **output.files}
     for fault in faults:
         for name, damage in fault.files.items():
-            texts[name] = damaged(texts[name], damage)
+            texts[name] = damaged(texts.get(name, ""), damage)
         texts["stderr"] += fault.stderr
+        texts = {name: text for name, text in texts.items() if name not in fault.files or not fault.files[name].missing}
     exit_code = next((fault.exit_code for fault in faults if fault.exit_code is not None), output.exit_code)
-    return replace(output, exit_code=exit_code, stdout=texts["stdout"], stderr=texts["stderr"])
+    stdout, stderr = texts.pop("stdout"), texts.pop("stderr")
+    return replace(output, exit_code=exit_code, stdout=stdout, stderr=stderr, files=texts)
 
 
 def _run(setting: Setting, faults: Sequence[Fault]) -> FioRun:

@@ -94,8 +94,15 @@ def test_the_images_are_the_last_stages_of_the_dockerfile(machine: Machine) -> N
     stages = re.findall(r"^FROM (\S+) AS (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     used = {base for base, _ in stages} | set(re.findall(r"--from=(\S+)", (ROOT / "Dockerfile").read_text()))
     machine.add_docker()
-    values(machine.run())
+    found = values(machine.run(KUBE_BURNER="1", TAG="7"))
     assert set(machine.built) == {name for _, name in stages} - used
+    assert found["kubeBurner"]["image"] == {"repository": "plimsoll-kube-burner", "tag": "7"}
+
+
+def test_the_image_of_kube_burner_is_built_on_request_only(machine: Machine) -> None:
+    machine.add_docker()
+    assert "kubeBurner" not in values(machine.run())
+    assert set(machine.built) == {"operator", "runner"}
 
 
 @pytest.mark.parametrize("registry", [REGISTRY, f"{REGISTRY}/"])

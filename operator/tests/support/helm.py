@@ -26,6 +26,7 @@ EVERYTHING: Document = {
         "ceph": {"monitors": ["192.0.2.1", "192.0.2.2:3300"], "keyringSecret": "administrator"},
         "nodeSelector": {"bench": "true"},
     },
+    "kubeBurner": {"enabled": True, "namespaces": ["bench"], "maxObjects": 50, "nodeSelector": {"bench": "true"}},
     "admission": {"pods": True},
     "imagePullSecrets": [{"name": "registry"}],
     "serviceAccount": {"annotations": {"who": "me"}},

@@ -39,9 +39,12 @@ def test_all_tools_are_registered() -> None:
         "iperf3",
         "netcat",
         "ping",
+        "kubeBurner",
     }
-    programs = {tool.program for tool in TOOLS.values()}
-    assert programs == {"fio", "rados", "rbd", "ceph", "dd", "ioping", "bonnie++", "iperf3", "nc.traditional", "ping"}
+    assert {tool.program for tool in TOOLS.values()} == {
+        *("fio", "rados", "rbd", "ceph", "dd", "ioping", "bonnie++"),
+        *("iperf3", "nc.traditional", "ping", "plimsoll"),
+    }
 
 
 def test_declarations_of_fio() -> None:
@@ -67,6 +70,7 @@ def test_layers_are_those_of_the_tools_from_the_bottom_up() -> None:
         ("rbdBench", Layer.RBD),
         ("fio", Layer.RBD),
         ("bonnie", Layer.FILE_SYSTEM),
+        ("kubeBurner", Layer.CONTROL_PLANE),
     ]
 
 

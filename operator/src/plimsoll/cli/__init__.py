@@ -22,6 +22,8 @@ _COMMANDS = {
     "agent": "plimsoll.cli.agent",
     "teardown": "plimsoll.cli.teardown",
     "caches": "plimsoll.cli.caches",
+    "burn": "plimsoll.cli.burn",
+    "burner": "plimsoll.cli.burner",
     "remove-runs": "plimsoll.cli.remove_runs",
     "check-installation": "plimsoll.cli.check_installation",
 }

@@ -144,6 +144,8 @@ def _needs_elsewhere(tool: AnyTool) -> str:
     """Return what a tool needs that one machine does not have; empty if there is nothing."""
     if tool.target is TargetKind.PEER:
         return "a network between nodes"
+    if tool.creates_claims:
+        return "a cluster to create PVCs in"
     return "a Ceph cluster" if tool.target.is_of_ceph else ""
 
 

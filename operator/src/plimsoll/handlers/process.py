@@ -19,7 +19,7 @@ from plimsoll.handlers.results import KnownResults
 from plimsoll.handlers.run import run_reconciler
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
-from plimsoll.lifecycle.settings import Settings
+from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.metrics.runs import RunRecord
@@ -41,6 +41,16 @@ class _Caches(Model):
     namespaces: tuple[str, ...]
 
 
+class _KubeBurner(Model):
+    """The Service of the helper that runs kube-burner, who may use it, and how much each run may do."""
+
+    service: _ServiceName
+    namespaces: tuple[str, ...]
+    max_objects: Annotated[int, Field(ge=1)]
+    max_qps: Annotated[int, Field(ge=1)]
+
+
+_BurningHelper: TypeAdapter[_KubeBurner] = TypeAdapter(_KubeBurner)
 _CacheHelpers: TypeAdapter[_Caches] = TypeAdapter(_Caches)
 
 _PeerField = Annotated[str, StringConstraints(pattern="^(ipBlock|namespaceSelector|podSelector)$")]
@@ -54,6 +64,11 @@ _ROOK_CLUSTERS_EXAMPLE = (
 _CACHES_EXAMPLE = (
     'JSON such as {"service": "plimsoll-caches/plimsoll-caches", "namespaces": ["bench"]}: namespace/name of the '
     'Service of the helpers that drop caches, and the namespaces whose runs may use it, or "*" for all'
+)
+_KUBE_BURNER_EXAMPLE = (
+    'JSON such as {"service": "plimsoll-kube-burner/plimsoll-kube-burner", "namespaces": ["bench"], "maxObjects": 200, '
+    '"maxQps": 20}: namespace/name of the Service of the helper that runs kube-burner, the namespaces whose runs may '
+    'use it, or "*" for all, and the limits of each run'
 )
 _PEERS_EXAMPLE = (
     "the peers of a NetworkPolicy as JSON, such as "
@@ -187,6 +202,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
         cache_helper=_service(caches.service) if caches else None,
         cache_namespaces=caches.namespaces if caches else (),
+        burning=_burning(_json(environment, "PLIMSOLL_KUBE_BURNER", _BurningHelper, _KUBE_BURNER_EXAMPLE)),
         osd_bench=_switch(environment, "PLIMSOLL_OSD_BENCH"),
         metrics_from=_json(environment, "PLIMSOLL_METRICS_FROM", _Peers, _PEERS_EXAMPLE) or (),
         hold_seconds=_seconds(environment, "PLIMSOLL_HOLD_SECONDS", default=_HOLD_SECONDS),
@@ -211,6 +227,17 @@ def _json(environment: dict[str, str], name: str, adapter: TypeAdapter[T], examp
 def _service(text: str) -> NamespacedName:
     namespace, _, name = text.partition("/")
     return NamespacedName(namespace=namespace, name=name)
+
+
+def _burning(allowed: _KubeBurner | None) -> Burning | None:
+    if allowed is None:
+        return None
+    return Burning(
+        helper=_service(allowed.service),
+        namespaces=allowed.namespaces,
+        max_objects=allowed.max_objects,
+        max_qps=allowed.max_qps,
+    )
 
 
 def _switch(environment: dict[str, str], name: str) -> bool:

@@ -9,10 +9,11 @@ from plimsoll.lifecycle.render.client import has_device
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import provider_of
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import ControlPlane, Plan
 from plimsoll.plan.estimate import check_fits_deadline
 from plimsoll.plan.expand import make_plan
 from plimsoll.plan.order import run_seed
+from plimsoll.protocol.burning import excess_of
 from plimsoll.tools.base import TargetKind
 from plimsoll.tools.registry import TOOLS
 
@@ -36,6 +37,10 @@ def refusal(run: Run, settings: Settings) -> Ending | None:
             "administrator to set PLIMSOLL_OSD_BENCH=true"
         )
         return Ending.failure(Reason.OSD_BENCH_NOT_ALLOWED, message)
+    burning = next((workload.tool for workload in spec.workloads if _creates_claims(workload.tool)), None)
+    if burning is not None and (problem := settings.burning_problem(run.namespace)):
+        message = f"{burning}: {problem}, or remove these workloads"
+        return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     return provider_of(run).refusal(run, settings)
 
 
@@ -58,8 +63,38 @@ def freeze(run: Run, document: BenchmarkRun, platform: Platform, settings: Setti
             "Filesystem, with Ceph volume.access to LibRBD, or use a namespace that enforces baseline"
         )
         return Ending.failure(Reason.POD_SECURITY_TOO_STRICT, message)
+    control_plane = _control_plane(run, plan, platform, settings)
+    if isinstance(control_plane, Ending):
+        return control_plane
     # The runner image frozen with the plan supports all of these; plans of earlier versions mention none.
     supported: dict[str, object] = {"client_tokens": True, "agent_assignments": True, "early_conductor": True}
     if document.spec.prepare.drop_caches:
         supported |= {"cache_helper": settings.cache_helper}
+    if control_plane is not None:
+        supported |= {"control_plane": control_plane}
     return provider.complete_plan(plan.model_copy(update=supported), platform)
+
+
+def _creates_claims(tool: str) -> bool:
+    return tool in TOOLS and TOOLS[tool].creates_claims
+
+
+def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings) -> ControlPlane | Ending | None:
+    """Return how a run loads the control plane, if it does, or why it may not."""
+    points = [point for point in plan.points if _creates_claims(point.tool)]
+    burning = settings.burning
+    if not points or burning is None:
+        return None
+    for point in points:
+        limited = TOOLS[point.tool].parameters.model_validate(point.parameters).limited
+        if problem := excess_of(limited, max_objects=burning.max_objects, max_qps=burning.max_qps):
+            message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
+            return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
+    name = provider_of(run).claims_class(run)
+    if platform.storage_classes.get(name, {}).get("reclaimPolicy") == "Retain":
+        message = (
+            f"workload {points[0].workload}: {points[0].tool} would leave the volume of each PVC behind, because "
+            f"StorageClass {name} has reclaimPolicy Retain; name one with Delete"
+        )
+        return Ending.failure(Reason.VOLUMES_RETAINED, message)
+    return ControlPlane(helper=burning.helper, storage_class=name)

@@ -10,6 +10,24 @@ ANY_NAMESPACE = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Burning:
+    """What runs may do with kube-burner.
+
+    Attributes:
+        helper: Service of the helper that runs it.
+        namespaces: namespaces whose runs may use it, or `*` for all.
+        max_objects: PVCs of a run at the same time.
+        max_qps: requests per second, and at once.
+
+    """
+
+    helper: NamespacedName
+    namespaces: tuple[str, ...]
+    max_objects: int
+    max_qps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings that decisions depend on, which an administrator makes for all runs.
 
@@ -19,6 +37,7 @@ class Settings:
         rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
         cache_helper: Service of the helpers that drop the caches of nodes; None if there are none.
         cache_namespaces: namespaces whose runs may use them, or `*` for all.
+        burning: None if no run may use kube-burner.
         osd_bench: whether runs may load OSDs directly, bypassing pools.
         hold_seconds: how long a run may block others on its target while it does not measure: suspended, in total
             between two measured trials, or after its end until it is cleaned up.
@@ -36,6 +55,7 @@ class Settings:
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cache_helper: NamespacedName | None = None
     cache_namespaces: tuple[str, ...] = ()
+    burning: Burning | None = None
     osd_bench: bool = False
     hold_seconds: int = 3600
     image_pull_policy: str = "IfNotPresent"
@@ -58,5 +78,16 @@ class Settings:
             return (
                 f"runs in namespace {namespace} may not drop caches; ask the operator's administrator to add it to the "
                 "chart's caches.namespaces"
+            )
+        return ""
+
+    def burning_problem(self, namespace: str) -> str:
+        """Return why runs in a namespace may not use kube-burner, and the remedy; empty if they may."""
+        if self.burning is None:
+            return "kube-burner is not enabled; ask the operator's administrator to set the chart's kubeBurner.enabled"
+        if not {namespace, ANY_NAMESPACE} & {*self.burning.namespaces}:
+            return (
+                f"runs in namespace {namespace} may not use kube-burner; ask the operator's administrator to add it to "
+                "the chart's kubeBurner.namespaces"
             )
         return ""

@@ -165,6 +165,8 @@ class Measurement(Model):
         flushes: the times of cached writes include making them durable.
         gaps: absent if the tool does not report them in a usable form.
         untimed: operations that the tool did, but too fast to time them.
+        pace: rate at which the tool submitted requests, as a part of the requested rate; absent if there is no such
+            rate, or if the tool does not show it.
         osds: of a tool that measures OSDs one after the other; the operations are their sum.
         peers: of a tool that measures between clients: a cell for each client that served this one.
         errors: the tool's own error messages.
@@ -187,6 +189,7 @@ class Measurement(Model):
     flushes: bool = False
     gaps: Gaps | None = None
     untimed: Annotated[tuple[Operation, ...], Field(max_length=_MAX_OPERATIONS)] = ()
+    pace: float | None = None
     osds: Annotated[tuple[OsdRate, ...], Field(max_length=_MAX_OSDS)] = ()
     peers: Annotated[tuple[PeerRate, ...], Field(max_length=_MAX_PEERS)] = ()
     errors: Messages = ()

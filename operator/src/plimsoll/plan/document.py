@@ -126,6 +126,19 @@ class CephTarget(Model):
         return {} if self.made is None else {self.pools[-1]: self.made}
 
 
+class ControlPlane(Model):
+    """How a run loads the control plane.
+
+    Attributes:
+        helper: Service of the helper that runs kube-burner.
+        storage_class: of the PVCs that it creates.
+
+    """
+
+    helper: NamespacedName
+    storage_class: str
+
+
 class Plan(Model):
     """A frozen run.
 
@@ -140,6 +153,7 @@ class Plan(Model):
         client_tokens: whether each client has its own token; runs of earlier versions have one for all.
         agent_assignments: whether agents receive an assignment document; those of earlier versions have only options.
         cache_helper: Service of the helpers that drop the caches of nodes; None if agents drop them, if at all.
+        control_plane: None if no tool creates PVCs itself.
         early_conductor: whether the conductor starts once all client pods have nodes; earlier versions: once they run.
         environment: known facts of the platform before the run: the cluster's version, the StorageClass.
 
@@ -161,6 +175,7 @@ class Plan(Model):
     agent_assignments: bool = False
     early_conductor: bool = False
     cache_helper: NamespacedName | None = None
+    control_plane: ControlPlane | None = None
     environment: PlatformEnvironment = PlatformEnvironment()
     prepare: Prepare
     gates: Gates

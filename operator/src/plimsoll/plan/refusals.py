@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.errors import Problem, field_path
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import RunSpec, Workload
-from plimsoll.api.storage import KeyringReference
+from plimsoll.api.storage import KeyringReference, Storage
 from plimsoll.api.volume import Volume
 from plimsoll.plan.rules import NO_USE_OF_SERVERS
 from plimsoll.plan.sweep import Sweep
@@ -45,6 +45,19 @@ def missing_storage(sweep: Sweep, spec: RunSpec) -> Iterator[Problem]:
     elif target is TargetKind.IMAGE and storage and storage.volume and storage.volume.access != "LibRBD":
         remedy = f"must be LibRBD, {runs} on an RBD image; set it to LibRBD"
         yield Problem(field="spec.storage.volume.access", value=storage.volume.access, remedy=remedy)
+    elif sweep.tool.creates_claims and not _has_storage_class(storage):
+        remedy = (
+            f"must have a StorageClass, {runs}, which creates PVCs; set storageClass, or rook with a volume that has "
+            "access PVC"
+        )
+        yield Problem(field="spec.storage", remedy=remedy)
+
+
+def _has_storage_class(storage: Storage | None) -> bool:
+    """Whether a run names a StorageClass, or gets one of its own."""
+    if storage is None or storage.ceph is not None:
+        return False
+    return storage.rook is None or (storage.volume is not None and storage.volume.access == "PVC")
 
 
 def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:

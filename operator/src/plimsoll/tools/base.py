@@ -139,6 +139,11 @@ class ToolParameters(Model):
         """The Secret with the administrator's key, if the measurement needs one."""
         return None
 
+    @property
+    def limited(self) -> Mapping[str, int]:
+        """JSON names of the numbers that an administrator limits -> their values."""
+        return {}
+
     def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
         """Return the duration of the `prepare` step of each trial."""
         return 0
@@ -306,6 +311,7 @@ class Tool(ABC, Generic[P]):
         own_files: whether it writes files of its own in `StepContext.own_directory`, in the space of the data set. Then
             nothing is prefilled, and no workload of the run may use the data set.
         windowed: whether it runs for a given time, so that its clients overlap.
+        creates_claims: whether it creates PVCs itself, through the helper that an administrator enables.
         has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
         peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
         sysctls: safe sysctls that the pods of its clients need.
@@ -327,6 +333,7 @@ class Tool(ABC, Generic[P]):
     has_server: ClassVar[bool] = True
     peer_ports: ClassVar[range | None] = None
     sysctls: ClassVar[Mapping[str, str]] = {}
+    creates_claims: ClassVar[bool] = False
     least_runtime_seconds: ClassVar[int] = 0
     parameters: type[P]
 

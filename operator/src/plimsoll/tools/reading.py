@@ -59,6 +59,13 @@ class JsonObject:
             raise self._error(name, f"is not a number from 0 to {MAX_COUNT}: {printable(value)}")
         return float(value)
 
+    def flag(self, name: str) -> bool:
+        """Return a boolean."""
+        value = self._value(name)
+        if not isinstance(value, bool):
+            raise self._error(name, f"is neither true nor false: {printable(value)}")
+        return value
+
     def text(self, name: str) -> str:
         """Return a string without unprintable characters."""
         value = self._value(name)

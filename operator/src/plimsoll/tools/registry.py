@@ -13,6 +13,7 @@ from plimsoll.tools.dd import DD
 from plimsoll.tools.fio import FIO
 from plimsoll.tools.ioping import IOPING
 from plimsoll.tools.iperf3 import IPERF3
+from plimsoll.tools.kube_burner import KUBE_BURNER
 from plimsoll.tools.netcat import NETCAT
 from plimsoll.tools.osd_bench import OSD_BENCH
 from plimsoll.tools.ping import PING
@@ -30,6 +31,7 @@ _ALL: tuple[AnyTool, ...] = (
     IPERF3,
     NETCAT,
     PING,
+    KUBE_BURNER,
 )
 
 TOOLS: Mapping[str, AnyTool] = {tool.key: tool for tool in _ALL}

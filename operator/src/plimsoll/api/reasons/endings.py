@@ -115,6 +115,23 @@ ENDING_REASONS = (
         ),
     ),
     ReasonEntry(
+        Reason.KUBE_BURNER_NOT_ALLOWED,
+        ended=Explanation(
+            "the administrator has not enabled `kubeBurner`, or not for runs in this namespace, or allows fewer "
+            "objects or requests per second than the workload has; the message says which",
+            "ask the administrator to set the chart's `kubeBurner.enabled`, to add the namespace to "
+            "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects` or `kubeBurner.maxQps`; or lower the numbers",
+        ),
+    ),
+    ReasonEntry(
+        Reason.VOLUMES_RETAINED,
+        ended=Explanation(
+            "`kubeBurner` would leave the volume of each PVC behind, because the StorageClass has the reclaim policy "
+            "`Retain`",
+            "name a StorageClass with `reclaimPolicy: Delete`",
+        ),
+    ),
+    ReasonEntry(
         Reason.RESULTS_EXIST,
         ended=Explanation(
             "the namespace has results that an earlier run with this name left, or that were not deleted with it "

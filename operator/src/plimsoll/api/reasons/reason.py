@@ -75,6 +75,8 @@ class Reason(StrEnum):
     FILE_SYSTEM_NOT_ALLOWED = "FileSystemNotAllowed"
     CLUSTER_NOT_READY = "ClusterNotReady"
     CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
+    KUBE_BURNER_NOT_ALLOWED = "KubeBurnerNotAllowed"
+    VOLUMES_RETAINED = "VolumesRetained"
     RESULTS_EXIST = "ResultsExist"
     NAME_TAKEN = "NameTaken"
     PLAN_MISSING = "PlanMissing"

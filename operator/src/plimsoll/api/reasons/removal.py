@@ -23,8 +23,9 @@ REMOVAL_REASONS = (
         Reason.IN_PROGRESS,
         conditions=_CLEANED_UP,
         under_way=Explanation(
-            "pods are stopping, or images, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, "
-            "pools, the file system or the teardown record are being deleted, in this order; the message names them",
+            "pods are stopping, or namespaces of kube-burner, images, PVCs, the copied key, PersistentVolumes, the "
+            "StorageClass, CephX users, pools, the file system or the teardown record are being deleted, in this "
+            "order; the message names them",
             "if it persists, find what blocks the deletion: the Node object of a dead node keeps its pods, a broken "
             "provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC",
         ),

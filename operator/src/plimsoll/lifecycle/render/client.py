@@ -6,7 +6,7 @@ from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import Clients
 from plimsoll.api.volume import Volume
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph, placement
+from plimsoll.lifecycle.render import burning, caches, ceph, placement
 from plimsoll.lifecycle.render.agent_options import agent_options
 from plimsoll.lifecycle.render.common import (
     NOT_EVICTED,
@@ -140,13 +140,12 @@ def _pod(run: Run, plan: Plan, settings: Settings, assigned: Assignment) -> Json
 
 
 def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *, user: int) -> Json:
-    values = ceph.ENVIRONMENT if ceph.uses_ceph(plan, assigned.client) else {}
     container: Json = {
         "name": naming.CLIENT,
         "image": plan.runner_image,
         "imagePullPolicy": settings.image_pull_policy,
         "args": ["agent", *_arguments(plan, assigned)],
-        "env": environment(values, {"PLIMSOLL_NODE": "spec.nodeName"}),
+        "env": environment(_variables(run, plan, assigned.client), {"PLIMSOLL_NODE": "spec.nodeName"}),
         "resources": _resources(run),
         "securityContext": container_security(user=user),
         "volumeMounts": [
@@ -155,6 +154,7 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
             {"name": "scratch", "mountPath": SCRATCH_MOUNT},
             TMP_MOUNT,
             *ceph.client_mounts(plan, assigned.client),
+            *burning.mounts(plan, assigned.client),
         ],
     }
     if has_device(plan, assigned.client):
@@ -162,6 +162,10 @@ def _container(run: Run, plan: Plan, settings: Settings, assigned: Assignment, *
     elif _mounts_claim(plan, assigned.client):
         container["volumeMounts"].append({"name": "data", "mountPath": DATA_MOUNT})
     return container
+
+
+def _variables(run: Run, plan: Plan, client: int) -> dict[str, str]:
+    return {**(ceph.ENVIRONMENT if ceph.uses_ceph(plan, client) else {}), **burning.environment(run, plan, client)}
 
 
 def _service_account(plan: Plan) -> str:
@@ -220,6 +224,7 @@ def _volumes(run: Run, plan: Plan, client: int) -> list[Json]:
         {"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         *ceph.client_volumes(run, plan, client),
+        *burning.volumes(plan, client),
     ]
     if _mounts_claim(plan, client) and plan.volume is not None:
         claim_name = _claim_name(run, plan.volume, client)

@@ -1,13 +1,13 @@
 """NetworkPolicies: what the pods of a run may reach.
 
-Agents may reach their conductor, and Ceph, cache helpers and each other as needed; the conductor may reach anything.
+Agents may reach their conductor, and Ceph, helpers and each other as needed; the conductor may reach anything.
 """
 
 from collections.abc import Iterable, Iterator
 
 from plimsoll.ceph.conf import monitor_keys
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.render import caches, ceph
+from plimsoll.lifecycle.render import burning, caches, ceph
 from plimsoll.lifecycle.render.common import Json, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -43,6 +43,7 @@ def _client_policy(run: Run, plan: Plan, settings: Settings) -> Json:
             {"to": [peer(run, naming.CONDUCTOR)], "ports": [{"port": settings.port, "protocol": "TCP"}]},
             *_to_ceph(plan),
             *caches.egress(plan),
+            *burning.egress(plan),
             *({"to": [peer(run, naming.CLIENT)], **one} for one in ports),
         ],
     )

@@ -59,6 +59,10 @@ class RookProvider(Provider):
         """Return pools, users, StorageClass, and what their removal needs."""
         return view.seen.external.kept if isinstance(view.seen.external, ExternalObjects) else ()
 
+    def claims_class(self, run: Run) -> str:
+        """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
+        return naming.storage_class(run.name, run.uid)
+
     def refusal(self, run: Run, settings: Settings) -> Ending | None:
         """Return that runs in that namespace may not use the cluster; None if they may."""
         storage = run.document.spec.storage if run.document else None

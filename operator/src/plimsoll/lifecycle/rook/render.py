@@ -122,9 +122,10 @@ def _conductor_caps(target: CephTarget) -> dict[str, str]:
 
 
 def needs_storage_class(plan: Plan) -> bool:
-    """Whether a run has a StorageClass of its own: with Rook and PVCs."""
+    """Whether a run has a StorageClass of its own: with Rook, and PVCs of its clients or of a tool."""
     rook = plan.ceph is not None and plan.ceph.rook is not None
-    return rook and plan.volume is not None and plan.volume.access == "PVC"
+    has_claims = plan.volume is not None and plan.volume.access == "PVC"
+    return rook and (has_claims or plan.control_plane is not None)
 
 
 def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
@@ -135,7 +136,7 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
 
     """
     target, volume = plan.ceph, plan.volume
-    if target is None or target.rook is None or volume is None or volume.access != "PVC":
+    if target is None or target.rook is None or not needs_storage_class(plan):
         raise ValueError(f"run {run.name} needs no StorageClass of its own")
     driver, parameters = _driver(target, volume, target.rook.namespace)
     name = naming.storage_class(run.name, run.uid)
@@ -149,12 +150,12 @@ def storage_class(run: Run, plan: Plan, operator_namespace: str) -> Json:
     )
 
 
-def _driver(target: CephTarget, volume: Volume, namespace: str) -> tuple[str, dict[str, str]]:
+def _driver(target: CephTarget, volume: Volume | None, namespace: str) -> tuple[str, dict[str, str]]:
     """Return the driver for a run's volumes, and the parameters of its StorageClass."""
     if target.file_system is not None:
         return "cephfs", class_parameters(target, namespace)
     parameters = _class_parameters(target, namespace)
-    if volume.mode == "Filesystem":
+    if volume is None or volume.mode == "Filesystem":
         parameters["csi.storage.k8s.io/fstype"] = "ext4"
     return "rbd", parameters
 

@@ -1,5 +1,6 @@
 """All storage providers, and the choice between them, which no other code makes."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from plimsoll.lifecycle.observed import Observed
@@ -8,6 +9,7 @@ from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.ceph.provider import CephProvider
 from plimsoll.lifecycle.storage.look import Look
+from plimsoll.lifecycle.storage.namespaces import Namespaces, Outside, creates_claims, look_outside
 from plimsoll.lifecycle.storage.seam import Provider, Storage, StorageSpec, View
 from plimsoll.lifecycle.storage.storage_class import NoStorageProvider, StorageClassProvider
 
@@ -27,13 +29,17 @@ def provider_of(run: Run) -> Provider:
 
 def storage_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Storage:
     """Return a run's storage."""
-    provider, view = provider_of(run), View(run=run, seen=seen, settings=settings, now=now)
-    return Storage(resources=provider.resources(view), kept=provider.kept(view), in_use=view.in_use)
+    outside = seen.external if isinstance(seen.external, Outside) else None
+    known = seen if outside is None else replace(seen, external=outside.storage)
+    provider, view = provider_of(run), View(run=run, seen=known, settings=settings, now=now)
+    namespaces = () if outside is None else (Namespaces(outside=outside, settings=settings),)
+    return Storage(resources=[*provider.resources(view), *namespaces], kept=provider.kept(view), in_use=view.in_use)
 
 
 def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look[object] | None:
     """Return the look at a run's objects outside its namespace; None if there can be none."""
-    return provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
+    look = provider_of(run).look(View(run=run, seen=seen, settings=settings, now=now))
+    return look_outside(run, look) if run.start_time is not None and creates_claims(run) else look
 
 
 def survey_of(run: Run) -> Look[object] | None:

@@ -144,6 +144,10 @@ class Provider(ABC):
     def kept(self, view: View) -> Sequence[str]:
         """Return the existing objects besides PVCs that `cleanup` can keep: kinds and names."""
 
+    def claims_class(self, run: Run) -> str:
+        """Return the StorageClass for tools that create PVCs themselves; empty if there is none."""
+        return ""
+
     # Before there is a plan
 
     def refusal(self, run: Run, settings: Settings) -> Ending | None:

@@ -7,6 +7,7 @@ from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.lifecycle.decision import Ending
 from plimsoll.lifecycle.platform import Platform, environment_of, listed_storage_classes
+from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.storage.claims import Claims
 from plimsoll.lifecycle.storage.seam import Provider, Resource, StorageSpec, View
 from plimsoll.plan.document import Plan
@@ -25,11 +26,15 @@ class StorageClassProvider(Provider):
 
     def resources(self, view: View) -> Sequence[Resource]:
         """Return the PVCs."""
-        return [Claims(view=view, storage_class=str(view.run.written["storage"]["storageClass"].get("name", "")))]
+        return [Claims(view=view, storage_class=self.claims_class(view.run))]
 
     def kept(self, view: View) -> Sequence[str]:
         """Return nothing: there are only PVCs."""
         return ()
+
+    def claims_class(self, run: Run) -> str:
+        """Return the StorageClass that the run names."""
+        return str(run.written["storage"]["storageClass"].get("name", ""))
 
     def blocker(self, document: BenchmarkRun, platform: Platform) -> Ending | None:
         """Return that the StorageClass does not exist; None if it does."""

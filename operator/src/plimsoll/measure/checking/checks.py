@@ -64,6 +64,17 @@ DATA_SET_UNFINISHED = Check(
     direction=Direction.BELOW,
     remedy="raise runtimeSeconds, which limits the time, or use a smaller volume",
 )
+REQUESTS_SLOWED = Check(
+    reason="RequestsSlowed",
+    what="rate at which the tool could submit its requests, as a part of the requested rate",
+    unit="%",
+    suspect=80,
+    direction=Direction.BELOW,
+    remedy=(
+        "lower the requested rate, or look for the limits of API priority and fairness and for a slow API server; the "
+        "load was not the requested one"
+    ),
+)
 MISSING_SECONDS = 0.25
 """Starting processes takes this long on a loaded node, however short the runtime is."""
 
@@ -314,6 +325,7 @@ CHECKS = (
     EARLY_CLIENT,
     SHORT_RUN,
     DATA_SET_UNFINISHED,
+    REQUESTS_SLOWED,
     LOW_OVERLAP,
     WIDE_SPREAD,
     TOOL_TOO_OLD,

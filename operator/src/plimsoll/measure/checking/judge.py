@@ -39,6 +39,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.EARLY_CLIENT, _earliness(facts, measured)),
         *evaluate(checks.SHORT_RUN, _runtime_differences(facts, measured)),
         *evaluate(checks.DATA_SET_UNFINISHED, _work_done(measured) if facts.ends_when_done else ()),
+        *evaluate(checks.REQUESTS_SLOWED, _paces(measured)),
         *_judge_window(evidence.window, measured),
         *evaluate(checks.TOOL_TOO_OLD, _estimated_starts(measured)),
         *evaluate(checks.NOT_PREFILLED, _unwritten(facts, measured)),
@@ -147,6 +148,14 @@ def _work_done(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
         part = 100 * done / work if work else 0.0
         detail = f"{done} of {work} bytes were done in {_seconds(item.interval.length)}"
         yield CheckedValue(clients=(item.client,), value=part, detail=detail)
+
+
+def _paces(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        if item.measurement.pace is not None:
+            part = 100 * item.measurement.pace
+            detail = f"requests were submitted at {percent_text(part)} of the requested rate"
+            yield CheckedValue(clients=(item.client,), value=part, detail=detail)
 
 
 def _judge_window(window: Window | None, measured: tuple[ClientMeasurement, ...]) -> tuple[Finding, ...]:

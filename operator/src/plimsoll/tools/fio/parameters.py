@@ -10,6 +10,7 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
+from plimsoll.tools.axes import BlockBytes, Depth
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.fio.rules import (
     NOT_BOTH_WAYS,
@@ -21,7 +22,6 @@ from plimsoll.tools.fio.rules import (
     RUN_RULES,
     WORKLOAD_RULES,
 )
-from plimsoll.tools.quantities import BlockBytes, Depth
 
 DEFAULT_READ_PERCENT = 50
 

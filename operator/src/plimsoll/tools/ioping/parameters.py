@@ -9,8 +9,8 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
+from plimsoll.tools.axes import BlockBytes
 from plimsoll.tools.base import ToolParameters
-from plimsoll.tools.quantities import BlockBytes
 from plimsoll.tools.volumes import needs_kernel_volume
 
 

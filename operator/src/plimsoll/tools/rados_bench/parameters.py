@@ -9,8 +9,8 @@ from plimsoll.api.model import Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import BlockSize, format_quantity
 from plimsoll.api.schema import Rule
+from plimsoll.tools.axes import Depth
 from plimsoll.tools.base import Timing, ToolParameters
-from plimsoll.tools.quantities import Depth
 
 MIN_OBJECT_BYTES = 512
 MAX_OBJECT_BYTES = 64 * 2**20

@@ -6,8 +6,8 @@ from typing import ClassVar
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
+from plimsoll.tools.axes import BlockBytes, Depth
 from plimsoll.tools.base import ToolParameters
-from plimsoll.tools.quantities import BlockBytes, Depth
 
 
 class RbdOperation(StrEnum):

@@ -1,4 +1,4 @@
-"""Types of parameters that several tools have."""
+"""Types of axes that several tools have."""
 
 from typing import Annotated, TypeAlias
 

@@ -1,0 +1,160 @@
+"""Load on the control plane by the real kube-burner, which leaves nothing behind whatever happens to it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support import STORAGE_CLASS, Cluster, run
+
+pytestmark = pytest.mark.burner
+
+HELPER = "plimsoll-kube-burner"
+ALLOWED = "e2e-burner"
+"""The namespace that e2e/operator/kube-burner.yaml lists in `kubeBurner.namespaces`."""
+
+PREFIX = "plimsoll-burn-"
+ABSENT = "e2e-no-provisioner"
+
+
+@pytest.fixture
+def allowed(cluster: Cluster) -> Iterator[str]:
+    """Return the namespace whose runs may use kube-burner, which is deleted after the test."""
+    until_gone(cluster, ALLOWED)
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ALLOWED, "labels": labels}})
+    cluster.namespaces.append(ALLOWED)
+    yield ALLOWED
+    cluster.kubectl("delete", "namespace", ALLOWED, "--ignore-not-found", "--wait=false")
+    until_gone(cluster, ALLOWED)
+
+
+def until_gone(cluster: Cluster, name: str) -> None:
+    what = f"namespace {name} is gone"
+    cluster.until(lambda: not cluster.exists("namespaces", name), seconds=180, what=what)
+
+
+def storm(name: str, namespace: str, *, storage_class: str = STORAGE_CLASS, **burner: Any) -> dict[str, Any]:
+    """Return a run whose only workload is kube-burner."""
+    workload = {"name": "storm", "kubeBurner": burner, "runtimeSeconds": 60, "rampSeconds": 0}
+    changes = {"storage": {"storageClass": {"name": storage_class}}, "workloads": [workload], "repetitions": 2}
+    return run(name, namespace, **changes)
+
+
+def left(cluster: Cluster) -> list[str]:
+    """Return the namespaces that kube-burner created, and the volumes of claims in them."""
+    namespaces = [obj["metadata"]["name"] for obj in cluster.api.objects("namespaces")]
+    volumes = cluster.api.objects("persistentvolumes")
+    claimed = {obj["metadata"]["name"]: (obj["spec"].get("claimRef") or {}).get("namespace", "") for obj in volumes}
+    return [
+        *(name for name in namespaces if name.startswith(PREFIX)),
+        *(name for name, namespace in claimed.items() if namespace.startswith(PREFIX)),
+    ]
+
+
+def until_burning(cluster: Cluster) -> None:
+    cluster.until(lambda: left(cluster), seconds=120, what="kube-burner has created a namespace")
+
+
+def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed: str) -> None:
+    cluster.apply(storm("storm", allowed, objects=[5, 10], qps=[10]))
+    ended = cluster.until_over("storm", allowed, seconds=600)
+    # Fewer than a thousand PVCs: their 99th percentile is not known.
+    assert (ended["status"], ended["reason"]) == ("True", "Suspect"), ended["message"]
+    assert left(cluster) == []
+    results = cluster.results("storm", allowed)
+    assert len(results) == 2
+    for result, objects in zip(results, (5, 10), strict=True):
+        assert result["status"]["environment"]["tools"]["kubeBurner"]
+        operations = {one["operation"]: one for one in result["status"]["summary"]["operations"]}
+        assert operations.keys() == {"bindClaim", "startPod"}
+        for operation in operations.values():
+            assert operation["latency"]["kind"] == "full"
+            assert operation["latency"]["count"] == 2 * objects
+            assert operation["latency"]["maxNanoseconds"] > 0
+        bound, started = operations["bindClaim"]["latency"], operations["startPod"]["latency"]
+        # A pod starts after its claim is bound; its time begins up to a second early.
+        assert bound["minNanoseconds"] <= started["maxNanoseconds"]
+
+
+def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
+    cluster.apply(storm("churn", allowed, objects=[4], qps=[10], churn={"percent": 50, "cycles": 1}))
+    cluster.until_over("churn", allowed, seconds=600)
+    (result,) = cluster.results("churn", allowed)
+    counts = {one["operation"]: one["latency"]["count"] for one in result["status"]["summary"]["operations"]}
+    assert counts == {"bindClaim": 12, "startPod": 12}
+    assert left(cluster) == []
+
+
+def test_claims_that_are_never_bound_are_invalid_with_the_reason(cluster: Cluster, allowed: str) -> None:
+    cluster.apply(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": ABSENT},
+            "provisioner": "absent.example.com/none",
+        }
+    )
+    try:
+        cluster.apply(storm("stuck", allowed, storage_class=ABSENT, objects=[3], readySeconds=15, pods=False))
+        ended = cluster.until_over("stuck", allowed, seconds=600)
+        assert (ended["status"], ended["reason"]) == ("False", "InvalidResults")
+        findings = [finding for trial in cluster.trials("stuck", allowed) for finding in trial["findings"]]
+        (said, *_) = [finding["message"] for finding in findings if finding["reason"] == "ToolFailed"]
+        assert "0 of 3 PVCs were bound within 15 s" in said
+        assert "is Pending: " in said
+        assert left(cluster) == []
+    finally:
+        cluster.kubectl("delete", "storageclass", ABSENT, "--ignore-not-found")
+
+
+def test_a_run_in_another_namespace_is_refused(cluster: Cluster, namespace: str) -> None:
+    cluster.apply(storm("refused", namespace))
+    ended = cluster.until_over("refused", namespace, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "KubeBurnerNotAllowed")
+    assert f"namespace {namespace} may not use kube-burner" in ended["message"]
+    assert "kubeBurner.namespaces" in ended["message"]
+
+
+@pytest.mark.parametrize(
+    ("burner", "says"),
+    [({"objects": [21]}, "objects 21 exceeds the administrator's kubeBurner.maxObjects of 20"),
+     ({"qps": [11]}, "qps 11 exceeds the administrator's kubeBurner.maxQps of 10")],
+)  # fmt: skip
+def test_more_than_the_administrator_allows_is_refused(
+    cluster: Cluster, allowed: str, burner: dict[str, Any], says: str
+) -> None:
+    cluster.apply(storm("greedy", allowed, **burner))
+    ended = cluster.until_over("greedy", allowed, seconds=60)
+    assert (ended["status"], ended["reason"]) == ("False", "KubeBurnerNotAllowed")
+    assert says in ended["message"]
+
+
+@pytest.mark.parametrize("killed", ["client", "helper"])
+def test_nothing_is_left_by_a_process_that_is_killed(cluster: Cluster, allowed: str, killed: str) -> None:
+    cluster.apply(storm("killed", allowed, objects=[10], qps=[2]))
+    until_burning(cluster)
+    if killed == "client":
+        cluster.kill_pod(cluster.client_pod("killed", allowed, 0)["metadata"]["name"], allowed)
+    else:
+        (pod,) = cluster.api.objects("pods", HELPER, "app.kubernetes.io/component=kube-burner")
+        cluster.kill_pod(pod["metadata"]["name"], HELPER)
+    cluster.until_over("killed", allowed, seconds=900)
+    cluster.until(lambda: not left(cluster), seconds=180, what="everything of kube-burner is gone")
+
+
+def test_a_run_that_is_deleted_in_mid_run_leaves_nothing(cluster: Cluster, allowed: str) -> None:
+    cluster.apply(storm("doomed", allowed, objects=[10], qps=[2]))
+    until_burning(cluster)
+    cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", allowed, "--timeout=180s")
+    # The finalizer has waited for it.
+    assert left(cluster) == []
+    cluster.until(lambda: not cluster.leftovers(allowed), seconds=60, what="the garbage collector is done")
+
+
+def test_the_helper_may_change_only_its_own_namespaces(cluster: Cluster, allowed: str) -> None:
+    account = f"--as=system:serviceaccount:{HELPER}:{HELPER}"
+    refused = cluster.kubectl("delete", "namespace", allowed, account, "--dry-run=server", check=False)
+    assert "may only change its own namespaces" in refused
+    assert cluster.exists("namespaces", allowed)
+    assert cluster.kubectl("auth", "can-i", "get", "secrets", "-A", account, check=False).strip() != "yes"

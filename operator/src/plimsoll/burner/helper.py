@@ -1,0 +1,245 @@
+"""The helper's one request: `POST /burn` with the token of a run's client.
+
+It runs one order at a time: two would measure each other. Nothing that kube-burner creates outlives its order: the
+namespaces are deleted when it ends, when its client is gone, and when the helper starts.
+"""
+
+import asyncio
+import json
+import logging
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from plimsoll.agent import process
+from plimsoll.api.errors import problems_of
+from plimsoll.burner.authority import Limits, excess, refusal
+from plimsoll.burner.namespaces import Api, Namespaces
+from plimsoll.caches.authority import bearer_token, namespace_of
+from plimsoll.kube.errors import ApiError
+from plimsoll.protocol.burning import (
+    BEAT_SECONDS,
+    LABEL_HELPER,
+    MAX_REQUEST_BYTES,
+    MAX_TOKEN_CHARACTERS,
+    PATH,
+    BurnOrder,
+    BurnOutcome,
+    BurnRefusal,
+    namespace_base,
+)
+from plimsoll.tools.base import Output
+from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of, limit_seconds
+from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
+
+_BODY_SECONDS = 5.0
+_CLEAN_SECONDS = 900.0
+_GRACE_SECONDS = 60
+_LABEL_RUN_UID = "plimsoll.dev/run-uid"
+_LABEL_RUN_NAMESPACE = "plimsoll.dev/run-namespace"
+_MAX_LEFT = 1000
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a helper works with.
+
+    Attributes:
+        namespace: the helper's own.
+        program: kube-burner.
+        pod_image: of the pods that kube-burner creates.
+        directory: for kube-burner's files.
+        username: returns the user that a token belongs to, or None.
+        api: with the helper's rights.
+        beat_seconds: between two lines of an answer.
+        poll_seconds: between two looks at what is being removed.
+        clean_seconds: limit of a removal; what is left then is removed before the next order.
+
+    """
+
+    namespace: str
+    program: str
+    pod_image: str
+    directory: Path
+    username: Callable[[str], Awaitable[str | None]]
+    api: Api
+    beat_seconds: float = BEAT_SECONDS
+    poll_seconds: float = 1.0
+    clean_seconds: float = _CLEAN_SECONDS
+
+
+class _RefusedError(Exception):
+    """A request is refused with a status and a message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class Helper:
+    """Runs kube-burner. `know` is called with each connection that has authenticated."""
+
+    def __init__(self, means: Means, limits: Limits, *, know: Callable[[web.RequestHandler], None]) -> None:
+        """Serve nothing yet; see `application`."""
+        self._means = means
+        self._limits = limits
+        self._know = know
+        self._turn = asyncio.Lock()
+
+    def application(self) -> web.Application:
+        """Return the application with its one route."""
+        application = web.Application(client_max_size=MAX_REQUEST_BYTES)
+        application.router.add_post(PATH, self._answer)
+        return application
+
+    async def clean(self) -> list[str]:
+        """Remove what an earlier process of the helper left; return what is still there."""
+        async with self._turn:
+            return await self._remove(self._own)
+
+    @property
+    def _own(self) -> Mapping[str, str]:
+        return {LABEL_HELPER: self._means.namespace}
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        try:
+            user, order = await self._accepted(request)
+        except _RefusedError as refused:
+            _log.info("refused with status %d: %s", refused.status, refused)
+            body = BurnRefusal(message=str(refused)).model_dump_json()
+            return web.Response(status=refused.status, text=body, content_type="application/json")
+        async with self._turn:
+            return await self._serve(request, user, order)
+
+    async def _accepted(self, request: web.Request) -> tuple[str, BurnOrder]:
+        user = await self._authorized_user(request)
+        self._know(request.protocol)
+        order = await _body(request)
+        if problem := excess(order.parameters, self._limits):
+            raise _RefusedError(403, problem)
+        if self._turn.locked():
+            raise _RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
+        return user, order
+
+    async def _serve(self, request: web.Request, user: str, order: BurnOrder) -> web.StreamResponse:
+        """Run an order while its client listens; remove everything before the answer ends, or the client is gone."""
+        response = web.StreamResponse()
+        await response.prepare(request)
+        labels = {**self._own, _LABEL_RUN_UID: order.run_uid, _LABEL_RUN_NAMESPACE: namespace_of(user) or ""}
+        _log.info("%s orders %s", user, order.parameters.label())
+        is_clean = False
+        try:
+            outcome = await self._beating(response, self._burn(order, labels))
+            left = await self._beating(response, self._remove(self._own))
+            is_clean = True
+            await response.write(_line(outcome, left))
+            await response.write_eof()
+        except ConnectionError:
+            _log.warning("the client of %s is gone", user)
+        finally:
+            if not is_clean:
+                await asyncio.shield(self._remove(self._own))
+        return response
+
+    async def _beating(self, response: web.StreamResponse, work: Awaitable[T]) -> T:
+        """Send empty lines until the work is done. ConnectionError: the client is gone, and the work ends."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=self._means.beat_seconds)
+                await response.write(b"\n")
+            return await task
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _burn(self, order: BurnOrder, labels: Mapping[str, str]) -> BurnOutcome:
+        uuid = str(uuid4())
+        place = Place(
+            namespace=f"{namespace_base(order.run_uid)}{uuid[:4]}",
+            storage_class=order.storage_class,
+            pod_image=self._means.pod_image,
+            labels=labels,
+        )
+        with tempfile.TemporaryDirectory(dir=self._means.directory) as name:
+            directory = Path(name)
+            for file, text in files_of(order.parameters, place).items():
+                (directory / file).write_text(text)
+            output = await self._run(directory, uuid, limit_seconds(order.parameters))
+            files = _collected(directory / COLLECTED)
+        problems = await self._problems(labels)
+        return BurnOutcome(
+            exit_code=output.exit_code,
+            stdout=output.stdout,
+            stderr=output.stderr,
+            files={**files, **({PROBLEMS_FILE: "\n".join(problems)} if problems else {})},
+        )
+
+    async def _run(self, directory: Path, uuid: str, seconds: int) -> Output:
+        argv = (self._means.program, "init", f"--config={CONFIG_FILE}", f"--uuid={uuid}", f"--timeout={seconds}s")
+        try:
+            return await process.run(argv, directory=directory, limit_seconds=seconds + _GRACE_SECONDS)
+        except process.OverdueError as error:
+            return Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
+
+    async def _problems(self, labels: Mapping[str, str]) -> list[str]:
+        try:
+            return await Namespaces(self._means.api, labels).problems()
+        except ApiError as error:
+            return [f"why objects are not ready is unknown: {error}"]
+
+    async def _remove(self, labels: Mapping[str, str]) -> list[str]:
+        namespaces = Namespaces(self._means.api, labels, poll_seconds=self._means.poll_seconds)
+        left = await namespaces.remove(limit_seconds=self._means.clean_seconds)
+        if left:
+            _log.error("not removed: %s", "; ".join(left))
+        return left
+
+    async def _authorized_user(self, request: web.Request) -> str:
+        token = bearer_token(request.headers.get("Authorization", ""))
+        if not token or len(token) > MAX_TOKEN_CHARACTERS:
+            raise _RefusedError(401, "the request has no valid bearer token; send the token of a run's client")
+        try:
+            user = await self._means.username(token)
+        except ApiError as error:
+            raise _RefusedError(503, f"the token could not be reviewed: {error}") from error
+        if user is None:
+            raise _RefusedError(401, "the token is not valid, or not for the helper that runs kube-burner")
+        if problem := refusal(user, self._limits):
+            raise _RefusedError(403, problem)
+        return user
+
+
+def _line(outcome: BurnOutcome, left: list[str]) -> bytes:
+    """Return the last line of an answer; what could not be removed is an error in the log."""
+    if left:
+        message = json.dumps(f"not removed: {'; '.join(left)}"[:_MAX_LEFT])
+        outcome = outcome.model_copy(update={"stderr": f"{outcome.stderr}level=error msg={message}\n"})
+    return outcome.model_dump_json().encode() + b"\n"
+
+
+def _collected(directory: Path) -> Mapping[str, str]:
+    """Return the files of the indexer by name; none if kube-burner did not get that far."""
+    if not directory.is_dir():
+        return {}
+    return {path.name: path.read_text(errors="replace") for path in sorted(directory.iterdir()) if path.is_file()}
+
+
+async def _body(request: web.Request) -> BurnOrder:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return BurnOrder.model_validate_json(await request.read())
+    except TimeoutError:
+        raise _RefusedError(408, f"the request did not arrive within {_BODY_SECONDS:g} s") from None
+    except ValidationError as error:
+        raise _RefusedError(400, "; ".join(map(str, problems_of(error)))) from error

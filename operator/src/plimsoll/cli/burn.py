@@ -1,0 +1,116 @@
+"""`plimsoll burn`: has the helper run kube-burner, and leaves what it left. Started by a run's first client."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import aiohttp
+import click
+from pydantic import ValidationError
+
+from plimsoll.protocol.burning import (
+    MAX_OUTCOME_BYTES,
+    PATH,
+    SILENCE_SECONDS,
+    BurnOrder,
+    BurnOutcome,
+    BurnRefusal,
+)
+from plimsoll.tools.kube_burner import KubeBurnerParameters
+
+_OK = 200
+_TRANSIENT = frozenset({429, 503})
+"""It is another run's turn, or the API server does not answer just now."""
+
+_RETRY_SECONDS = 5.0
+_PATIENCE_SECONDS = 1800.0
+_CANNOT_RUN = 126
+
+
+class _HelperError(Exception):
+    """The helper did not run kube-burner; the message is for the user."""
+
+
+@click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL_BURN"})
+@click.argument("parameters")
+@click.option("--helper", required=True, help="URL of the helper.")
+@click.option("--token", type=click.Path(path_type=Path), required=True, help="File with the token for the helper.")
+@click.option("--storage-class", required=True, help="StorageClass of the PVCs.")
+@click.option("--run-uid", required=True, help="UID of the run.")
+def command(*, parameters: str, helper: str, token: Path, storage_class: str, run_uid: str) -> None:
+    """Run kube-burner with PARAMETERS, a JSON document, and write its output and files here as if it had run here."""
+    order = BurnOrder(
+        parameters=KubeBurnerParameters.model_validate_json(parameters), storage_class=storage_class, run_uid=run_uid
+    )
+    try:
+        outcome = asyncio.run(_ordered(helper, token, order))
+    except _HelperError as error:
+        click.echo(str(error), err=True)
+        sys.exit(_CANNOT_RUN)
+    for name, text in outcome.files.items():
+        Path(Path(name).name).write_text(text)
+    click.echo(outcome.stdout, nl=False)
+    click.echo(outcome.stderr, nl=False, err=True)
+    sys.exit(outcome.exit_code if outcome.exit_code >= 0 else 128 - outcome.exit_code)
+
+
+async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
+    """Return what kube-burner left; wait while the helper works for another run."""
+    problem = "no answer"
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS) as patience, _session(url) as session:
+            while True:
+                try:
+                    async with session.post(PATH, data=order.model_dump_json(), headers=_headers(token)) as response:
+                        if response.status == _OK:
+                            patience.reschedule(None)
+                            return await _outcome(response)
+                        problem = _message(await response.text())
+                        if response.status not in _TRANSIENT:
+                            raise _HelperError(f"the helper did not run kube-burner: {problem}")
+                except aiohttp.ClientConnectorError as error:
+                    # Its pod may be starting, or be replaced.
+                    problem = f"{error}; check its pod"
+                await asyncio.sleep(_RETRY_SECONDS)
+    except aiohttp.ClientError as error:
+        message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
+        raise _HelperError(message) from error
+    except TimeoutError:
+        message = f"the helper did not run kube-burner within {_PATIENCE_SECONDS:g} s: {problem}"
+        raise _HelperError(message) from None
+    except OSError as error:
+        message = f"the token for the helper cannot be read: {error}"
+        raise _HelperError(message) from error
+
+
+def _session(url: str) -> aiohttp.ClientSession:
+    # Without a limit in all: the conductor has one, and the helper's lines show that it works.
+    timeout = aiohttp.ClientTimeout(total=None, connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+    # Each attempt has its own connection: the helper closes an idle one, perhaps just when it is used again.
+    return aiohttp.ClientSession(url, timeout=timeout, connector=aiohttp.TCPConnector(force_close=True))
+
+
+async def _outcome(response: aiohttp.ClientResponse) -> BurnOutcome:
+    """Return the outcome in the last line of an answer."""
+    content = bytearray()
+    async for part in response.content.iter_any():
+        content += part.strip(b"\n") if not content else part
+        if len(content) > MAX_OUTCOME_BYTES:
+            raise _HelperError(f"the helper's answer has more than {MAX_OUTCOME_BYTES} bytes")
+    try:
+        return BurnOutcome.model_validate_json(bytes(content))
+    except ValidationError as error:
+        message = "the helper's answer is not complete; check its pod, and use the same version for it and the run"
+        raise _HelperError(message) from error
+
+
+def _headers(token: Path) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token.read_text().strip()}", "Content-Type": "application/json"}
+
+
+def _message(text: str) -> str:
+    """Return the message of a refusal, or the beginning of another text."""
+    try:
+        return BurnRefusal.model_validate_json(text).message
+    except ValidationError:
+        return text[:200] or "no message"

@@ -1,0 +1,91 @@
+"""The messages between the client that runs kube-burner and the helper that does it; docs/protocol.md describes them.
+
+The helper answers with lines: empty ones while it works, so that each side notices when the other is gone, and then one
+`BurnOutcome`.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Annotated
+
+from pydantic import Field
+
+from plimsoll.api.model import Model
+from plimsoll.api.names import DNS_LABEL_PATTERN
+from plimsoll.tools.kube_burner import KubeBurnerParameters
+
+AUDIENCE = "plimsoll-kube-burner"
+"""The audience of the client's token: neither the API server nor another program accepts it."""
+
+PORT = 8080
+PATH = "/burn"
+
+BEAT_SECONDS = 2.0
+SILENCE_SECONDS = 30.0
+"""After this time without a line the client gives up; the helper notices at its next line that the client is gone."""
+
+MAX_REQUEST_BYTES = 4096
+MAX_OUTCOME_BYTES = 64 * 2**20
+MAX_TOKEN_CHARACTERS = 4096
+
+LABEL_HELPER = "plimsoll.dev/kube-burner"
+"""Label of every namespace that kube-burner creates; its value is the namespace of the helper."""
+
+NAMESPACE_PREFIX = "plimsoll-burn-"
+"""Names of these namespaces begin with it, and the helper may touch no others."""
+
+_DIGEST = 10
+_MAX_UID = 63
+_MAX_NAME = 253
+
+
+class BurnOrder(Model):
+    """The one order that the helper accepts: run kube-burner once, and remove everything it creates.
+
+    Attributes:
+        storage_class: of the PVCs.
+        run_uid: of the BenchmarkRun; a label of the namespaces.
+
+    """
+
+    parameters: KubeBurnerParameters
+    storage_class: Annotated[
+        str, Field(min_length=1, max_length=_MAX_NAME, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")
+    ]
+    run_uid: Annotated[str, Field(max_length=_MAX_UID, pattern=DNS_LABEL_PATTERN)]
+
+
+class BurnOutcome(Model):
+    """What kube-burner left: its exit code, its output, and the files of its indexer by name."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    files: dict[str, str]
+
+
+class BurnRefusal(Model):
+    """Why the helper did not run kube-burner."""
+
+    message: str
+
+
+def namespace_base(run_uid: str) -> str:
+    """Return the beginning of the names of a run's namespaces, which no other run's names have."""
+    return f"{NAMESPACE_PREFIX}{sha256(run_uid.encode()).hexdigest()[:_DIGEST]}-"
+
+
+def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int) -> str:
+    """Return which of a tool's numbers exceed the administrator's limits; empty if none does."""
+    limits = {"objects": ("maxObjects", max_objects)}
+    found = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
+    return "; ".join(
+        f"{name} {value} exceeds the administrator's kubeBurner.{limit} of {most}"
+        for name, value, limit, most in found
+        if value > most
+    )
+
+
+def helper_url(service: str, namespace: str) -> str:
+    """Return the URL of the helper's Service."""
+    return f"http://{service}.{namespace}.svc:{PORT}"

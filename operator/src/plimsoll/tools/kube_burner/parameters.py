@@ -1,0 +1,94 @@
+"""The parameters of kube-burner."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.quantity import Size, format_quantity
+from plimsoll.api.schema import Rule
+from plimsoll.tools.base import ToolParameters
+
+MAX_OBJECTS = 5000
+MAX_QPS = 1000
+
+DEFAULT_VOLUME = 64 * 2**20
+
+_LEAST_VOLUME = 2**20
+_LARGEST_VOLUME = 2**40
+
+
+class Churn(Model):
+    """Deletes a part of the claims and pods, with their namespaces, and creates them again.
+
+    Attributes:
+        percent: Part of the claims that each cycle deletes and creates again, at least one claim.
+        cycles: Number of cycles.
+
+    """
+
+    percent: Annotated[Integer, Field(ge=1, le=100)] = 10
+    cycles: Annotated[Integer, Field(ge=1, le=20)] = 1
+
+    def claims(self, objects: int) -> int:
+        """Return how many claims all cycles create again. Source: kube-burner 2.7, `churnNamespaces`."""
+        return self.cycles * max(1, self.percent * objects // 100)
+
+
+class KubeBurnerParameters(ToolParameters):
+    """kube-burner: creates PVCs of the run's StorageClass, and pods that mount them, and times them.
+
+    Runs outside the run's namespace, and needs the administrator's permission. runtimeSeconds does not end it, but a
+    trial that takes more than eleven times rampSeconds plus runtimeSeconds is aborted.
+
+    Attributes:
+        objects: Axis: number of PVCs to create. The administrator limits it.
+        qps: Axis: PVCs and pods to create per second, together. The administrator limits it.
+        burst: How many may be created at once before that rate applies; as many as qps if absent.
+        churn: Deletes a part of them afterwards and creates it again; such PVCs are timed like all others.
+        volume_size: Size of each PVC, from 1Mi to 1Ti.
+        pods: Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately.
+        ready_seconds: How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With
+            some that are not, the result is Invalid.
+
+    """
+
+    axes: ClassVar[frozenset[str]] = frozenset({"objects", "qps"})
+    workload_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="!has(self.kubeBurner) || !has(self.clients) || self.clients == [1]",
+            message="does not apply to kubeBurner, which one client runs for all; leave it out",
+            field_path=".clients",
+        ),
+    )
+
+    objects: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS, description="Number of PVCs.")] = 10
+    qps: Annotated[Integer, Field(ge=1, le=MAX_QPS, description="PVCs and pods per second.")] = 20
+    burst: Annotated[Integer, Field(ge=1, le=MAX_OBJECTS)] | None = None
+    churn: Churn | None = None
+    volume_size: Annotated[Size, Field(ge=_LEAST_VOLUME, le=_LARGEST_VOLUME)] = DEFAULT_VOLUME
+    pods: Flag = True
+    ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
+
+    @property
+    def burst_requests(self) -> int:
+        """Requests that may be sent at once."""
+        return self.burst or self.qps
+
+    @property
+    def claims(self) -> int:
+        """Claims that are created and timed, those of the churn included."""
+        return self.objects + (self.churn.claims(self.objects) if self.churn else 0)
+
+    @property
+    def limited(self) -> Mapping[str, int]:
+        """PVCs that exist at the same time, and requests per second and at once."""
+        return {"objects": self.objects, "qps": self.qps, "burst": self.burst_requests}
+
+    def label(self) -> str:
+        """Return a short description: `200 PVCs with pods, 20/s`."""
+        what = f"{self.objects} PVCs{' with pods' if self.pods else ''}"
+        size = "" if self.volume_size == DEFAULT_VOLUME else f" of {format_quantity(self.volume_size)}"
+        churn = f", churn {self.churn.percent} % x {self.churn.cycles}" if self.churn else ""
+        return f"{what}{size}, {self.qps}/s{churn}"

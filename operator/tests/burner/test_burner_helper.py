@@ -1,0 +1,294 @@
+"""A helper on a real port, with a pretended kube-burner and cluster: whom it serves, and that nothing is left."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from plimsoll.burner.authority import Limits
+from plimsoll.burner.helper import Helper, Means
+from plimsoll.cli.burn import _HelperError, _ordered
+from plimsoll.kube.errors import TransientError
+from plimsoll.kube.port import Kind
+from plimsoll.net.listener import Listener, ListenerLimits
+from plimsoll.net.serving import serving_requests
+from plimsoll.protocol.burning import LABEL_HELPER, PATH, BurnOrder, BurnOutcome
+from plimsoll.tools.kube_burner import KubeBurnerParameters
+from support.fake_kube import NAMESPACE, FakeKube
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "kube-burner-2.7.3"
+VOLUME = Kind(api_version="v1", kind="PersistentVolume")
+USERS = {
+    "ours": "system:serviceaccount:bench:default",
+    "theirs": "system:serviceaccount:lab:default",
+    "human": "admin",
+}
+HELPER = "plimsoll-kube-burner"
+
+
+async def username(token: str) -> str | None:
+    if token == "unreviewed":
+        raise TransientError("create TokenReview", "connection refused")
+    return USERS.get(token)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A helper, its cluster, and the directory that it shares with the pretended kube-burner."""
+
+    url: str
+    kube: FakeKube
+    directory: Path
+    helper: Helper
+
+    def token(self, name: str = "ours") -> Path:
+        path = self.directory / f"token-{name}"
+        path.write_text(f"{name}\n")
+        return path
+
+    def may_end(self, exit_code: int = 0) -> None:
+        (self.directory / "may-end").write_text(str(exit_code))
+
+    def put_leftovers(self, *, policy: str = "Delete") -> None:
+        put_leftovers(self.kube, policy=policy)
+
+    async def runs(self) -> None:
+        await until((self.directory / "runs").exists)
+
+    async def namespaces(self) -> set[str]:
+        return {obj["metadata"]["name"] for obj in await self.kube.list(NAMESPACE)}
+
+
+def put_leftovers(kube: FakeKube, *, policy: str = "Delete", name: str = "plimsoll-burn-x") -> None:
+    labels = {LABEL_HELPER: HELPER, "plimsoll.dev/run-uid": "u", "plimsoll.dev/run-namespace": "bench"}
+    kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    spec = {"claimRef": {"namespace": name, "name": "pvc-0-1"}, "persistentVolumeReclaimPolicy": policy}
+    kube.put({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": spec})
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    async with serving(tmp_path, monkeypatch) as one:
+        yield one
+
+
+@asynccontextmanager
+async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    monkeypatch.setenv("PRETEND", str(directory))
+    (directory / "files").mkdir()
+    for path in GOLDEN.glob("*.json"):
+        shutil.copy(path, directory / "files")
+    (directory / "work").mkdir()
+    kube = FakeKube(namespaces=("default", "bench"))
+    listener = Listener(ListenerLimits(strangers=8, stranger_seconds=10.0))
+    means = Means(
+        namespace=HELPER,
+        program=str(Path(__file__).parent / "pretend_kube_burner"),
+        pod_image="runner:1",
+        directory=directory / "work",
+        username=username,
+        api=kube,
+        beat_seconds=0.05,
+        poll_seconds=0.02,
+        clean_seconds=0.5,
+    )
+    limits = Limits(allowed=["bench"], max_objects=200, max_qps=20)
+    helper = Helper(means, limits, know=lambda connection: listener.know(connection, 0))
+    async with serving_requests(helper.application(), listener, "127.0.0.1", 0, idle_seconds=5.0) as port:
+        yield World(url=f"http://127.0.0.1:{port}", kube=kube, directory=directory, helper=helper)
+
+
+def order(**parameters: Any) -> BurnOrder:
+    return BurnOrder(parameters=KubeBurnerParameters.model_validate(parameters), storage_class="fast", run_uid="u")
+
+
+async def post(world: World, token: str | None, body: str, path: str = PATH) -> tuple[int, str]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{world.url}{path}", data=body, headers=headers) as response,
+    ):
+        return response.status, await response.text()
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "message"),
+    [
+        (None, 401, "no valid bearer token"),
+        ("x" * 5000, 401, "no valid bearer token"),
+        ("forged", 401, "the token is not valid"),
+        ("theirs", 403, "runs in namespace lab may not run kube-burner; ask the administrator"),
+        ("human", 403, "admin is not a ServiceAccount"),
+        ("unreviewed", 503, "could not be reviewed"),
+    ],
+)
+async def test_strangers_are_refused_and_nothing_runs(
+    world: World, token: str | None, status: int, message: str
+) -> None:
+    found = await post(world, token, order().model_dump_json())
+    assert found[0] == status
+    assert message in found[1]
+    assert not (world.directory / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ("{", 400, ""),
+        ('{"argv": ["sh"]}', 400, "parameters"),
+        (json.dumps({"parameters": {"image": "evil"}, "storageClass": "a", "runUid": "u"}), 400, "image"),
+        (json.dumps({"parameters": {}, "storageClass": "a\nb", "runUid": "u"}), 400, "storageClass"),
+        (json.dumps({"parameters": {}, "storageClass": "a", "runUid": "{{.UUID}}"}), 400, "runUid"),
+        (order(objects=201).model_dump_json(), 403, "objects 201 exceeds the administrator's kubeBurner.maxObjects"),
+        (order(qps=21, burst=1).model_dump_json(), 403, "qps 21 exceeds the administrator's kubeBurner.maxQps of 20"),
+        (order(burst=21).model_dump_json(), 403, "burst 21 exceeds the administrator's kubeBurner.maxQps of 20"),
+        (" " * 5000, 413, ""),
+    ],
+)
+async def test_orders_that_are_not_allowed_are_refused(world: World, body: str, status: int, message: str) -> None:
+    found = await post(world, "ours", body)
+    assert found[0] == status
+    assert message in found[1]
+    assert not (world.directory / "runs").exists()
+
+
+async def test_outcome_is_what_kube_burner_left(world: World) -> None:
+    world.may_end(3)
+    outcome = await _ordered(world.url, world.token(), order())
+    assert outcome.exit_code == 3
+    assert outcome.stdout == "it ran with --config=config.yml\n"
+    assert outcome.stderr == 'level=info msg="done"\n'
+    assert outcome.files == {path.name: path.read_text() for path in GOLDEN.glob("*.json")}
+    assert not [*(world.directory / "work").iterdir()]
+
+
+async def test_configuration_names_the_run_and_what_was_ordered(world: World) -> None:
+    world.may_end()
+    await _ordered(world.url, world.token(), order(objects=7))
+    (job,) = json.loads((world.directory / "config.yml").read_text())["jobs"]
+    assert (job["jobIterations"], job["namespace"]) == (7, job["name"])
+    assert job["namespaceLabels"] == {
+        LABEL_HELPER: HELPER,
+        "plimsoll.dev/run-uid": "u",
+        "plimsoll.dev/run-namespace": "bench",
+    }
+    assert json.loads((world.directory / "pvc.yml").read_text())["spec"]["storageClassName"] == "fast"
+
+
+async def test_answer_comes_once_everything_is_removed(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    world.put_leftovers()
+    world.may_end()
+    await until(lambda: "delete Namespace plimsoll-burn-x" in world.kube.requests)
+    # Its volume is not gone yet.
+    assert not ordered.done()
+    await world.kube.delete(VOLUME, "pv-1")
+    assert (await ordered).exit_code == 0
+    assert await world.namespaces() == {"default", "bench"}
+
+
+async def test_what_cannot_be_removed_is_named(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    world.put_leftovers(policy="Retain")
+    world.may_end()
+    assert "not removed: PersistentVolume pv-1 is kept by its reclaim policy" in (await ordered).stderr
+
+
+async def test_reasons_are_collected_before_the_removal(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    claim = {"name": "pvc-0-1", "namespace": "plimsoll-burn-x", "uid": "c"}
+    world.kube.put(
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": claim, "status": {"phase": "Pending"}}
+    )
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "plimsoll-burn-x"},
+        "involvedObject": {"uid": "c"},
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+        "message": "waiting for a volume\nto be created",
+    }
+    world.kube.put(event)
+    world.may_end()
+    files = (await ordered).files
+    assert files["problems.txt"] == "PersistentVolumeClaim pvc-0-1 is Pending: waiting for a volume to be created"
+
+
+async def test_client_that_goes_ends_kube_burner_and_leaves_nothing(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    ordered.cancel()
+    await until(lambda: "delete Namespace plimsoll-burn-x" in world.kube.requests)
+    assert await world.namespaces() == {"default", "bench"}
+    # It was killed: nobody has let it end.
+    (world.directory / "runs").unlink()
+    world.may_end()
+    assert (await _ordered(world.url, world.token(), order())).exit_code == 0
+
+
+async def test_second_order_waits_for_its_turn(world: World) -> None:
+    first = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    assert (await post(world, "ours", order().model_dump_json()))[0] == 429
+    world.may_end()
+    assert (await first).exit_code == 0
+
+
+async def test_helper_that_starts_removes_what_an_earlier_process_left(world: World) -> None:
+    world.put_leftovers()
+    world.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll-burn-other"}})
+    await world.kube.delete(VOLUME, "pv-1")
+    assert await world.helper.clean() == []
+    assert await world.namespaces() == {"default", "bench", "plimsoll-burn-other"}
+
+
+async def test_api_server_that_does_not_answer_is_asked_again(world: World) -> None:
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    failures = iter([TransientError("list Namespace", "timeout")] * 3)
+
+    def interfere(_: str) -> None:
+        if (error := next(failures, None)) is not None:
+            raise error
+
+    world.kube.interfere = interfere
+    assert await world.helper.clean() == []
+    assert await world.namespaces() == {"default", "bench"}
+
+
+async def test_refusal_reaches_the_client(world: World) -> None:
+    with pytest.raises(_HelperError, match="runs in namespace lab may not run kube-burner"):
+        await _ordered(world.url, world.token("theirs"), order())
+
+
+async def test_helper_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(tmp_path, monkeypatch) as world:
+        ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+        await world.runs()
+    with pytest.raises(_HelperError, match=r"the helper stopped|not complete"):
+        await ordered
+
+
+def test_outcome_is_a_message() -> None:
+    outcome = BurnOutcome(exit_code=0, stdout="", stderr="", files={"a": "\n"})
+    assert b"\n" not in outcome.model_dump_json().encode()

@@ -1,0 +1,119 @@
+"""The helper that runs kube-burner, as the chart renders it."""
+
+import pytest
+
+from support.helm import EVERYTHING, Document, Rendering, render
+
+pytestmark = pytest.mark.chart
+
+NAME = "plimsoll-kube-burner"
+
+
+@pytest.fixture(scope="module")
+def everything() -> Rendering:
+    return render(EVERYTHING)
+
+
+def pod(rendering: Rendering) -> Document:
+    found: Document = rendering.one("Deployment", NAME)["spec"]["template"]["spec"]
+    return found
+
+
+def test_it_is_off_by_default() -> None:
+    defaults = render()
+    assert "kube-burner" not in defaults.text.replace("kubeBurner", "").lower().replace("kube-burner, ", "")
+    assert "PLIMSOLL_KUBE_BURNER" not in defaults.text
+
+
+def test_everything_of_it_is_in_a_namespace_of_its_own(everything: Rendering) -> None:
+    labels = everything.one("Namespace", NAME)["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+    kinds = {one["kind"] for one in everything.objects if one["metadata"].get("namespace") == NAME}
+    assert kinds == {"Deployment", "NetworkPolicy", "Service", "ServiceAccount"}
+
+
+def test_its_rights_are_the_least_that_kube_burner_needs(everything: Rendering) -> None:
+    verbs = {
+        resource: set(rule["verbs"])
+        for rule in everything.one("ClusterRole", NAME)["rules"]
+        for resource in rule["resources"]
+    }
+    assert verbs == {
+        "tokenreviews": {"create"},
+        "namespaces": {"get", "list", "watch", "create", "patch", "delete"},
+        "persistentvolumeclaims": {"get", "list", "watch", "create"},
+        "pods": {"get", "list", "watch", "create"},
+        "events": {"list"},
+        "persistentvolumes": {"list"},
+        "nodes": {"list"},
+    }
+    (subject,) = everything.one("ClusterRoleBinding", NAME)["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
+
+
+def test_nobody_else_is_bound_to_its_role(everything: Rendering) -> None:
+    bound = [
+        one["metadata"]["name"]
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for one in everything.of_kind(kind)
+        if one["roleRef"]["name"] == NAME
+    ]
+    assert bound == [NAME]
+
+
+def test_a_policy_limits_it_to_its_own_namespaces(everything: Rendering) -> None:
+    policy = everything.one("ValidatingAdmissionPolicy", NAME)["spec"]
+    assert policy["failurePolicy"] == "Fail"
+    assert policy["matchConditions"][0]["expression"] == (
+        f"request.userInfo.username == 'system:serviceaccount:{NAME}:{NAME}'"
+    )
+    (rule,) = policy["matchConstraints"]["resourceRules"]
+    assert rule["operations"] == ["CREATE", "UPDATE", "DELETE"]
+    assert rule["resources"] == ["namespaces", "persistentvolumeclaims", "pods"]
+    assert all("plimsoll-burn-" in one["expression"] for one in policy["validations"])
+    assert everything.one("ValidatingAdmissionPolicyBinding", NAME)["spec"]["validationActions"] == ["Deny"]
+
+
+def test_it_knows_who_may_use_it_and_how_much(everything: Rendering) -> None:
+    (container,) = pod(everything)["containers"]
+    assert container["args"][:5] == [
+        "burner", f"--namespace={NAME}", "--allow=bench", "--max-objects=50", "--max-qps=20"
+    ]  # fmt: skip
+    assert container["args"][5].startswith("--pod-image=ghcr.io/plimsoll/plimsoll-runner:")
+    assert container["image"].startswith("ghcr.io/plimsoll/plimsoll-kube-burner:")
+    assert pod(everything)["nodeSelector"] == {"bench": "true"}
+
+
+def test_there_is_never_a_second_one(everything: Rendering) -> None:
+    spec = everything.one("Deployment", NAME)["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_only_clients_in_listed_namespaces_reach_it(everything: Rendering) -> None:
+    (rule,) = everything.one("NetworkPolicy", NAME)["spec"]["ingress"]
+    (peer,) = rule["from"]
+    assert peer["namespaceSelector"]["matchExpressions"][0]["values"] == ["bench"]
+    assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "client"
+    anywhere = render({"kubeBurner": {"enabled": True, "namespaces": ["*"]}})
+    (rule,) = anywhere.one("NetworkPolicy", NAME)["spec"]["ingress"]
+    assert rule["from"][0]["namespaceSelector"] == {}
+
+
+def test_claims_of_runs_are_its_own_too(everything: Rendering) -> None:
+    found = everything.one("ValidatingAdmissionPolicy", "plimsoll-claims")["spec"]["validations"][0]["expression"]
+    assert f"system:serviceaccount:{NAME}:{NAME}" in found
+    without = render().one("ValidatingAdmissionPolicy", "plimsoll-claims")["spec"]["validations"][0]["expression"]
+    assert "kube-burner" not in without
+
+
+def test_only_if_it_is_enabled_may_clients_have_a_token_for_it(everything: Rendering) -> None:
+    def expressions(rendering: Rendering) -> str:
+        return str(
+            [
+                one["expression"]
+                for one in rendering.one("ValidatingAdmissionPolicy", "plimsoll-pods")["spec"]["validations"]
+            ]
+        )
+
+    assert "plimsoll-kube-burner" in expressions(everything)
+    assert "plimsoll-kube-burner" not in expressions(render({"admission": {"pods": True}}))
