@@ -200,7 +200,10 @@ def test_problems_of_all_workloads_are_reported(make_run: MakeRun) -> None:
     run = make_run({"fio": {"jobs": 0}}, {"bonnie": {}}, {"fio": {"ioDepth": [0]}})
     assert problems(run) == [
         "spec.workloads[0].fio.jobs: 0 must be at least 1",
-        "spec.workloads[1].bonnie: is not a known field or tool; the tools are fio, iperf3, netcat, osdBench, ping, radosBench, rbdBench",
+        (
+            "spec.workloads[1].bonnie: is not a known field or tool; the tools are "
+            "fio, iperf3, netcat, osdBench, ping, radosBench, rbdBench"
+        ),
         "spec.workloads[2].fio.ioDepth[0]: 0 must be at least 1",
     ]
 

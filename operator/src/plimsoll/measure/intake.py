@@ -34,6 +34,7 @@ class TrialFacts:
         new_data_set: the clients' data sets were prepared for this attempt.
         least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
         quantities: what the tool can report.
+        measures_network: the tool measures the network itself, so its limits say nothing against the numbers.
 
     """
 
@@ -49,6 +50,7 @@ class TrialFacts:
     new_data_set: bool = False
     least_runtime_seconds: int = 0
     quantities: Quantities = ALL_QUANTITIES
+    measures_network: bool = False
 
     @property
     def writes_blocks_once(self) -> bool:
