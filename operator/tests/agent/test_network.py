@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.programs import ACCEPT_LIBRARY
@@ -77,9 +78,9 @@ def setting(tmp_path: Path, library: Path) -> Setting:
     return Setting(tmp_path, library)
 
 
-def serve_order(tool: str, *, peers: dict[int, str], runtime: int = 3, **parameters: object) -> ServeOrder:
+def serve_order(tool: str, *, peers: dict[int, str], **parameters: JsonValue) -> ServeOrder:
     return ServeOrder(
-        trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=runtime, seed=1, peers=peers
+        trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=3, seed=1, peers=peers
     )
 
 
@@ -109,15 +110,15 @@ def reasons(document: ClientDocument) -> set[str]:
     return {finding.reason for finding in measure_trial(facts, {CLIENT: document}).findings}
 
 
-async def measure_pair(setting: Setting, tool: str, *, runtime: int = 3, **parameters: object) -> ClientDocument:
+async def measure_pair(setting: Setting, tool: str, **parameters: JsonValue) -> ClientDocument:
     server, client = setting.worker(SERVER, tool), setting.worker(CLIENT, tool)
-    order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, runtime=runtime, **parameters)
+    order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, **parameters)
     async with setting.served(server, order):
         return await load(client, order, (SERVER, "127.0.0.1"))
 
 
 @pytest.mark.parametrize("parameters", [{"streams": 2}, {"direction": "Receive", "window": "256Ki"}])
-async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, object]) -> None:
+async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, JsonValue]) -> None:
     document = await measure_pair(setting, "iperf3", **parameters)
     measurement = measured(document)
     (sample,) = measurement.operations
