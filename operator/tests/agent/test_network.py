@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from plimsoll.agent.host.readings import Host
 from plimsoll.agent.programs import ACCEPT_LIBRARY
@@ -18,6 +19,7 @@ from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
+from plimsoll.measure.trial import TrialFacts, measure_trial
 from plimsoll.protocol.messages import ArmOrder, ServeOrder
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.network
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 SERVER, CLIENT, OTHER = 1, 0, 2
 SECOND = 10**9
+STORAGE_REASONS = {"CacheNotExcluded", "CacheSized", "DeviceBypassed", "HostUnknown", "NetworkBound", "WrongDevice"}
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +78,9 @@ def setting(tmp_path: Path, library: Path) -> Setting:
     return Setting(tmp_path, library)
 
 
-def serve_order(tool: str, *, peers: dict[int, str], runtime: int = 3, **parameters: object) -> ServeOrder:
+def serve_order(tool: str, *, peers: dict[int, str], **parameters: JsonValue) -> ServeOrder:
     return ServeOrder(
-        trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=runtime, seed=1, peers=peers
+        trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=3, seed=1, peers=peers
     )
 
 
@@ -94,15 +97,28 @@ def measured(document: ClientDocument) -> Measurement:
     return document.measurement
 
 
-async def measure_pair(setting: Setting, tool: str, *, runtime: int = 3, **parameters: object) -> ClientDocument:
+def reasons(document: ClientDocument) -> set[str]:
+    """Return why the numbers of one client would not be trusted."""
+    facts = TrialFacts(
+        clients=(CLIENT,),
+        runtime_seconds=3,
+        ramp_seconds=1,
+        t0_nanoseconds=document.launched_at,
+        least_runtime_seconds=3,
+        measures_network=True,
+    )
+    return {finding.reason for finding in measure_trial(facts, {CLIENT: document}).findings}
+
+
+async def measure_pair(setting: Setting, tool: str, **parameters: JsonValue) -> ClientDocument:
     server, client = setting.worker(SERVER, tool), setting.worker(CLIENT, tool)
-    order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, runtime=runtime, **parameters)
+    order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, **parameters)
     async with setting.served(server, order):
         return await load(client, order, (SERVER, "127.0.0.1"))
 
 
 @pytest.mark.parametrize("parameters", [{"streams": 2}, {"direction": "Receive", "window": "256Ki"}])
-async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, object]) -> None:
+async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, JsonValue]) -> None:
     document = await measure_pair(setting, "iperf3", **parameters)
     measurement = measured(document)
     (sample,) = measurement.operations
@@ -113,6 +129,7 @@ async def test_iperf3_measures_a_pair(setting: Setting, parameters: dict[str, ob
     assert measurement.started_at + measurement.runtime <= document.finished_at
     assert [peer.peer for peer in measurement.peers] == [SERVER]
     assert measurement.errors == ()
+    assert not reasons(document) & STORAGE_REASONS
 
 
 async def test_iperf3_measures_udp(setting: Setting) -> None:
@@ -127,6 +144,7 @@ async def test_netcat_measures_a_pair(setting: Setting) -> None:
     measurement = measured(document)
     (sample,) = measurement.operations
     assert (sample.operation, measurement.errors) == (Operation.READ, ())
+    assert not reasons(document) & STORAGE_REASONS
     assert sample.bytes > 2**20
     assert measurement.runtime / SECOND == pytest.approx(3, abs=0.5)
 

@@ -17,7 +17,7 @@ from corpus.cluster_case import watch_of
 from corpus.disk_run import ON_VOLUMES, RECORDED_BYTES, recorded_on_volume
 from corpus.fio_run import GOLDEN, MILLISECONDS, FioRun, Stretch
 from corpus.network_run import network_run
-from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.names import Layer, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, Trial
 from plimsoll.measure.rounds import combined
 from plimsoll.measure.sample import ClientDocument, Measurement
@@ -83,6 +83,7 @@ def _facts(setting: Setting, faults: Sequence[Fault]) -> TrialFacts:
         osd_classes=setting.osd_classes,
         least_runtime_seconds=TOOLS[setting.tool].least_runtime_seconds,
         quantities=TOOLS[setting.tool].quantities,
+        measures_network=TOOLS[setting.tool].layer is Layer.NETWORK,
     )
 
 

@@ -165,10 +165,10 @@ def test_the_start_lies_between_what_the_agent_saw(case: str) -> None:
 def test_a_slow_end_makes_the_start_an_estimate() -> None:
     recorded = golden("tcp-send")
     slow = replace(recorded.output, finished_at=recorded.output.finished_at + SECOND)
-    assert IPERF3.parse(recorded.parameters, recorded.context(), slow).start_is_estimated
+    assert recorded.tool.parse(recorded.parameters, recorded.context(), slow).start_is_estimated
     early = replace(recorded.output, finished_at=recorded.output.finished_at - SECOND)
     with pytest.raises(OutputError, match="was the clock set"):
-        IPERF3.parse(recorded.parameters, recorded.context(), early)
+        recorded.tool.parse(recorded.parameters, recorded.context(), early)
 
 
 def test_retransmits_and_losses_are_kept() -> None:
@@ -229,7 +229,7 @@ def test_two_servers_are_two_peers_in_one_series() -> None:
     recorded = golden("tcp-send")
     both = replace(recorded.output, beside=(recorded.output,))
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
-    measurement = IPERF3.parse(recorded.parameters, replace(recorded.context(), target=target), both)
+    measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=target), both)
     (one,) = recorded.parse().operations
     (two,) = measurement.operations
     assert [peer.peer for peer in measurement.peers] == [1, 4]
@@ -243,7 +243,7 @@ def test_every_peer_needs_an_output() -> None:
     recorded = golden("tcp-send")
     target = PeerTarget(addresses={1: "192.0.2.2", 4: "192.0.2.3"})
     with pytest.raises(OutputError, match="1 clients of iperf3 ended for 2 peers"):
-        IPERF3.parse(recorded.parameters, replace(recorded.context(), target=target), recorded.output)
+        recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=target), recorded.output)
 
 
 @pytest.mark.parametrize(

@@ -175,12 +175,12 @@ def test_damage_is_noticed(pattern: str, by: str, message: str) -> None:
 def test_two_peers_are_one_distribution() -> None:
     recorded = golden("good")
     both = replace(recorded.output, beside=(recorded.output,))
-    measurement = PING.parse(recorded.parameters, replace(recorded.context(), target=context().target), both)
+    measurement = recorded.tool.parse(recorded.parameters, replace(recorded.context(), target=context().target), both)
     (sample,) = measurement.operations
     assert [peer.peer for peer in measurement.peers] == [4, 5]
     assert sample.ios == 2 * recorded.parse().operations[0].ios
     with pytest.raises(OutputError, match="2 pings ended for 1 peers"):
-        PING.parse(recorded.parameters, recorded.context(), both)
+        recorded.tool.parse(recorded.parameters, recorded.context(), both)
 
 
 def test_live_rate_is_that_of_the_last_lines() -> None:

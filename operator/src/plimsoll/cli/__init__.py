@@ -52,6 +52,6 @@ class _LazyGroup(click.Group):
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_argument(package_name="plimsoll")
+@click.version_option(package_name="plimsoll")
 def main() -> None:
     """Find out how much load a storage system can safely carry."""

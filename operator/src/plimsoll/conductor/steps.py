@@ -1,5 +1,6 @@
 """The clients to prepare, the steps of a point's tool, and the time limits of an attempt."""
 
+from plimsoll.api.names import Layer
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.phases import Attempt, JudgeAttempt
 from plimsoll.conductor.roster import Client, Roster
@@ -69,6 +70,7 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
         ends_when_done=tool.ends_when_done(_parameters(attempt.point)),
         new_data_set=attempt.new_data_set,
         least_runtime_seconds=tool.least_runtime_seconds,
+        measures_network=tool.layer is Layer.NETWORK,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},

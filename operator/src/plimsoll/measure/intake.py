@@ -35,6 +35,7 @@ class TrialFacts:
         least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
         quantities: what the tool can report.
         nodes: number of a client, or of one that serves it, -> its node.
+        measures_network: the tool measures the network itself, so its limits say nothing against the numbers.
 
     """
 
@@ -51,6 +52,7 @@ class TrialFacts:
     least_runtime_seconds: int = 0
     quantities: Quantities = ALL_QUANTITIES
     nodes: Mapping[int, str] = field(default_factory=dict)
+    measures_network: bool = False
 
     @property
     def writes_blocks_once(self) -> bool:

@@ -6,7 +6,7 @@ data, `devices` the storage below it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from plimsoll.api.names import Operation
 from plimsoll.api.result import Finding
@@ -39,14 +39,20 @@ def judge_hosts(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(host_checks.CLIENT_CPU_SATURATED, _cpu_use(known)),
         *evaluate(host_checks.NODE_CPU_SATURATED, _busy_nodes(known)),
         *evaluate(host_checks.NODE_MEMORY_SHORT, _available_memory(known)),
-        *evaluate(host_checks.NETWORK_BOUND, [*_links(known), *_within_capacity(evidence)]),
-        *evaluate(host_checks.FASTER_THAN_NETWORK, _parts_of_capacity(evidence, Operation.READ)),
-        *evaluate(host_checks.WRITES_FASTER_THAN_NETWORK, _parts_of_capacity(evidence, Operation.WRITE)),
+        *(() if evidence.facts.measures_network else _judge_network(evidence, known)),
         *evaluate(host_checks.CACHE_SIZED, cached(known)),
         *evaluate(host_checks.WRONG_DEVICE, _foreign_targets(measured)),
         *evaluate(host_checks.DEVICE_BYPASSED, bypassed(known)),
         *evaluate(host_checks.CACHE_NOT_EXCLUDED, () if _is_counted_by_pools(evidence) else unwitnessed(known)),
         *evaluate(host_checks.FOREIGN_DEVICE_LOAD, foreign_load(known)),
+    )
+
+
+def _judge_network(evidence: Evidence, known: Sequence[ObservedClient]) -> tuple[Finding, ...]:
+    return (
+        *evaluate(host_checks.NETWORK_BOUND, [*_links(known), *_within_capacity(evidence)]),
+        *evaluate(host_checks.FASTER_THAN_NETWORK, _parts_of_capacity(evidence, Operation.READ)),
+        *evaluate(host_checks.WRITES_FASTER_THAN_NETWORK, _parts_of_capacity(evidence, Operation.WRITE)),
     )
 
 
