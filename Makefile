@@ -140,6 +140,10 @@ demo: setup ## A BenchmarkRun in a real Kubernetes cluster, from nothing
 demo-ceph: setup ## A BenchmarkRun on a real Ceph in that cluster, from the OSDs up
 	e2e/demo.sh ceph
 
+.PHONY: demo-layers
+demo-layers: setup ## One BenchmarkRun on that Ceph from the network to a file system, and the limit of each layer
+	e2e/demo.sh layers
+
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py

@@ -4,6 +4,8 @@
 #   e2e/demo.sh         manifests/samples/quickstart.yaml on local volumes, then page-cache.yaml, a deliberate mistake
 #   e2e/demo.sh ceph    manifests/samples/demo-ceph.yaml and demo-cephfs.yaml, on a real Ceph in that cluster, with
 #                       stand-ins for Rook and Ceph's CSI drivers
+#   e2e/demo.sh layers  manifests/samples/bottom-up.yaml on that Ceph, from the network to a file system, after
+#                       demo-device.yaml on a loop device on this machine
 #
 # Fails if a run does not succeed; one whose numbers are Suspect does, which is what to expect where all nodes are one
 # busy machine.
@@ -16,7 +18,8 @@ namespace='plimsoll-demo'
 case ${1:-} in
     '') name=demo runs=(quickstart page-cache) point=quickstart-random-read-000 ;;
     ceph) name=demo-ceph runs=(demo-ceph demo-cephfs) point=demo-ceph-rbd-000 ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    layers) name=bottom-up runs=(bottom-up) point=bottom-up-rados-000 ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 report=build/$name.html
 readonly root cluster plimsoll namespace name runs point report
@@ -33,6 +36,19 @@ administrator_keyring() {
     kubectl --namespace "$namespace" apply --kustomize "$root/manifests/ceph" > /dev/null
 }
 
+# The OSDs of the test cluster have files on the same disk.
+measure_device() (
+    image=$root/build/device.img
+    mkdir -p "$root/build"
+    truncate --size 1G "$image"
+    device=$(losetup --find --show --direct-io=on "$image")
+    trap 'losetup --detach "$device"; rm -f "$image"' EXIT
+    rm -rf "$root/build/demo-device"
+    say "plimsoll run manifests/samples/demo-device.yaml --device $device --destroy-data"
+    "$plimsoll" run "$root/manifests/samples/demo-device.yaml" --device "$device" --destroy-data \
+        --fio "$("$root/hack/fio.sh")" --output "$root/build/demo-device"
+)
+
 outcome=0
 measure() {
     say "kubectl -n $namespace apply -f manifests/samples/$1.yaml"
@@ -43,7 +59,7 @@ measure() {
 
 "$cluster" up
 eval "$("$cluster" env)"
-if [[ $name == demo-ceph ]]; then
+if [[ $name != demo ]]; then
     "$root/e2e/ceph/ceph" up
     "$root/e2e/rook/rook" up
     "$root/e2e/csi/csi" images
@@ -54,7 +70,8 @@ fi
 kubectl get namespace "$namespace" > /dev/null 2>&1 || kubectl create namespace "$namespace" > /dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 kubectl --namespace "$namespace" delete benchmarkrun "${runs[@]}" --ignore-not-found --timeout=180s > /dev/null
-[[ $name != demo-ceph ]] || administrator_keyring
+[[ $name == demo ]] || administrator_keyring
+[[ $name != bottom-up ]] || measure_device
 for run in "${runs[@]}"; do
     [[ $run != page-cache ]] ||
         say 'Now a deliberate mistake: one client reads a small file through the page cache, so the rate is that of memory.'
@@ -63,9 +80,11 @@ done
 
 say 'kubectl get brun,bres'
 kubectl --namespace "$namespace" get benchmarkruns,benchmarkresults
-if [[ $name == demo-ceph ]]; then
-    say "kubectl plimsoll layers $namespace/$name"
-    "$plimsoll" layers "$namespace/$name"
+if [[ $name != demo ]]; then
+    layers=(layers "$namespace/$name")
+    [[ $name != bottom-up ]] || layers+=(--device-run build/demo-device)
+    say "kubectl plimsoll ${layers[*]}"
+    (cd "$root" && "$plimsoll" "${layers[@]}")
 fi
 if ((outcome == 0)); then
     say "kubectl plimsoll report ${runs[*]/#/$namespace/} -o $report"
@@ -82,7 +101,7 @@ Explore it:        eval "\$(e2e/cluster/cluster env)"
                    kubectl explain benchmarkrun.spec
 Remove the run:    kubectl delete namespace $namespace
 HELP
-[[ $name != demo-ceph ]] || cat << HELP
+[[ $name == demo ]] || cat << HELP
 Look at Ceph:      e2e/ceph/ceph status; e2e/ceph/ceph admin ceph osd df; e2e/rook/rook status
 Remove Ceph:       e2e/ceph/ceph down
 HELP
