@@ -282,8 +282,8 @@ async def test_a_missing_tool_version_is_that_of_its_program(tmp_path: Path, mon
 async def test_version_is_the_first_line_of_what_the_tool_prints_with_its_argument(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Steps, "version_argument", "-v")
     tool = Steps()
-    tool.version_argument = "-v"
     worker = make(monkeypatch, tmp_path, r"printf 'stepping 2\nCopyright\n'", tool=tool)
     facts = await worker.facts()
     assert facts["tools"] == {"stepping": "stepping 2"}
