@@ -193,9 +193,11 @@ async def test_a_server_of_netcat_ends_with_its_client_and_has_not_failed(settin
 
 async def test_a_server_of_netcat_without_its_port_is_a_failure(setting: Setting) -> None:
     server = setting.worker(SERVER, "netcat")
-    with socket.create_server(("", serving_port(SERVER, CLIENT))):
-        with pytest.raises(PreparationError, match=r"the server of netcat ended with exit code 1: Can't grab"):
-            await server.serve(serve_order("netcat", peers={CLIENT: "127.0.0.1"}), never_ready)
+    with (
+        socket.create_server(("", serving_port(SERVER, CLIENT))),
+        pytest.raises(PreparationError, match=r"the server of netcat ended with exit code 1: Can't grab"),
+    ):
+        await server.serve(serve_order("netcat", peers={CLIENT: "127.0.0.1"}), never_ready)
 
 
 def connects(port: int, source: str, family: socket.AddressFamily = socket.AF_INET) -> bool:

@@ -46,6 +46,7 @@ def test_its_rights_are_the_least_that_kube_burner_needs(everything: Rendering) 
         "events": {"list"},
         "persistentvolumes": {"list"},
         "nodes": {"list"},
+        "storageclasses": {"list"},
     }
     (subject,) = everything.one("ClusterRoleBinding", NAME)["subjects"]
     assert subject == {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}

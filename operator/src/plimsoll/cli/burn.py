@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from plimsoll.protocol.burning import (
     MAX_OUTCOME_BYTES,
     PATH,
+    RETRY_SECONDS,
     SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
@@ -22,7 +23,6 @@ _OK = 200
 _TRANSIENT = frozenset({429, 503})
 """It is another run's turn, or the API server does not answer just now."""
 
-_RETRY_SECONDS = 5.0
 _PATIENCE_SECONDS = 1800.0
 _CANNOT_RUN = 126
 
@@ -71,7 +71,7 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
                 except aiohttp.ClientConnectorError as error:
                     # Its pod may be starting, or be replaced.
                     problem = f"{error}; check its pod"
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
     except aiohttp.ClientError as error:
         message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
         raise _HelperError(message) from error

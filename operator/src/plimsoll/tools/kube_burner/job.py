@@ -18,7 +18,6 @@ COLLECTED = "collected"
 _CLAIM_FILE = "pvc.yml"
 _POD_FILE = "pod.yml"
 _NUMBER = "{{.Iteration}}-{{.Replica}}"
-_MARGIN_SECONDS = 120
 _USER = 65532
 
 
@@ -46,14 +45,6 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
     if parameters.pods:
         files[_POD_FILE] = _pod(place)
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
-
-
-def limit_seconds(parameters: KubeBurnerParameters) -> int:
-    """Return how long kube-burner may take: to create everything, and to wait after each creation."""
-    cycles = parameters.churn.cycles if parameters.churn else 0
-    requests = parameters.claims * (2 if parameters.pods else 1)
-    waits = (1 + cycles) * (parameters.ready_seconds + _MARGIN_SECONDS)
-    return requests // parameters.qps + waits
 
 
 def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
