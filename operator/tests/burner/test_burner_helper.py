@@ -14,6 +14,7 @@ import pytest
 
 from plimsoll.burner.authority import Limits
 from plimsoll.burner.helper import Helper, Means, knower
+from plimsoll.cli import burn
 from plimsoll.cli.burn import _HelperError, _ordered
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
@@ -386,6 +387,28 @@ async def test_helper_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.M
         await world.runs()
     with pytest.raises(_HelperError, match=r"the helper stopped|not complete"):
         await ordered
+
+
+async def test_connection_that_is_closed_without_an_answer_is_repeated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The helper does that to those who do not send their token while it has too many connections."""
+    monkeypatch.setattr(burn, "RETRY_SECONDS", 0.05)
+    refused = asyncio.Event()
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+        refused.set()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = int(server.sockets[0].getsockname()[1])
+        ordered = asyncio.create_task(_ordered(f"http://127.0.0.1:{port}", world.token(), order()))
+        await refused.wait()
+        await asyncio.sleep(0.2)
+        assert not ordered.done()
+        ordered.cancel()
+        await asyncio.wait({ordered})
 
 
 def test_outcome_is_a_message() -> None:

@@ -61,16 +61,18 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
         async with asyncio.timeout(_PATIENCE_SECONDS) as patience, _session(url) as session:
             while True:
                 try:
-                    async with session.post(PATH, data=order.model_dump_json(), headers=_headers(token)) as response:
+                    response = await session.post(PATH, data=order.model_dump_json(), headers=_headers(token))
+                except aiohttp.ClientError as error:
+                    # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
+                    problem = f"{str(error) or type(error).__name__}; check its pod"
+                else:
+                    async with response:
                         if response.status == _OK:
                             patience.reschedule(None)
                             return await _outcome(response)
                         problem = _message(await response.text())
                         if response.status not in _TRANSIENT:
                             raise _HelperError(f"the helper did not run kube-burner: {problem}")
-                except aiohttp.ClientConnectorError as error:
-                    # Its pod may be starting, or be replaced.
-                    problem = f"{error}; check its pod"
                 await asyncio.sleep(RETRY_SECONDS)
     except aiohttp.ClientError as error:
         message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
