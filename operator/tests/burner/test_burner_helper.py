@@ -240,6 +240,7 @@ async def test_configuration_names_the_run_and_what_was_ordered(world: World) ->
         LABEL_HELPER: HELPER,
         "plimsoll.dev/run-uid": "u",
         "plimsoll.dev/run-namespace": "bench",
+        "pod-security.kubernetes.io/enforce": "restricted",
     }
     assert json.loads((world.directory / "pvc.yml").read_text())["spec"]["storageClassName"] == "fast"
 

@@ -19,6 +19,8 @@ _CLAIM_FILE = "pvc.yml"
 _POD_FILE = "pod.yml"
 _NUMBER = "{{.Iteration}}-{{.Replica}}"
 _USER = 65532
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+"""Label of the namespaces; the chart's admission policy requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ def _job(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]
         "qps": parameters.qps,
         "burst": parameters.burst_requests,
         "namespace": place.namespace,
-        "namespaceLabels": dict(place.labels),
+        "namespaceLabels": {**place.labels, **_RESTRICTED},
         # A churn deletes and creates whole namespaces, so that a pod and its PVC go together.
         "namespacedIterations": parameters.churn is not None,
         "podWait": False,
