@@ -34,7 +34,7 @@ USER 65532:65532
 ENTRYPOINT ["plimsoll"]
 CMD ["operator"]
 
-# Limits servers of benchmarks to the packets of one peer.
+# Limits servers of benchmarks to one peer.
 FROM base AS accept
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev linux-libc-dev
 COPY runner/accept.c /source/

@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import ACCEPT_LIBRARY
+from plimsoll.agent.programs import ACCEPT_LIBRARY, Programs
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.measure.trial import TrialFacts, measure_trial
 from plimsoll.protocol.messages import ArmOrder, ServeOrder
+from plimsoll.tools.base import Command, together
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
 
@@ -178,6 +180,26 @@ async def test_one_server_serves_two_clients_at_once(setting: Setting) -> None:
     assert all(measured(document).operations[0].bytes > 2**20 for document in documents)
 
 
+async def test_a_server_of_netcat_ends_with_its_client_and_has_not_failed(setting: Setting) -> None:
+    """It ends with exit code 1; a failure would abort the trial before the client's result arrives."""
+    server = setting.worker(SERVER, "netcat")
+    order = serve_order("netcat", peers={CLIENT: "127.0.0.1", OTHER: "127.0.0.1"})
+    async with setting.served(server, order):
+        for client in (CLIENT, OTHER):
+            # The other one's server still listens after that.
+            assert await asyncio.to_thread(is_served, serving_port(SERVER, client), "127.0.0.1")
+            await asyncio.sleep(0.5)
+
+
+async def test_a_server_of_netcat_without_its_port_is_a_failure(setting: Setting) -> None:
+    server = setting.worker(SERVER, "netcat")
+    with (
+        socket.create_server(("", serving_port(SERVER, CLIENT))),
+        pytest.raises(PreparationError, match=r"the server of netcat ended with exit code 1: Can't grab"),
+    ):
+        await server.serve(serve_order("netcat", peers={CLIENT: "127.0.0.1"}), never_ready)
+
+
 def is_served(port: int, source: str, family: socket.AddressFamily = socket.AF_INET) -> bool:
     """Whether a connection from an address of this machine stays open, or brings data, for half a second."""
     with socket.socket(family, socket.SOCK_STREAM) as attempt:
@@ -250,13 +272,34 @@ def test_a_program_without_an_address_does_not_start(library: Path, environment:
     assert words in ended.stderr
 
 
-async def test_a_server_does_not_start_without_the_library(tmp_path: Path) -> None:
-    async def ready() -> None:
-        raise AssertionError("it is not")
+async def test_servers_that_start_one_after_the_other_serve_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_STALE_SECONDS", 0.2)
+    servers = [Command(argv=("sh", "-c", f"sleep {delay}; echo serving; exec sleep 60")) for delay in (0, 1)]
+    is_ready = asyncio.Event()
 
+    async def ready() -> None:
+        is_ready.set()
+
+    serving = Programs(tmp_path, {}).serve(
+        together(servers), tmp_path, name="sh", is_serving=lambda printed: "serving" in printed, ready=ready
+    )
+    task = asyncio.create_task(serving)
+    async with asyncio.timeout(20):
+        await is_ready.wait()
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def never_ready() -> None:
+    raise AssertionError("it is not")
+
+
+async def test_a_server_does_not_start_without_the_library(tmp_path: Path) -> None:
     server = Setting(tmp_path, tmp_path / "absent.so").worker(SERVER, "iperf3")
     with pytest.raises(PreparationError, match=r"absent\.so is not installed, without which iperf3 would accept"):
-        await server.serve(serve_order("iperf3", peers={CLIENT: "127.0.0.1"}), ready)
+        await server.serve(serve_order("iperf3", peers={CLIENT: "127.0.0.1"}), never_ready)
 
 
 async def test_a_client_without_a_server_is_a_failure(setting: Setting) -> None:
