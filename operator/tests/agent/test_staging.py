@@ -30,6 +30,7 @@ from plimsoll.tools.base import (
     VolumeKind,
     VolumeTarget,
 )
+from plimsoll.tools.fio import FIO
 from support.progress import RecordedProgress
 
 POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
@@ -73,7 +74,7 @@ class Steps:
         self.target = target
 
     def version(self, output: Output) -> str | None:
-        return output.stdout.strip() if output.exit_code == 0 else None
+        return FIO.version(output)
 
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
         return self._steps

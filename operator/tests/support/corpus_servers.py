@@ -50,7 +50,7 @@ SERVERS = [
         _PLACE,
         {**_GOOD, "placement": "StorageNodes"},
         "spec.servers.placement",
-        "requires storage.rook",
+        "cannot be StorageNodes without storage.rook",
     ),
     refused("servers that no tool uses", _PLACE, dict(_GOOD), "spec.servers", "has no effect, because no workload"),
     Manifest(
