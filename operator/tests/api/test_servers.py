@@ -43,7 +43,7 @@ def test_servers_beside_osds_need_a_rook_cluster() -> None:
         ({"placement": "ClientNodes", "count": 0}, "spec.servers.count"),
         ({"placement": "ClientNodes", "count": 65}, "spec.servers.count"),
         ({"placement": "Anywhere", "count": 1}, "spec.servers.placement"),
-        ({"placement": "Selected", "count": 1}, "spec.servers.nodeSelector: is required with placement Selected"),
+        ({"placement": "Selected", "count": 1}, "spec.servers.nodeSelector: must be set with placement Selected"),
         (
             {"placement": "ClientNodes", "count": 1, "nodeSelector": {"a": "b"}},
             "spec.servers.nodeSelector: has no effect without placement Selected; remove it",

@@ -27,13 +27,13 @@ SERVERS = [
     *map(_with, choice(f"{_PLACE}.placement", "StorageNodes", "ClientNodes", "Selected")),
     _with(refused("servers without a number", f"{_PLACE}.count", REMOVED, "spec.servers.count", "Required value")),
     _with(refused("servers without a placement", f"{_PLACE}.placement", REMOVED, "spec.servers.placement", "Required")),
-    _selected("servers on no labels", {}, "spec.servers.nodeSelector", "is required with placement Selected"),
+    _selected("servers on no labels", {}, "spec.servers.nodeSelector", "must be set with placement Selected"),
     refused(
         "servers on selected nodes without a selector",
         _PLACE,
         {**_GOOD, "placement": "Selected"},
         "spec.servers.nodeSelector",
-        "is required with placement Selected",
+        "must be set with placement Selected",
     ),
     refused(
         "servers on the nodes of clients with a selector",
