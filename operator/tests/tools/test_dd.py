@@ -169,6 +169,13 @@ def test_all_blocks_of_a_recorded_run_are_counted(
     assert (measurement.errors, measurement.warnings, measurement.bypasses_cache) == ((), (), True)
 
 
+@pytest.mark.parametrize(("operation", "size"), [("Read", 3), ("Write", 3), ("Copy", 6)])
+def test_memory_need_not_hold_more_than_the_blocks_that_it_uses(operation: str, size: int) -> None:
+    text = "3+0 records in\n3+0 records out\n3145728 bytes (3.1 MB, 3.0 MiB) copied, 1 s, 3.1 MB/s"
+    parameters = parameters_of(operation=operation, blockSize="1Mi", count=3)
+    assert DD.parse(parameters, context(), printed(text)).data_bytes == size * MEBIBYTE
+
+
 def test_runtime_is_that_of_the_tool() -> None:
     measurement = golden("slow-read", blockSize=512)
     assert measurement.runtime == 18_339_100_000
