@@ -192,6 +192,17 @@ CLIENT_STALLED = Check(
     invalid=10,
     remedy="check the client's node and everything that only its volume depends on",
 )
+LONG_PAUSE_SECONDS = 1.0
+LONG_PAUSE = Check(
+    reason="LongPause",
+    what=(
+        "time in which a tool without a common window completed nothing, only if it is as long as ten operations and "
+        f"{LONG_PAUSE_SECONDS:g} s, as a part of its time for the operation"
+    ),
+    unit="%",
+    suspect=5,
+    remedy="look for what stopped the storage or the client; the tool's mean rate includes the pause",
+)
 NOT_STEADY = Check(
     reason="NotSteady",
     what=(
@@ -342,6 +353,7 @@ CHECKS = (
     *HOST_CHECKS,
     STALLED,
     CLIENT_STALLED,
+    LONG_PAUSE,
     NOT_STEADY,
     TOO_FEW_SAMPLES,
     SUBMISSION_BOUND,
