@@ -53,8 +53,8 @@ class Setting(Model):
         network_bytes_per_second: what the network to a node can carry, as the user states.
         fio_version: the version whose recorded output is stretched to the length and rate of this trial.
         tool: another tool than fio: every client leaves `recorded`, a golden case of `ceph-18.2` or of that tool, or
-            with kubeBurner the run in `kube-burner-2.7.3`, and has the tool's `parameters`. Its `stdout` and `stderr` are
-            among the files that a fault may damage.
+            with kubeBurner the run in `kube-burner-2.7.3`, and has the tool's `parameters`. Its `stdout` and `stderr`
+            are among the files that a fault may damage.
         ceph: absent if the run watches no cluster.
         osd_classes: the known device classes of OSDs.
 
