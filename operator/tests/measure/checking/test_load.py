@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.names import LatencyKind, Operation, Verdict
-from plimsoll.measure.quantities import Quantities
-from plimsoll.measure.sample import Gaps, LatencySample, PeerRate
+from plimsoll.measure.sample import LatencySample, PeerRate
 from support.documents import RUNTIME, SECOND, document, latency, measure, measurement, only, operation
 
 MILLISECOND = 10**6
@@ -28,37 +27,6 @@ def test_operations_of_all_clients_are_counted_together() -> None:
 def test_few_operations_of_a_tool_without_percentiles_are_no_matter() -> None:
     mean_only = LatencySample(kind=LatencyKind.MEAN_ONLY, count=20 * RUNTIME, mean_nanoseconds=1e6)
     assert measure(document(0, measurement(operation(20, latency=mean_only)))).verdict is Verdict.VALID
-
-
-def paused(longest: float, *, windowed: bool = False, rate: int = 1000) -> Any:
-    """Measure a phase of 20 s whose longest operation took that many seconds."""
-    longest_only = LatencySample(kind=LatencyKind.MAX_ONLY, count=1, max_nanoseconds=int(longest * SECOND))
-    sample = operation(rate, latency=longest_only, runtime=None if windowed else RUNTIME * SECOND)
-    return measure(document(0, measurement(sample)), windowed=windowed, quantities=Quantities(latency=LatencyKind.NONE))
-
-
-@pytest.mark.parametrize(("longest", "verdict"), [(0.99, Verdict.VALID), (1.0, Verdict.VALID), (1.1, Verdict.SUSPECT)])
-def test_a_phase_with_a_long_operation_is_suspect(longest: float, verdict: Verdict) -> None:
-    numbers = paused(longest)
-    assert numbers.verdict is verdict
-    if verdict is not Verdict.VALID:
-        assert only(numbers, "LongPause").message.startswith("client 0: completed no write for 1.1 s of 20 s: 5.5 %")
-
-
-def test_an_operation_as_slow_as_the_others_is_no_pause() -> None:
-    assert paused(3.0, rate=2).verdict is Verdict.VALID
-
-
-def test_a_long_operation_of_a_tool_with_a_window_is_judged_by_its_series() -> None:
-    assert paused(5.0, windowed=True).verdict is Verdict.VALID
-
-
-def test_gaps_of_a_tool_without_a_window_add_up() -> None:
-    gaps = Gaps(width_nanoseconds=SECOND, starts=(1000, 5000, 9000), lengths=(1500, 900, 1500))
-    untimed = LatencySample(kind=LatencyKind.NONE)
-    documents = document(0, measurement(operation(1000, latency=untimed), gaps=gaps))
-    numbers = measure(documents, windowed=False, quantities=Quantities(latency=LatencyKind.NONE))
-    assert "completed no write for 3 s of 20 s" in only(numbers, "LongPause").message
 
 
 def submitting(*busy: float, submitters: int = 1) -> Any:

@@ -16,6 +16,7 @@ from plimsoll.api.result import Finding, OperationResult, Steadiness
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import CheckedValue, evaluate
 from plimsoll.measure.checking.evidence import Evidence
+from plimsoll.measure.checking.phases import judge_phases
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.measure.stalls import Standstill
@@ -23,9 +24,6 @@ from plimsoll.measure.steady import MAX_RANGE, MAX_SLOPE, ROUGH_FACTOR, rough_st
 from plimsoll.measure.window import NANOSECONDS
 from plimsoll.measure.wording import number_text, percent_text
 
-_MILLISECONDS = 1000
-_TYPICAL = 10
-"""Mean operations that a pause takes at the least: a slow operation is no pause."""
 _THINKING = checks.THINKING_SECONDS * NANOSECONDS
 
 
@@ -34,7 +32,7 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     return (
         *evaluate(checks.STALLED, _stalls(evidence.standstill)),
         *evaluate(checks.CLIENT_STALLED, _client_stalls(evidence.standstill)),
-        *evaluate(checks.LONG_PAUSE, () if evidence.facts.windowed else _pauses(evidence.measured)),
+        *(() if evidence.facts.windowed else judge_phases(evidence.measured)),
         # The rate may change from one part of a data set to another; its mean over all parts is well defined.
         *(() if evidence.facts.ends_when_done else _judge_steadiness(evidence)),
         *evaluate(checks.TOO_FEW_SAMPLES, _sample_counts(evidence.operations)),
@@ -60,28 +58,6 @@ def _stall(clients: tuple[int, ...], what: str, seconds: float, window: float) -
     part = 100 * seconds / window
     detail = f"{what} for {number_text(seconds)} s of a window of {number_text(window)} s: {percent_text(part)}"
     return CheckedValue(clients=clients, value=part, detail=detail)
-
-
-def _pauses(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
-    """Yield pauses of tools that report when nothing completed, or the longest operation of a phase and no other."""
-    for item in measured:
-        for share in item.shares:
-            sample, seconds = share.sample, share.interval.length / NANOSECONDS
-            is_phase = sample.latency.kind is LatencyKind.MAX_ONLY
-            lengths = [sample.latency.max_nanoseconds / NANOSECONDS] if is_phase else _gap_seconds(item.measurement)
-            least = max(checks.LONG_PAUSE_SECONDS, _TYPICAL * seconds / max(1, sample.ios))
-            paused = sum(length for length in lengths if length >= least)
-            if paused and sample.operation is not Operation.SYNC:
-                part = 100 * paused / seconds
-                detail = (
-                    f"completed no {sample.operation} for {number_text(paused)} s of {number_text(seconds)} s: "
-                    f"{percent_text(part)}"
-                )
-                yield CheckedValue(clients=(item.client,), value=part, detail=detail)
-
-
-def _gap_seconds(measurement: Measurement) -> list[float]:
-    return [length / _MILLISECONDS for length in measurement.gaps.lengths] if measurement.gaps else []
 
 
 def _judge_steadiness(evidence: Evidence) -> tuple[Finding, ...]:
