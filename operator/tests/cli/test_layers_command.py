@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import Layer
+from plimsoll.api.names import Layer, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
 from plimsoll.tools.registry import LAYERS
-from support.layers import RUN, WRITE, result
+from support.layers import READ, RUN, WRITE, result
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
 
@@ -49,6 +49,13 @@ def test_table_reads_every_layer_against_the_one_below(tmp_path: Path) -> None:
     assert "RADOS writes reach 80 % of the limit set by the OSDs." in lines
     assert "The pool writes 3 bytes per byte of a client." in lines
     assert "80 %" in lines[3]
+
+
+def test_points_that_memory_may_have_answered_are_named_and_left_out(tmp_path: Path) -> None:
+    cached = result("dd-000", "dd", {READ: (10**12, 10**9)}, verdict=Verdict.SUSPECT, reason="CacheSized")
+    printed = show(placed([*RUN, cached], REPLICATED), tmp_path)
+    assert "Left out, because their rates may be too high (CacheSized or PhasesApart): dd-000." in printed
+    assert "Left out" not in show(placed(RUN, REPLICATED), tmp_path)
 
 
 def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from plimsoll.tools.registry import TOOLS
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND
 DATA_SET_BYTES = 100 * 2**30
+_TAIL = 2000
 _START = 10
 """Milliseconds from the end of the ramp to the start that fio reports, as on an idle machine."""
 
@@ -136,7 +137,7 @@ def _document(setting: Setting, faults: Sequence[Fault], client: int) -> ClientD
         argv=(TOOLS[setting.tool].program,),
         measurement=measurement,
         parse_error=parse_error,
-        stderr_tail=output.stderr,
+        stderr_tail=output.stderr[-_TAIL:],
         raw_sha256=hashlib.sha256(repr(sorted(output.files.items())).encode()).hexdigest(),
         data_set_bytes=RECORDED_BYTES if setting.tool in ON_VOLUMES else DATA_SET_BYTES,
     )

@@ -13,6 +13,7 @@ trap 'umount "$scratch"/full "$scratch"/inodes 2>/dev/null || true; rm -rf "$scr
 chmod 755 "$scratch"
 
 # record <case> <seconds of pause between two hundredths of a second, or - > <signal after 1 s, or -> <options ...>
+# The signal STOP stops it for 5 s.
 record() {
     local name=$out/bonnie-$version-$1 pause=$2 signal=$3 directory=${directory:-$scratch/data}
     shift 3
@@ -26,6 +27,10 @@ record() {
     if [ "$signal" != - ]; then
         sleep 1
         kill "-$signal" -- "-$process"
+        if [ "$signal" = STOP ]; then
+            sleep 5
+            kill -CONT -- "-$process"
+        fi
     elif [ "$pause" != - ]; then
         while kill -STOP -- "-$process" 2>/dev/null; do
             sleep "$pause"
@@ -50,6 +55,7 @@ record no-files 0.1 - -s 64:1024:8192:5 -n 0 -f3
 record direct 0.15 - -s 16:4096:8192:5 -n 0 -f -D -b
 record too-fast - - -s 16:8192:8192:5 -n 1:0:0:1 -f
 record killed - KILL -s 64:8192:8192:5 -n 1:0:0:1 -f3
+record stall - STOP -s 512:1024:2000:2 -n 0 -f
 record terminated - TERM -s 64:8192:8192:5 -n 1:0:0:1 -f3
 
 mkdir "$scratch/full" "$scratch/inodes"

@@ -44,7 +44,8 @@ keep() {
     echo "$2" > "$1.exit"
 }
 
-# stopped <stem> <seconds> <signal> <command...>: send it a signal after some seconds; CONT after STOP and two more.
+# stopped <stem> <seconds> <signal> <command...>: send it a signal after some seconds; CONT after STOP and `pause` more.
+pause=2
 stopped() {
     local stem=$out/$1 seconds=$2 signal=$3 status=0 pid
     shift 3
@@ -53,7 +54,7 @@ stopped() {
     sleep "$seconds"
     kill "-$signal" "$pid"
     if [[ $signal == STOP ]]; then
-        sleep 2
+        sleep "$pause"
         kill -CONT "$pid"
     fi
     wait "$pid" 2> /dev/null || status=$?
@@ -84,6 +85,7 @@ capture "$dd-partial" dd bs=65536 count=128 "if=$work/short" skip=0 iflag=skip_b
 capture "$dd-interrupted" timeout --foreground --preserve-status --signal=INT 2 dd bs=512 count=16384 "${read_data[@]}"
 dd if=/dev/urandom of=large bs=1M count=129 status=none
 capture "$dd-slow-read" dd bs=512 count=262144 "if=$work/large" "${read_data[@]:1}"
+pause=4 stopped "$dd-stall" 2.3 STOP dd bs=512 count=262144 "if=$work/large" "${read_data[@]:1}"
 
 # A summary in between, by SIGUSR1, and one at the end, by SIGINT; timeout does not pass the former on.
 "${endless[@]}" > stdout 2> stderr &

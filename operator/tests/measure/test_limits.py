@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plimsoll.api.environment import Environment
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count
+from plimsoll.measure.limits import LayerRow, amplification, layers, limits, osd_count, too_high
 from plimsoll.tools.registry import LAYERS
 from support.layers import READ, RUN, WRITE, result
 
@@ -142,6 +142,17 @@ def test_dd_and_ioping_count_as_the_layer_of_their_volume() -> None:
     on_files = result("pings-000", "ioping", {Operation.READ: (400.0, 4.0)}).model_copy(update={"status": status})
     found = layers([on_image, on_files], LAYERS, write_amplification=3)
     assert [(one.layer, one.operation) for one in found] == [(Layer.RBD, READ), (Layer.FILE_SYSTEM, READ)]
+
+
+@pytest.mark.parametrize("reason", ["CacheSized", "PhasesApart"])
+def test_rates_that_may_be_too_high_set_no_layer(reason: str) -> None:
+    cached = result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason=reason)
+    assert layers([*RUN, cached], LAYERS, write_amplification=3) == layers(RUN, LAYERS, write_amplification=3)
+    assert layers(RUN, LAYERS, write_amplification=3, devices=[cached]) == layers(RUN, LAYERS, write_amplification=3)
+    assert too_high([*RUN, cached]) == ("d-0",)
+    suspect = result("d-0", "dd", {READ: (10**9, 10**6)}, verdict=Verdict.SUSPECT, reason="RuntimeTooShort")
+    assert row(layers([*RUN, suspect], LAYERS, write_amplification=3), Layer.RBD, READ).bytes_per_second is not None
+    assert too_high([*RUN, suspect]) == ()
 
 
 def test_no_results_no_layers() -> None:

@@ -3,6 +3,7 @@
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     BenchmarkResult,
+    Finding,
     Latency,
     OperationSummary,
     ResultMeta,
@@ -26,8 +27,9 @@ def result(
     *,
     verdict: Verdict = Verdict.VALID,
     osds: Osds | None = None,
+    reason: str = "",
 ) -> BenchmarkResult:
-    """Return a result with bytes and operations per second of each operation."""
+    """Return a result with bytes and operations per second of each operation, and a finding if there is a reason."""
     operations = tuple(
         OperationSummary(
             operation=operation,
@@ -61,7 +63,9 @@ def result(
         ramp_seconds=0,
         repetitions=1,
     )
-    status = ResultStatus(trials=(trial,), summary=Summary(trials=1, operations=operations), verdict=verdict)
+    findings = (Finding(reason=reason, verdict=Verdict.SUSPECT, message="m"),) if reason else ()
+    summary = Summary(trials=1, operations=operations)
+    status = ResultStatus(trials=(trial,), summary=summary, verdict=verdict, findings=findings)
     return BenchmarkResult(metadata=ResultMeta(name=f"r-{point}", namespace="n"), spec=spec, status=status)
 
 

@@ -46,6 +46,9 @@ RECORDED: dict[str, dict[str, JsonValue]] = {
         "size": "16Mi", "chunkSize": "4Ki", "characters": False, "files": 0, "directIo": True, "sync": True
     },
     "too-fast": {"size": "16Mi", "characters": False, "files": 1},
+    "stall": {
+        "size": "512Mi", "chunkSize": "1Ki", "seeks": 2000, "seekProcesses": 2, "characters": False, "files": 0
+    },
 }  # fmt: skip
 FAILED: dict[str, dict[str, JsonValue]] = {
     "killed": {"files": 1},

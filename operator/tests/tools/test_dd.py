@@ -169,6 +169,13 @@ def test_all_blocks_of_a_recorded_run_are_counted(
     assert (measurement.errors, measurement.warnings, measurement.bypasses_cache) == ((), (), True)
 
 
+@pytest.mark.parametrize(("operation", "size"), [("Read", 3), ("Write", 3), ("Copy", 6)])
+def test_memory_need_not_hold_more_than_the_blocks_that_it_uses(operation: str, size: int) -> None:
+    text = "3+0 records in\n3+0 records out\n3145728 bytes (3.1 MB, 3.0 MiB) copied, 1 s, 3.1 MB/s"
+    parameters = parameters_of(operation=operation, blockSize="1Mi", count=3)
+    assert DD.parse(parameters, context(), printed(text)).data_bytes == size * MEBIBYTE
+
+
 def test_runtime_is_that_of_the_tool() -> None:
     measurement = golden("slow-read", blockSize=512)
     assert measurement.runtime == 18_339_100_000
@@ -185,6 +192,45 @@ def test_it_measured_until_its_end_and_not_before_its_launch() -> None:
 def test_waiting_for_durable_data_is_an_operation() -> None:
     write, sync = golden("write-fdatasync", operation="Write", direct=False, fdatasync=True).operations
     assert (write.operation, sync.operation, sync.ios, sync.bytes) == (Operation.WRITE, Operation.SYNC, 1, 0)
+
+
+def gaps_of(*seconds: int, total: float, **fields: Any) -> list[tuple[int, int]]:
+    """Return the gaps in milliseconds, of a dd with lines of progress at these seconds."""
+    progress = "".join(f"\r8388608 bytes (8 MB) copied, {second} s, 1 MB/s" for second in seconds)
+    rate = 8.388608 / total
+    summary = f"128+0 records in\n128+0 records out\n8388608 bytes (8 MB) copied, {total:g} s, {rate:.1f} MB/s"
+    gaps = DD.parse(parameters_of(**fields), context(), printed(f"{progress}\n{summary}")).gaps
+    assert gaps is not None
+    return [*zip(gaps.starts, gaps.lengths, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "total", "expected"),
+    [
+        ((1, 2, 3), 3.9, []),
+        ((1, 2, 4, 4, 5), 5.2, []),
+        ((1, 2, 7, 7, 7, 7, 7, 8), 8.5, [(3000, 3500)]),
+        ((1, 5, 5, 5, 9, 9, 9, 9, 9), 9.1, [(2000, 2500), (5000, 3500)]),
+        ((1, 2), 8, [(3000, 5000)]),
+        ((), 6, [(1000, 5000)]),
+    ],
+)
+def test_lines_of_progress_that_come_late_show_pauses(
+    seconds: tuple[int, ...], total: float, expected: list[tuple[int, int]]
+) -> None:
+    assert gaps_of(*seconds, total=total) == expected
+
+
+@pytest.mark.parametrize("fields", [{"direct": False}, {"operation": "Write", "fdatasync": True}])
+def test_waiting_for_durable_data_at_the_end_is_no_pause(fields: dict[str, Any]) -> None:
+    assert gaps_of(1, 2, total=8, **fields) == []
+
+
+def test_a_recorded_dd_that_was_stopped_shows_its_pause() -> None:
+    gaps = golden("stall", blockSize=512).gaps
+    assert gaps is not None
+    assert (gaps.starts, gaps.lengths) == ((3000,), (2500,))
+    assert golden("slow-read", blockSize=512).gaps == gaps.model_copy(update={"starts": (), "lengths": ()})
 
 
 def test_partial_records_are_short() -> None:

@@ -131,6 +131,7 @@ CASES = [
     dd("io-error"),
     dd("slow-read", blockSize=512),
     dd("interrupted", blockSize=512),
+    dd("stall", blockSize=512),
     ioping("back-to-back", ramp=0),
     ioping("interval", ramp=1, intervalMilliseconds=200),
 ]

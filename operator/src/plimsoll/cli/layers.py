@@ -1,6 +1,6 @@
 """`plimsoll layers RESULT`: a Ceph cluster from the bottom up, each layer compared with the one below."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 from pydantic import ValidationError
@@ -14,9 +14,9 @@ from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
 from plimsoll.cli.source import load_results
 from plimsoll.conductor.reporting import MAX_FACTS
-from plimsoll.measure.limits import Best, LayerRow, amplification, layers, osd_count
+from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow, amplification, layers, osd_count, too_high
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.text import NONE, layer_sentences, mebibytes, ratio_text
+from plimsoll.report.text import NONE, first_few, layer_sentences, mebibytes, ratio_text
 from plimsoll.tools.registry import LAYERS, loading_clients
 
 _QUANTITIES = ("bytes_per_second", "iops")
@@ -58,7 +58,7 @@ def command(*, result: str, device_run: str | None, output: str) -> None:
         return
     console = stdout_console()
     console.print(_table(rows))
-    for line in (*layer_sentences(rows), *_explanations(rows, copies, osd_count(found))):
+    for line in (*layer_sentences(rows), *_explanations(rows, copies, osd_count(found)), *_left_out(found, devices)):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -203,6 +203,12 @@ def _explanations(rows: Sequence[LayerRow], copies: float | None, osds: int | No
     if exceeded:
         lines.append("More than 100 %: the layer below was not fully loaded, or a cache answered.")
     return lines
+
+
+def _left_out(*runs: Sequence[BenchmarkResult]) -> Iterator[str]:
+    points = [point for run in runs for point in too_high(run)]
+    if points:
+        yield f"Left out, because their rates may be too high ({' or '.join(TOO_HIGH)}): {first_few(points, 8)}."
 
 
 def _document(row: LayerRow) -> dict[str, object]:

@@ -18,7 +18,12 @@ from math import inf
 
 from plimsoll.api.names import Layer, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationSummary
+from plimsoll.measure.checking.host_checks import CACHE_SIZED
+from plimsoll.measure.checking.phase_checks import PHASES_APART
 from plimsoll.measure.summary import counted
+
+TOO_HIGH = (CACHE_SIZED.reason, PHASES_APART.reason)
+"""Findings on rates that may be higher than those of the storage: memory answered, or clients did not share it."""
 
 _DATA = (Operation.READ, Operation.WRITE)
 
@@ -126,14 +131,14 @@ def layers(
     `layer_of` maps tools to layers. `devices` are the results of another run, on block devices like those of the OSDs,
     each client on a device of its own: their mean rate times the number of OSDs limits the OSDs.
 
-    A point counts if it is not Invalid and has a summary. The limit of RADOS is the mean rate of an OSD times the
-    number of OSDs, for writes divided by the amplification; without an amplification writes have none. `osd bench`
-    only writes, so it sets no limit for reads, but devices do. The limit of RBD is the best of RADOS, that of a file
-    system the best of RBD, or of RADOS if RBD was not measured. None exceeds the network of the clients: the best
-    measured rate of one client, in each direction if both were measured, and otherwise `network_rate`, bytes per second
-    as specified. `at_once` returns how many clients a tool of the network let send at the same time. fio counts as RBD
-    or as a file system, so pass only results of runs on Ceph. A layer may exceed its limit: then the layer below was
-    not measured at its best.
+    A point counts if it is not Invalid, has a summary, and has no finding that its rates may be too high. The limit of
+    RADOS is the mean rate of an OSD times the number of OSDs, for writes divided by the amplification; without an
+    amplification writes have none. `osd bench` only writes, so it sets no limit for reads, but devices do. The limit
+    of RBD is the best of RADOS, that of a file system the best of RBD, or of RADOS if RBD was not measured. None
+    exceeds the network of the clients: the best measured rate of one client, in each direction if both were measured,
+    and otherwise `network_rate`, bytes per second as specified. `at_once` returns how many clients a tool of the
+    network let send at the same time. fio counts as RBD or as a file system, so pass only results of runs on Ceph. A
+    layer may exceed its limit: then the layer below was not measured at its best.
     """
     usable = defaultdict[Layer, list[BenchmarkResult]](list)
     for result in results:
@@ -153,6 +158,11 @@ def layers(
         found += rows
         permitted |= _permitted_by(rows)
     return tuple(found)
+
+
+def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:
+    """Return the points that do not count although they are not Invalid, because their rates may be too high."""
+    return tuple(result.spec.point for result in results if _has_numbers(result) and not _is_usable(result))
 
 
 def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
@@ -187,6 +197,10 @@ _Permitted = dict[Operation, _Permits]
 
 
 def _is_usable(result: BenchmarkResult) -> bool:
+    return _has_numbers(result) and not any(finding.reason in TOO_HIGH for finding in result.status.findings)
+
+
+def _has_numbers(result: BenchmarkResult) -> bool:
     return result.status.summary is not None and result.status.verdict is not Verdict.INVALID
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.api.names import Verdict
-from plimsoll.measure.limits import Best, LayerRow
+from plimsoll.measure.limits import TOO_HIGH, Best, LayerRow
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.figure import colour, linear_axis
 from plimsoll.report.points import verdict_text
@@ -15,8 +15,9 @@ _WORDS = (
     "OSD is the sum of all OSDs, each measured alone. The limit of a layer is the rate of the layer below, for writes "
     "divided by the copies that the pool keeps, and at most what the clients' network carries, as measured or as "
     "specified, if that is known. "
-    "Rates are the best ones that are not Invalid; a * marks Suspect ones. More than 100 % means that the layer below "
-    "was not fully loaded, or that a cache answered."
+    "Rates are the best ones that are not Invalid; a * marks Suspect ones. Points whose rates may be too high "
+    f"({' or '.join(TOO_HIGH)}) are left out. More than 100 % means that the layer below was not fully loaded, or that "
+    "a cache answered."
 )
 
 

@@ -11,7 +11,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.measure.sample import ClientDocument, OperationSample
 from plimsoll.measure.trial import TrialNumbers
-from support.documents import BLOCK, document, latency, measure, measurement, operation
+from support.documents import BLOCK, RUNTIME, SECOND, document, latency, measure, measurement, operation
 
 _WORSE = (Verdict.VALID, Verdict.SUSPECT, Verdict.INVALID)
 
@@ -55,6 +55,34 @@ def test_clients_that_do_much_less_than_the_others_are_named(totals: tuple[int, 
     finding = uneven(measure(*doing(*totals)))
     assert finding is not None
     assert finding.clients == clients
+
+
+def working(*seconds: float) -> TrialNumbers:
+    """Measure clients that did the same work in these times."""
+    work = RUNTIME * 100_000 * BLOCK
+    documents = [
+        document(number, measurement(total(RUNTIME * 100_000), runtime=int(time * SECOND), work_bytes=work))
+        for number, time in enumerate(seconds)
+    ]
+    return measure(*documents, windowed=False, ends_when_done=True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict", "clients"),
+    [
+        ((20, 20, 38), Verdict.VALID, ()),
+        ((20, 20, 45), Verdict.SUSPECT, (2,)),
+        ((20, 21, 220), Verdict.INVALID, (2,)),
+        ((20, 50, 51, 52), Verdict.SUSPECT, (0,)),
+    ],
+)
+def test_clients_that_end_when_their_work_is_done_are_compared_until_the_first_one_is(
+    seconds: tuple[float, ...], verdict: Verdict, clients: tuple[int, ...]
+) -> None:
+    finding = uneven(working(*seconds))
+    assert (finding.verdict if finding else Verdict.VALID) is verdict
+    assert (finding.clients if finding else ()) == clients
+    assert finding is None or "until the first client was done" in finding.message
 
 
 def test_a_client_with_most_of_the_operations_is_seen_however_many_share_the_rest() -> None:

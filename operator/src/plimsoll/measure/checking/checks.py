@@ -1,8 +1,8 @@
 """Every check that a number has to pass, with its limits and what to do when it fails.
 
-This table, with `cluster_checks`, `host_checks` and `link_checks`, contains all limits except those of SNIA's
-criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`, `load`,
-`hosts`, `cluster`, `terms`, `links` and `summary` compute the values.
+This table, with `cluster_checks`, `host_checks`, `link_checks` and `phase_checks`, contains all limits except those of
+SNIA's criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`,
+`load`, `phases`, `hosts`, `cluster`, `terms`, `links` and `summary` compute the values.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from plimsoll.measure.checking.check import Check, Direction
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
 from plimsoll.measure.checking.link_checks import LINK_CHECKS
+from plimsoll.measure.checking.phase_checks import PHASE_CHECKS
 
 TOOL_FAILED = Check(
     reason="ToolFailed",
@@ -342,6 +343,7 @@ CHECKS = (
     *HOST_CHECKS,
     STALLED,
     CLIENT_STALLED,
+    *PHASE_CHECKS,
     NOT_STEADY,
     TOO_FEW_SAMPLES,
     SUBMISSION_BOUND,

@@ -16,6 +16,7 @@ from plimsoll.api.result import Finding, OperationResult, Steadiness
 from plimsoll.measure.checking import checks
 from plimsoll.measure.checking.check import CheckedValue, evaluate
 from plimsoll.measure.checking.evidence import Evidence
+from plimsoll.measure.checking.phases import judge_phases
 from plimsoll.measure.intake import ClientMeasurement
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.measure.stalls import Standstill
@@ -31,6 +32,7 @@ def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     return (
         *evaluate(checks.STALLED, _stalls(evidence.standstill)),
         *evaluate(checks.CLIENT_STALLED, _client_stalls(evidence.standstill)),
+        *(() if evidence.facts.windowed else judge_phases(evidence.measured)),
         # The rate may change from one part of a data set to another; its mean over all parts is well defined.
         *(() if evidence.facts.ends_when_done else _judge_steadiness(evidence)),
         *evaluate(checks.TOO_FEW_SAMPLES, _sample_counts(evidence.operations)),

@@ -76,12 +76,13 @@ def _versions(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What one client did in the window.
+    """What one client did in the compared time.
 
     Attributes:
         amount: operations, or bytes if the tool does not count operations.
         unit: of the amount.
         sharing: clients on its node, itself included.
+        when: the compared time, in words.
 
     """
 
@@ -89,6 +90,7 @@ class _Part:
     amount: float
     unit: str
     sharing: int
+    when: str
 
 
 def _uneven(evidence: Evidence) -> list[CheckedValue]:
@@ -96,8 +98,8 @@ def _uneven(evidence: Evidence) -> list[CheckedValue]:
 
     Cells of a matrix are compared by another check, which knows how many of them share a link.
     """
-    span = evidence.span
-    if not evidence.facts.windowed or span is None or not span.length or evidence.facts.quantities.cells:
+    span = _compared_time(evidence)
+    if span is None or not span.length or evidence.facts.quantities.cells:
         return []
     parts = _parts(evidence, [item for item in evidence.measured if not item.answer.failed], span)
     slow = [(part, found) for part in parts if (found := _slow(part, parts)) and _is_bad(found)]
@@ -109,6 +111,18 @@ def _uneven(evidence: Evidence) -> list[CheckedValue]:
         # If most clients are idle, they are the problem and not the one that works; the verdict is as severe.
         named = [found for part, found in slow if _is_slow_beside(usual, part)] + (fast if usual else [])
     return named if _worst(named) is _worst(everything) else everything
+
+
+def _compared_time(evidence: Evidence) -> Interval | None:
+    """Return the time in which the clients are compared; None if they cannot be.
+
+    Clients that do an amount of work are compared until the first one is done. They all do the same in the end.
+    """
+    intervals = [item.interval for item in evidence.measured if not item.answer.failed]
+    if evidence.facts.windowed or not intervals:
+        return evidence.span if evidence.facts.windowed else None
+    first = Interval(start=min(one.start for one in intervals), end=min(one.end for one in intervals))
+    return first if evidence.facts.ends_when_done and first.end > first.start else None
 
 
 def _is_bad(value: CheckedValue) -> bool:
@@ -128,7 +142,13 @@ def _parts(evidence: Evidence, measured: Sequence[ClientMeasurement], span: Inte
     nodes = Counter(item.node for item in measured)
     quantities = evidence.facts.quantities
     return [
-        _Part(client=item.client, amount=_done(item, span, quantities), unit=quantities.unit, sharing=nodes[item.node])
+        _Part(
+            client=item.client,
+            amount=_done(item, span, quantities),
+            unit=quantities.unit,
+            sharing=nodes[item.node],
+            when="in the window" if evidence.facts.windowed else "until the first client was done",
+        )
         for item in measured
     ]
 
@@ -144,7 +164,7 @@ def _slow(part: _Part, parts: Sequence[_Part]) -> CheckedValue | None:
     if not others:
         return None
     detail = (
-        f"completed {part.amount:.0f} {part.unit} in the window, {percent_text(100 * part.amount / others)} of the "
+        f"completed {part.amount:.0f} {part.unit} {part.when}, {percent_text(100 * part.amount / others)} of the "
         f"others' mean of {others:.0f}"
     )
     if len(parts) == _PAIR:
@@ -162,7 +182,7 @@ def _fast(part: _Part, parts: Sequence[_Part], span: Interval) -> CheckedValue |
     seconds = span.length / NANOSECONDS
     times = f"{number_text(part.amount / usual)} times" if usual else "compared with"
     detail = (
-        f"{number_text(part.amount / seconds)} {part.unit}/s in the window, {times} the others' median of "
+        f"{number_text(part.amount / seconds)} {part.unit}/s {part.when}, {times} the others' median of "
         f"{number_text(usual / seconds)}, which is {percent_text(100 * usual / part.amount)} of it"
     )
     value = 100 * (max(usual, by_node) + _CHANCE * math.sqrt(part.amount)) / part.amount

@@ -3,7 +3,7 @@
 import signal
 
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.sample import MAX_GAPS, Gaps, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import Output, Timing, VolumeTarget
 from plimsoll.tools.dd.command import work_bytes
 from plimsoll.tools.dd.parameters import DdParameters
@@ -11,6 +11,9 @@ from plimsoll.tools.dd.text import DdReport, read_report
 from plimsoll.tools.reading import bounded
 
 _SECOND = 10**9
+_MILLISECONDS = 1000
+_ROUNDING = 0.5
+"""Of the seconds in a line of progress."""
 _INTERRUPTED = 128 + signal.SIGINT
 _UNTIMED = LatencySample(kind=LatencyKind.NONE)
 
@@ -25,6 +28,7 @@ def parse_measurement(parameters: DdParameters, volume: VolumeTarget, timing: Ti
 
     """
     report = read_report(parameters.block_size, output)
+    work = work_bytes(parameters, volume)
     runtime = round(report.seconds * _SECOND)
     return Measurement(
         tool="dd",
@@ -33,8 +37,11 @@ def parse_measurement(parameters: DdParameters, volume: VolumeTarget, timing: Ti
         runtime=runtime,
         operations=tuple(_samples(parameters, report)),
         in_flight=1 if parameters.direct else None,
-        work_bytes=work_bytes(parameters, volume),
+        work_bytes=work,
+        # With a count, it uses less than the data set, which fits into less memory.
+        data_bytes=work,
         bypasses_cache=parameters.direct,
+        gaps=_gaps(parameters, report),
         errors=bounded(_errors(report, timing, output.exit_code)),
         warnings=() if output.exit_code else bounded(report.remarks),
     )
@@ -54,6 +61,27 @@ def _samples(parameters: DdParameters, report: DdReport) -> list[OperationSample
     # One at the end, which dd waits for within its time.
     synced = [OperationSample(operation=Operation.SYNC, ios=1, bytes=0, latency=_UNTIMED)]
     return samples + (synced if parameters.fdatasync else [])
+
+
+def _gaps(parameters: DdParameters, report: DdReport) -> Gaps:
+    """Return the stretches of a second and more in which no block ended, as the lines of progress show.
+
+    What dd waits for after its last block may be that data becomes durable.
+    """
+    late = list(enumerate((seconds - _ROUNDING for seconds in report.progress), start=1))
+    if parameters.direct and not parameters.fdatasync:
+        late.append((len(late) + 1, report.seconds))
+    gaps: list[tuple[int, int]] = []
+    for due, printed in late:
+        start = max(due * _MILLISECONDS, sum(gaps[-1]) if gaps else 0)
+        if (length := int(printed * _MILLISECONDS) - start) >= _MILLISECONDS:
+            gaps.append((start, length))
+    kept = sorted(sorted(gaps, key=lambda gap: -gap[1])[:MAX_GAPS])
+    return Gaps(
+        width_nanoseconds=_SECOND,
+        starts=tuple(start for start, _ in kept),
+        lengths=tuple(length for _, length in kept),
+    )
 
 
 def _errors(report: DdReport, timing: Timing, exit_code: int) -> list[str]:

@@ -5,10 +5,12 @@
     536870912 bytes (537 MB, 512 MiB) copied, 1.23456 s, 435 MB/s
 
 `N+M` are whole and partial records. SIGINT makes it print this and end, SIGUSR1 print it and continue. With
-`status=progress` it also prints the last line about every second, beginning with a carriage return, with whole seconds.
+`status=progress` it also prints the last line once for each second, beginning with a carriage return, with the time
+rounded to whole seconds. It does so before it reads a block, so after a block of 9 s it prints nine lines at once.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.tools.base import Output, OutputError
@@ -38,6 +40,7 @@ class DdReport:
 
     Attributes:
         records: whole and partial ones that were written.
+        progress: the seconds in the lines of progress; line k was due after k seconds.
         remarks: all other lines.
 
     """
@@ -46,6 +49,7 @@ class DdReport:
     partial: int
     bytes: int
     seconds: float
+    progress: tuple[float, ...]
     remarks: tuple[str, ...]
 
 
@@ -71,7 +75,12 @@ def read_report(block_size: int, output: Output) -> DdReport:
     if not whole * block_size + partial <= size <= whole * block_size + partial * (block_size - 1):
         raise OutputError(f"{size} bytes are not {whole} blocks of {block_size} bytes and {partial} smaller ones")
     return DdReport(
-        records=whole + partial, partial=partial, bytes=size, seconds=_seconds(copied, size), remarks=tuple(remarks)
+        records=whole + partial,
+        partial=partial,
+        bytes=size,
+        seconds=_seconds(copied, size),
+        progress=tuple(_progress(known)),
+        remarks=tuple(remarks),
     )
 
 
@@ -79,6 +88,15 @@ def progress_of(printed: str) -> list[tuple[float, int]]:
     """Return (seconds, bytes until then) of the lines of progress in a text that may be cut at both ends."""
     matches = (_COPIED.fullmatch(line.rstrip()) for line in re.split(r"[\r\n]", printed)[1:-1])
     return [(float(match["seconds"]), int(match["bytes"])) for match in matches if match]
+
+
+def _progress(known: Sequence[tuple[str, re.Match[str]]]) -> Iterator[float]:
+    """Yield the seconds of the lines of progress, which follow no numbers of records."""
+    before = ""
+    for kind, match in known:
+        if kind == "c" and before != "o":
+            yield float(match["seconds"])
+        before = kind
 
 
 def _seconds(copied: re.Match[str], size: int) -> float:
