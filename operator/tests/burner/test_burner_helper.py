@@ -266,6 +266,16 @@ async def test_what_cannot_be_removed_is_named(world: World) -> None:
     assert "not removed: PersistentVolume pv-1 is kept by its reclaim policy" in (await ordered).stderr
 
 
+async def test_what_was_not_removed_in_time_is_named_in_the_next_answer(world: World) -> None:
+    """It is being removed while the next order is timed."""
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    world.may_end()
+    stderr = (await _ordered(world.url, world.token(), order())).stderr
+    assert 'level=error msg="still being removed when kube-burner started: plimsoll-burn-x"' in stderr
+    assert "not removed" not in stderr
+
+
 async def test_reasons_are_collected_before_the_removal(world: World) -> None:
     ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
     await world.runs()

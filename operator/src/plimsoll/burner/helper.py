@@ -170,10 +170,11 @@ class Helper:
         _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False
         try:
+            earlier = await self._beating(response, self._left_before())
             outcome = await self._beating(response, self._burn(order, labels))
             left = await self._beating(response, self._remove(self._own))
             is_clean = True
-            return _line(outcome, left)
+            return _line(outcome, earlier, left)
         except ConnectionError:
             _log.warning("the client in namespace %s is gone", namespace)
             return b""
@@ -232,6 +233,13 @@ class Helper:
         except process.OverdueError as error:
             return Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
 
+    async def _left_before(self) -> list[str]:
+        """Return the namespaces that could not be removed in time, and may disturb the next order."""
+        try:
+            return await Namespaces(self._means.api, self._own).names()
+        except ApiError as error:
+            return [str(error)]
+
     async def _problems(self, labels: Mapping[str, str]) -> list[str]:
         try:
             return await Namespaces(self._means.api, labels).problems()
@@ -270,12 +278,12 @@ def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
     return know
 
 
-def _line(outcome: BurnOutcome, left: list[str]) -> bytes:
-    """Return the last line of an answer; what could not be removed is an error in the log."""
-    if left:
-        message = json.dumps(f"not removed: {'; '.join(left)}"[:_MAX_LEFT])
-        outcome = outcome.model_copy(update={"stderr": f"{outcome.stderr}level=error msg={message}\n"})
-    return outcome.model_dump_json().encode() + b"\n"
+def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
+    """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
+    texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
+    messages = (json.dumps(f"{what}: {'; '.join(names)}"[:_MAX_LEFT]) for what, names in texts if names)
+    log = "".join(f"level=error msg={message}\n" for message in messages)
+    return outcome.model_copy(update={"stderr": f"{outcome.stderr}{log}"}).model_dump_json().encode() + b"\n"
 
 
 def _collected(directory: Path) -> Mapping[str, str]:
