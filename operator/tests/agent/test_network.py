@@ -26,7 +26,8 @@ from plimsoll.tools.base import Command, together
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
 
-pytestmark = pytest.mark.network
+# Its servers have ports of their own on this machine.
+pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]
 
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 SERVER, CLIENT, OTHER = 1, 0, 2
