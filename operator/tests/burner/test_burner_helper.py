@@ -123,7 +123,7 @@ async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         clean_seconds=0.5,
         send_seconds=0.5,
     )
-    limits = Limits(allowed=["bench", "office"], max_objects=200, max_qps=20)
+    limits = Limits(allowed=["bench", "office"], max_objects=200, max_qps=20, max_volume_size=2**30)
     helper = Helper(means, limits, know=knower(listener))
     async with serving_requests(helper.application(), listener, "127.0.0.1", 0, idle_seconds=5.0) as port:
         yield World(url=f"http://127.0.0.1:{port}", kube=kube, directory=directory, helper=helper)
@@ -173,6 +173,11 @@ async def test_strangers_are_refused_and_nothing_runs(
         (order(objects=201).model_dump_json(), 403, "objects 201 exceeds the administrator's kubeBurner.maxObjects"),
         (order(qps=21, burst=1).model_dump_json(), 403, "qps 21 exceeds the administrator's kubeBurner.maxQps of 20"),
         (order(burst=21).model_dump_json(), 403, "burst 21 exceeds the administrator's kubeBurner.maxQps of 20"),
+        (
+            order(volumeSize="2Gi").model_dump_json(),
+            403,
+            "volumeSize 2Gi exceeds the administrator's kubeBurner.maxVol",
+        ),
         (" " * 5000, 413, ""),
     ],
 )

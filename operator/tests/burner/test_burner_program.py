@@ -13,9 +13,18 @@ def test_burn_refuses_parameters_of_another_tool() -> None:
     assert "image" in str(result.exception)
 
 
-@pytest.mark.parametrize("missing", ["--namespace", "--allow", "--max-objects", "--max-qps", "--pod-image"])
+@pytest.mark.parametrize(
+    "missing", ["--namespace", "--allow", "--max-objects", "--max-qps", "--max-volume-size", "--pod-image"]
+)
 def test_helper_needs_its_limits(missing: str) -> None:
-    options = {"--namespace": "a", "--allow": "b", "--max-objects": "1", "--max-qps": "1", "--pod-image": "r:1"}
+    options = {
+        "--namespace": "a",
+        "--allow": "b",
+        "--max-objects": "1",
+        "--max-qps": "1",
+        "--max-volume-size": "1Gi",
+        "--pod-image": "r:1",
+    }
     result = CliRunner().invoke(
         main, ["burner", *(f"{name}={value}" for name, value in options.items() if name != missing)]
     )

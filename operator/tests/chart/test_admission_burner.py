@@ -91,6 +91,13 @@ def test_it_creates_what_kube_burner_needs(helper: ApiServer) -> None:
     helper.request("DELETE", f"{NAMESPACES}/{OWN}?dryRun=All").expect(200)
 
 
+def test_a_claim_may_follow_its_namespace_at_once(helper: ApiServer) -> None:
+    for number in range(10):
+        name = f"plimsoll-burn-fast-{number}"
+        helper.request("POST", NAMESPACES, namespace(name)).expect(201)
+        created(helper, template("pvc.yml"), name).expect(201)
+
+
 def test_it_creates_no_other_namespaces(helper: ApiServer) -> None:
     own = "may only change its own namespaces"
     assert own in refused(created(helper, namespace("other")))

@@ -76,6 +76,7 @@ def test_lint_finds_nothing(values: Document, tmp_path: Path) -> None:
         ({"kubeBurner": {"enabled": True}}, "at '/kubeBurner/namespaces': minItems: got 0, want 1"),
         ({"kubeBurner": {"maxObjects": 0}}, "at '/kubeBurner/maxObjects': minimum"),
         ({"kubeBurner": {"maxQps": 1001}}, "at '/kubeBurner/maxQps': maximum"),
+        ({"kubeBurner": {"maxVolumeSize": 1}}, "at '/kubeBurner/maxVolumeSize': got number, want string"),
         ({"osdBench": True}, "at '/osdBench': got boolean, want object"),
         ({"caches": {"enabled": True}}, "at '/caches/namespaces': minItems: got 0, want 1"),
         ({"caches": {"namespaces": ["ben*"]}}, "'ben*' does not match pattern"),
@@ -227,6 +228,7 @@ def test_the_operator_understands_its_environment(everything: Rendering) -> None
         namespaces=("bench",),
         max_objects=50,
         max_qps=20,
+        max_volume_size=2**30,
     )
     assert environment["HTTPS_PROXY"] == "http://proxy:3128"
 

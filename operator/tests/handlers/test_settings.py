@@ -103,7 +103,10 @@ def test_no_run_uses_kube_burner_by_default() -> None:
     assert "kubeBurner.enabled" in settings.burning_problem("bench")
 
 
-BURNER = '{"service": "plimsoll-kube-burner/helper", "namespaces": ["bench"], "maxObjects": 50, "maxQps": 5}'
+BURNER = (
+    '{"service": "plimsoll-kube-burner/helper", "namespaces": ["bench"], "maxObjects": 50, "maxQps": 5, '
+    '"maxVolumeSize": "1Gi"}'
+)
 
 
 def test_namespaces_that_are_listed_may_use_kube_burner() -> None:
@@ -111,12 +114,16 @@ def test_namespaces_that_are_listed_may_use_kube_burner() -> None:
     assert settings.burning is not None
     assert settings.burning.helper == NamespacedName(namespace="plimsoll-kube-burner", name="helper")
     assert (settings.burning.max_objects, settings.burning.max_qps) == (50, 5)
+    assert settings.burning.max_volume_size == 2**30
     assert not settings.burning_problem("bench")
     assert "namespace lab may not use kube-burner" in settings.burning_problem("lab")
     assert not settings_of(IMAGE | {"PLIMSOLL_KUBE_BURNER": BURNER.replace("bench", "*")}).burning_problem("lab")
 
 
-@pytest.mark.parametrize("text", ["[", "[]", "{}", BURNER.replace("50", "0"), BURNER.replace(', "maxQps": 5', "")])
+@pytest.mark.parametrize(
+    "text",
+    ["[", "[]", "{}", BURNER.replace("50", "0"), BURNER.replace("1Gi", "big"), BURNER.replace(', "maxQps": 5', "")],
+)
 def test_limits_that_cannot_be_read_are_refused_with_an_example(text: str) -> None:
     with pytest.raises(kopf.PermanentError, match=r'PLIMSOLL_KUBE_BURNER.*write JSON such as \{"service"'):
         settings_of(IMAGE | {"PLIMSOLL_KUBE_BURNER": text})

@@ -27,7 +27,7 @@ from support.pretend_cluster import Document, client_of, is_going, label
 from support.pretend_world import CrashError, PretendWorld
 
 HELPER = NamespacedName(namespace="plimsoll-kube-burner", name="plimsoll-kube-burner")
-BURNING = Burning(helper=HELPER, namespaces=("bench",), max_objects=200, max_qps=20)
+BURNING = Burning(helper=HELPER, namespaces=("bench",), max_objects=200, max_qps=20, max_volume_size=2**30)
 DISABLED = Settings(runner_image="runner:1")
 ENABLED = replace(DISABLED, burning=BURNING)
 STORAGE: dict[str, Any] = {"storageClass": {"name": "fast"}}
@@ -88,6 +88,7 @@ def test_run_that_may_use_it_is_not_refused(allowed: tuple[str, ...]) -> None:
             "workload storm: objects 201 exceeds the administrator's kubeBurner.maxObjects of 200",
         ),
         ({"qps": [5, 21]}, "qps 21 exceeds the administrator's kubeBurner.maxQps of 20"),
+        ({"volumeSize": "1025Mi"}, "volumeSize 1025Mi exceeds the administrator's kubeBurner.maxVolumeSize of 1Gi"),
         ({"burst": 100}, "burst 100 exceeds the administrator's kubeBurner.maxQps of 20"),
     ],
 )

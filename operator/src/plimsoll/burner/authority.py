@@ -17,12 +17,14 @@ class Limits:
         allowed: namespaces whose ServiceAccounts may order, or `*` for all.
         max_objects: PVCs that exist at the same time.
         max_qps: requests per second, and at once.
+        max_volume_size: bytes of a PVC.
 
     """
 
     allowed: Collection[str]
     max_objects: int
     max_qps: int
+    max_volume_size: int
 
 
 def refusal(username: str, limits: Limits) -> str:
@@ -40,7 +42,12 @@ def refusal(username: str, limits: Limits) -> str:
 
 def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
     """Return which limit an order exceeds; empty if it exceeds none."""
-    return excess_of(parameters.limited, max_objects=limits.max_objects, max_qps=limits.max_qps)
+    return excess_of(
+        parameters.limited,
+        max_objects=limits.max_objects,
+        max_qps=limits.max_qps,
+        max_volume_size=limits.max_volume_size,
+    )
 
 
 def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plimsoll.api.quantity import parse_quantity
 from plimsoll.protocol.burning import AUDIENCE, PORT
 
 _LIMITED_CONNECTIONS = 64
@@ -19,11 +20,19 @@ if TYPE_CHECKING:
     from plimsoll.burner.helper import Means
 
 
+def _bytes(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
+    try:
+        return parse_quantity(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
 @click.command(hidden=True, context_settings={"auto_envvar_prefix": "PLIMSOLL"})
 @click.option("--namespace", required=True, help="Namespace of this helper.")
 @click.option("--allow", multiple=True, required=True, help="Namespace whose runs may use it; * for all.")
 @click.option("--max-objects", type=click.IntRange(min=1), required=True, help="PVCs at the same time.")
 @click.option("--max-qps", type=click.IntRange(min=1), required=True, help="Requests per second.")
+@click.option("--max-volume-size", callback=_bytes, required=True, help="Size of a PVC, such as 1Gi.")
 @click.option("--pod-image", required=True, help="Image of the pods that mount the PVCs.")
 @click.option("--program", default="kube-burner", show_default=True, help="Path of kube-burner.")
 @click.option("--work", type=click.Path(file_okay=False, path_type=Path), default="/tmp", show_default=True)  # noqa: S108  # an emptyDir
@@ -35,6 +44,7 @@ def command(
     allow: tuple[str, ...],
     max_objects: int,
     max_qps: int,
+    max_volume_size: int,
     pod_image: str,
     program: str,
     work: Path,
@@ -52,7 +62,7 @@ def command(
     means = Means(
         namespace=namespace, program=program, pod_image=pod_image, directory=work, username=api.username, api=api
     )
-    limits = Limits(allowed=allow, max_objects=max_objects, max_qps=max_qps)
+    limits = Limits(allowed=allow, max_objects=max_objects, max_qps=max_qps, max_volume_size=max_volume_size)
 
     async def serve() -> None:
         async with api:

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
+from plimsoll.api.quantity import Size
 from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.results import KnownResults
@@ -48,6 +49,7 @@ class _KubeBurner(Model):
     namespaces: tuple[str, ...]
     max_objects: Annotated[int, Field(ge=1)]
     max_qps: Annotated[int, Field(ge=1)]
+    max_volume_size: Annotated[Size, Field(ge=1)]
 
 
 _BurningHelper: TypeAdapter[_KubeBurner] = TypeAdapter(_KubeBurner)
@@ -67,8 +69,8 @@ _CACHES_EXAMPLE = (
 )
 _KUBE_BURNER_EXAMPLE = (
     'JSON such as {"service": "plimsoll-kube-burner/plimsoll-kube-burner", "namespaces": ["bench"], "maxObjects": 200, '
-    '"maxQps": 20}: namespace/name of the Service of the helper that runs kube-burner, the namespaces whose runs may '
-    'use it, or "*" for all, and the limits of each run'
+    '"maxQps": 20, "maxVolumeSize": "1Gi"}: namespace/name of the Service of the helper that runs kube-burner, the '
+    'namespaces whose runs may use it, or "*" for all, and the limits of each run'
 )
 _PEERS_EXAMPLE = (
     "the peers of a NetworkPolicy as JSON, such as "
@@ -237,6 +239,7 @@ def _burning(allowed: _KubeBurner | None) -> Burning | None:
         namespaces=allowed.namespaces,
         max_objects=allowed.max_objects,
         max_qps=allowed.max_qps,
+        max_volume_size=allowed.max_volume_size,
     )
 
 

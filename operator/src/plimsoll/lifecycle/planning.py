@@ -87,7 +87,13 @@ def _control_plane(run: Run, plan: Plan, platform: Platform, settings: Settings)
         return None
     for point in points:
         limited = TOOLS[point.tool].parameters.model_validate(point.parameters).limited
-        if problem := excess_of(limited, max_objects=burning.max_objects, max_qps=burning.max_qps):
+        problem = excess_of(
+            limited,
+            max_objects=burning.max_objects,
+            max_qps=burning.max_qps,
+            max_volume_size=burning.max_volume_size,
+        )
+        if problem:
             message = f"workload {point.workload}: {problem}; lower it, or ask the operator's administrator for more"
             return Ending.failure(Reason.KUBE_BURNER_NOT_ALLOWED, message)
     name = provider_of(run).claims_class(run)

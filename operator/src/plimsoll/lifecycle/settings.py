@@ -18,6 +18,7 @@ class Burning:
         namespaces: namespaces whose runs may use it, or `*` for all.
         max_objects: PVCs of a run at the same time.
         max_qps: requests per second, and at once.
+        max_volume_size: bytes of a PVC.
 
     """
 
@@ -25,6 +26,7 @@ class Burning:
     namespaces: tuple[str, ...]
     max_objects: int
     max_qps: int
+    max_volume_size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

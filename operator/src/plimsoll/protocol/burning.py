@@ -12,6 +12,7 @@ from pydantic import Field
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP
+from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 AUDIENCE = "plimsoll-kube-burner"
@@ -85,15 +86,19 @@ def namespace_base(namespace: str, run_uid: str) -> str:
     return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:_DIGEST]}-"
 
 
-def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int) -> str:
+def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int, max_volume_size: int) -> str:
     """Return which of a tool's numbers exceed the administrator's limits; empty if none does."""
-    limits = {"objects": ("maxObjects", max_objects)}
+    limits = {"objects": ("maxObjects", max_objects), "volumeSize": ("maxVolumeSize", max_volume_size)}
     found = ((name, value, *limits.get(name, ("maxQps", max_qps))) for name, value in limited.items())
     return "; ".join(
-        f"{name} {value} exceeds the administrator's kubeBurner.{limit} of {most}"
+        f"{name} {_text(name, value)} exceeds the administrator's kubeBurner.{limit} of {_text(name, most)}"
         for name, value, limit, most in found
         if value > most
     )
+
+
+def _text(name: str, value: int) -> str:
+    return format_quantity(value) if name == "volumeSize" else str(value)
 
 
 def helper_url(service: str, namespace: str) -> str:

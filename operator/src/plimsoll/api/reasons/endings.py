@@ -118,9 +118,10 @@ ENDING_REASONS = (
         Reason.KUBE_BURNER_NOT_ALLOWED,
         ended=Explanation(
             "the administrator has not enabled `kubeBurner`, or not for runs in this namespace, or allows fewer "
-            "objects or requests per second than the workload has; the message says which",
+            "objects, requests per second or bytes of a PVC than the workload has; the message says which",
             "ask the administrator to set the chart's `kubeBurner.enabled`, to add the namespace to "
-            "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects` or `kubeBurner.maxQps`; or lower the numbers",
+            "`kubeBurner.namespaces`, or to raise `kubeBurner.maxObjects`, `kubeBurner.maxQps` or "
+            "`kubeBurner.maxVolumeSize`; or lower the numbers",
         ),
     ),
     ReasonEntry(

@@ -52,7 +52,7 @@ class KubeBurnerParameters(ToolParameters):
         qps: Axis: PVCs and pods to create per second, together. The administrator limits it.
         burst: How many may be created at once before that rate applies; as many as qps if absent.
         churn: Deletes a part of them afterwards and creates it again; such PVCs are timed like all others.
-        volume_size: Size of each PVC, from 1Mi to 1Ti.
+        volume_size: Size of each PVC, from 1Mi to 1Ti. The administrator limits it.
         pods: Whether each PVC gets a pod that mounts it. With false, the StorageClass must bind immediately.
         ready_seconds: How long to wait for all PVCs to be bound and all pods to be ready, once they are created. With
             some that are not, the result is Invalid.
@@ -105,8 +105,13 @@ class KubeBurnerParameters(ToolParameters):
 
     @property
     def limited(self) -> Mapping[str, int]:
-        """PVCs that exist at the same time, and requests per second and at once."""
-        return {"objects": self.objects, "qps": self.qps, "burst": self.burst_requests}
+        """PVCs that exist at the same time, requests per second and at once, and bytes of a PVC."""
+        return {
+            "objects": self.objects,
+            "qps": self.qps,
+            "burst": self.burst_requests,
+            "volumeSize": self.volume_size,
+        }
 
     def label(self) -> str:
         """Return a short description: `200 PVCs with pods, 20/s`."""
