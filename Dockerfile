@@ -34,13 +34,12 @@ USER 65532:65532
 ENTRYPOINT ["plimsoll"]
 CMD ["operator"]
 
-# Limits servers of benchmarks to the packets of one peer.
+# Limits servers of benchmarks to one peer.
 FROM base AS accept
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev linux-libc-dev
 COPY runner/accept.c /source/
 RUN gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -fPIC -o /accept.so /source/accept.c
 
-# `--build-context kube-burner-program=DIRECTORY` takes the program from bin/ of a directory instead.
 FROM ${KUBE_BURNER_IMAGE} AS kube-burner-program
 
 FROM base AS kube-burner

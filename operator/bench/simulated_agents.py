@@ -33,7 +33,7 @@ from plimsoll.protocol.messages import (
     ServeOrder,
     StageOrder,
 )
-from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.base import Command, StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FioParameters
 from synthetic import SECOND, document
 
@@ -110,7 +110,7 @@ class PretendedWork:
             parameters=FioParameters(),
             context=context,
             argv=("fio",),
-            environment={},
+            command=Command(argv=("fio",)),
             observation=observation,
         )
 

@@ -13,18 +13,21 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from plimsoll.agent import process
 from plimsoll.agent.host.readings import Host
-from plimsoll.agent.programs import ACCEPT_LIBRARY
+from plimsoll.agent.programs import ACCEPT_LIBRARY, Programs
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock, Measurement
 from plimsoll.measure.trial import TrialFacts, measure_trial
 from plimsoll.protocol.messages import ArmOrder, ServeOrder
+from plimsoll.tools.base import Command, together
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
 
-pytestmark = pytest.mark.network
+# Its servers have ports of their own on this machine.
+pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]
 
 TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 SERVER, CLIENT, OTHER = 1, 0, 2
@@ -178,16 +181,38 @@ async def test_one_server_serves_two_clients_at_once(setting: Setting) -> None:
     assert all(measured(document).operations[0].bytes > 2**20 for document in documents)
 
 
-def connects(port: int, source: str, family: socket.AddressFamily = socket.AF_INET) -> bool:
-    """Whether a connection from an address of this machine succeeds within half a second."""
+async def test_a_server_of_netcat_ends_with_its_client_and_has_not_failed(setting: Setting) -> None:
+    """It ends with exit code 1; a failure would abort the trial before the client's result arrives."""
+    server = setting.worker(SERVER, "netcat")
+    order = serve_order("netcat", peers={CLIENT: "127.0.0.1", OTHER: "127.0.0.1"})
+    async with setting.served(server, order):
+        for client in (CLIENT, OTHER):
+            # The other one's server still listens after that.
+            assert await asyncio.to_thread(is_served, serving_port(SERVER, client), "127.0.0.1")
+            await asyncio.sleep(0.5)
+
+
+async def test_a_server_of_netcat_without_its_port_is_a_failure(setting: Setting) -> None:
+    server = setting.worker(SERVER, "netcat")
+    with (
+        socket.create_server(("", serving_port(SERVER, CLIENT))),
+        pytest.raises(PreparationError, match=r"the server of netcat ended with exit code 1: Can't grab"),
+    ):
+        await server.serve(serve_order("netcat", peers={CLIENT: "127.0.0.1"}), never_ready)
+
+
+def is_served(port: int, source: str, family: socket.AddressFamily = socket.AF_INET) -> bool:
+    """Whether a connection from an address of this machine stays open, or brings data, for half a second."""
     with socket.socket(family, socket.SOCK_STREAM) as attempt:
         attempt.settimeout(0.5)
         attempt.bind((source, 0))
         try:
             attempt.connect(("::1" if family is socket.AF_INET6 else "127.0.0.1", port))
+            return bool(attempt.recv(1))
+        except TimeoutError:
+            return True
         except OSError:
             return False
-        return True
 
 
 @pytest.mark.parametrize("tool", ["iperf3", "netcat"])
@@ -196,17 +221,17 @@ async def test_a_server_accepts_its_peer_only_and_nothing_listens_afterwards(set
     port = serving_port(SERVER, CLIENT)
     async with setting.served(server, serve_order(tool, peers={CLIENT: "127.0.0.5"})):
         for stranger in ("127.0.0.1", "127.0.0.6"):
-            assert not await asyncio.to_thread(connects, port, stranger)
-        assert await asyncio.to_thread(connects, port, "127.0.0.5")
-    assert not await asyncio.to_thread(connects, port, "127.0.0.5")
+            assert not await asyncio.to_thread(is_served, port, stranger)
+        assert await asyncio.to_thread(is_served, port, "127.0.0.5")
+    assert not await asyncio.to_thread(is_served, port, "127.0.0.5")
 
 
 async def test_an_ipv6_server_accepts_its_peer_only(setting: Setting) -> None:
     server = setting.worker(SERVER, "iperf3")
     port = serving_port(SERVER, CLIENT)
     async with setting.served(server, serve_order("iperf3", peers={CLIENT: "::1"})):
-        assert not await asyncio.to_thread(connects, port, "127.0.0.1")
-        assert await asyncio.to_thread(connects, port, "::1", socket.AF_INET6)
+        assert not await asyncio.to_thread(is_served, port, "127.0.0.1")
+        assert await asyncio.to_thread(is_served, port, "::1", socket.AF_INET6)
 
 
 async def test_datagrams_of_strangers_are_dropped(library: Path) -> None:
@@ -215,7 +240,7 @@ async def test_datagrams_of_strangers_are_dropped(library: Path) -> None:
         "receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "receiver.bind(('127.0.0.1', 0))\n"
         "print(receiver.getsockname()[1], flush=True)\n"
-        "print(receiver.recv(100).decode(), flush=True)\n"
+        "print(receiver.recvfrom(100)[0].decode(), flush=True)\n"
     )
     environment = {**os.environ, "LD_PRELOAD": str(library), "PLIMSOLL_ACCEPT": "127.0.0.5"}
     receiver = await asyncio.create_subprocess_exec(
@@ -248,13 +273,34 @@ def test_a_program_without_an_address_does_not_start(library: Path, environment:
     assert words in ended.stderr
 
 
-async def test_a_server_does_not_start_without_the_library(tmp_path: Path) -> None:
-    async def ready() -> None:
-        raise AssertionError("it is not")
+async def test_servers_that_start_one_after_the_other_serve_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_STALE_SECONDS", 0.2)
+    servers = [Command(argv=("sh", "-c", f"sleep {delay}; echo serving; exec sleep 60")) for delay in (0, 1)]
+    is_ready = asyncio.Event()
 
+    async def ready() -> None:
+        is_ready.set()
+
+    serving = Programs(tmp_path, {}).serve(
+        together(servers), tmp_path, name="sh", is_serving=lambda printed: "serving" in printed, ready=ready
+    )
+    task = asyncio.create_task(serving)
+    async with asyncio.timeout(20):
+        await is_ready.wait()
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def never_ready() -> None:
+    raise AssertionError("it is not")
+
+
+async def test_a_server_does_not_start_without_the_library(tmp_path: Path) -> None:
     server = Setting(tmp_path, tmp_path / "absent.so").worker(SERVER, "iperf3")
     with pytest.raises(PreparationError, match=r"absent\.so is not installed, without which iperf3 would accept"):
-        await server.serve(serve_order("iperf3", peers={CLIENT: "127.0.0.1"}), ready)
+        await server.serve(serve_order("iperf3", peers={CLIENT: "127.0.0.1"}), never_ready)
 
 
 async def test_a_client_without_a_server_is_a_failure(setting: Setting) -> None:

@@ -30,6 +30,7 @@ from plimsoll.tools.base import (
     VolumeKind,
     VolumeTarget,
 )
+from plimsoll.tools.fio import FIO
 from support.progress import RecordedProgress
 
 POOL = PoolTarget(pool="pool", namespace="space", run_name="space", user="bench")
@@ -73,7 +74,7 @@ class Steps:
         self.target = target
 
     def version(self, output: Output) -> str | None:
-        return output.stdout.strip() if output.exit_code == 0 else None
+        return FIO.version(output)
 
     def steps(self, _: ToolParameters) -> Sequence[StepKind]:
         return self._steps
@@ -282,8 +283,8 @@ async def test_a_missing_tool_version_is_that_of_its_program(tmp_path: Path, mon
 async def test_version_is_the_first_line_of_what_the_tool_prints_with_its_argument(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(Steps, "version_argument", "-v")
     tool = Steps()
-    tool.version_argument = "-v"
     worker = make(monkeypatch, tmp_path, r"printf 'stepping 2\nCopyright\n'", tool=tool)
     facts = await worker.facts()
     assert facts["tools"] == {"stepping": "stepping 2"}

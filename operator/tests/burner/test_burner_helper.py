@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 
 from plimsoll.burner.authority import Limits
-from plimsoll.burner.helper import Helper, Means
+from plimsoll.burner.helper import Helper, Means, knower
+from plimsoll.cli import burn
 from plimsoll.cli.burn import _HelperError, _ordered
 from plimsoll.kube.errors import TransientError
 from plimsoll.kube.port import Kind
@@ -25,8 +26,10 @@ from support.fake_kube import NAMESPACE, FakeKube
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "kube-burner-2.7.3"
 VOLUME = Kind(api_version="v1", kind="PersistentVolume")
+CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 USERS = {
     "ours": "system:serviceaccount:bench:default",
+    "neighbours": "system:serviceaccount:office:default",
     "theirs": "system:serviceaccount:lab:default",
     "human": "admin",
 }
@@ -73,6 +76,19 @@ def put_leftovers(kube: FakeKube, *, policy: str = "Delete", name: str = "plimso
     kube.put({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv-1"}, "spec": spec})
 
 
+def put_class(kube: FakeKube, name: str, *, policy: str = "Delete", **labels: str) -> None:
+    named = {f"plimsoll.dev/{label.replace('_', '-')}": value for label, value in labels.items()}
+    kube.put(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, "labels": named},
+            "provisioner": "p",
+            "reclaimPolicy": policy,
+        }
+    )
+
+
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not holds():
@@ -93,6 +109,7 @@ async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         shutil.copy(path, directory / "files")
     (directory / "work").mkdir()
     kube = FakeKube(namespaces=("default", "bench"))
+    put_class(kube, "fast")
     listener = Listener(ListenerLimits(strangers=8, stranger_seconds=10.0))
     means = Means(
         namespace=HELPER,
@@ -104,9 +121,10 @@ async def serving(directory: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
         beat_seconds=0.05,
         poll_seconds=0.02,
         clean_seconds=0.5,
+        send_seconds=0.5,
     )
-    limits = Limits(allowed=["bench"], max_objects=200, max_qps=20)
-    helper = Helper(means, limits, know=lambda connection: listener.know(connection, 0))
+    limits = Limits(allowed=["bench", "office"], max_objects=200, max_qps=20)
+    helper = Helper(means, limits, know=knower(listener))
     async with serving_requests(helper.application(), listener, "127.0.0.1", 0, idle_seconds=5.0) as port:
         yield World(url=f"http://127.0.0.1:{port}", kube=kube, directory=directory, helper=helper)
 
@@ -165,6 +183,44 @@ async def test_orders_that_are_not_allowed_are_refused(world: World, body: str, 
     assert not (world.directory / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent", "StorageClass absent does not exist"),
+        ("kept", "StorageClass kept has reclaimPolicy Retain, so nobody would delete the volumes"),
+        ("plimsoll-theirs-01234567", "StorageClass plimsoll-theirs-01234567 belongs to another BenchmarkRun"),
+        ("plimsoll-moved-01234567", "StorageClass plimsoll-moved-01234567 belongs to another BenchmarkRun"),
+    ],
+)
+async def test_storage_classes_that_the_operator_would_not_use_are_refused(
+    world: World, name: str, message: str
+) -> None:
+    """Whoever has a token can send an order without the operator."""
+    put_class(world.kube, "kept", policy="Retain")
+    put_class(world.kube, "plimsoll-theirs-01234567", run_uid="theirs", run_namespace="bench")
+    put_class(world.kube, "plimsoll-moved-01234567", run_uid="u", run_namespace="lab")
+    found = await post(world, "ours", order().model_copy(update={"storage_class": name}).model_dump_json())
+    assert found[0] == 403
+    assert message in found[1]
+    assert not (world.directory / "runs").exists()
+
+
+async def test_run_uses_its_own_storage_class(world: World) -> None:
+    put_class(world.kube, "plimsoll-ours-01234567", run_uid="u", run_namespace="bench")
+    world.may_end()
+    own = order().model_copy(update={"storage_class": "plimsoll-ours-01234567"})
+    assert (await _ordered(world.url, world.token(), own)).exit_code == 0
+
+
+async def test_storage_class_that_cannot_be_read_is_asked_for_again(world: World) -> None:
+    def interfere(request: str) -> None:
+        if "StorageClass" in request:
+            raise TransientError("list StorageClass", "timeout")
+
+    world.kube.interfere = interfere
+    assert (await post(world, "ours", order().model_dump_json()))[0] == 503
+
+
 async def test_outcome_is_what_kube_burner_left(world: World) -> None:
     world.may_end(3)
     outcome = await _ordered(world.url, world.token(), order())
@@ -184,6 +240,7 @@ async def test_configuration_names_the_run_and_what_was_ordered(world: World) ->
         LABEL_HELPER: HELPER,
         "plimsoll.dev/run-uid": "u",
         "plimsoll.dev/run-namespace": "bench",
+        "pod-security.kubernetes.io/enforce": "restricted",
     }
     assert json.loads((world.directory / "pvc.yml").read_text())["spec"]["storageClassName"] == "fast"
 
@@ -207,6 +264,16 @@ async def test_what_cannot_be_removed_is_named(world: World) -> None:
     world.put_leftovers(policy="Retain")
     world.may_end()
     assert "not removed: PersistentVolume pv-1 is kept by its reclaim policy" in (await ordered).stderr
+
+
+async def test_what_was_not_removed_in_time_is_named_in_the_next_answer(world: World) -> None:
+    """It is being removed while the next order is timed."""
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    world.may_end()
+    stderr = (await _ordered(world.url, world.token(), order())).stderr
+    assert 'level=error msg="still being removed when kube-burner started: plimsoll-burn-x"' in stderr
+    assert "not removed" not in stderr
 
 
 async def test_reasons_are_collected_before_the_removal(world: World) -> None:
@@ -254,6 +321,50 @@ async def test_second_order_waits_for_its_turn(world: World) -> None:
     assert (await first).exit_code == 0
 
 
+async def test_namespaces_that_wait_take_turns(world: World) -> None:
+    first = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    assert (await post(world, "neighbours", order().model_dump_json()))[0] == 429
+    world.may_end()
+    await first
+    # Ours asks again first, and would always be served.
+    assert (await post(world, "ours", order().model_dump_json()))[0] == 429
+    assert (await post(world, "neighbours", order().model_dump_json()))[0] == 200
+    assert (await post(world, "ours", order().model_dump_json()))[0] == 200
+
+
+async def test_client_that_does_not_read_its_answer_does_not_block_the_next(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    (world.directory / "files" / "large.json").write_text("x" * 20 * 2**20)
+    body = order().model_dump_json()
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(world.url.rpartition(":")[2]), limit=1024)
+    head = f"POST {PATH} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ours\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(f"{head}{body}".encode())
+    await world.runs()
+    world.may_end()
+    await until(lambda: not world.helper._turn.locked())
+    (world.directory / "files" / "large.json").unlink()
+    assert (await _ordered(world.url, world.token(), order())).exit_code == 0
+    await until(lambda: "did not read its answer" in caplog.text)
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await reader.readexactly(20 * 2**20)
+    writer.close()
+
+
+async def test_connections_of_one_namespace_do_not_displace_those_of_another(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token("neighbours"), order()))
+    await world.runs()
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        headers = {"Authorization": "Bearer ours"}
+        asked = [session.post(f"{world.url}{PATH}", data=order().model_dump_json(), headers=headers) for _ in range(12)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert any(not isinstance(one, BaseException) and one.status == 429 for one in answers)
+    world.may_end()
+    assert (await ordered).exit_code == 0
+
+
 async def test_helper_that_starts_removes_what_an_earlier_process_left(world: World) -> None:
     world.put_leftovers()
     world.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll-burn-other"}})
@@ -287,6 +398,28 @@ async def test_helper_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.M
         await world.runs()
     with pytest.raises(_HelperError, match=r"the helper stopped|not complete"):
         await ordered
+
+
+async def test_connection_that_is_closed_without_an_answer_is_repeated(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The helper does that to those who do not send their token while it has too many connections."""
+    monkeypatch.setattr(burn, "RETRY_SECONDS", 0.05)
+    refused = asyncio.Event()
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.transport.abort()
+        refused.set()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = int(server.sockets[0].getsockname()[1])
+        ordered = asyncio.create_task(_ordered(f"http://127.0.0.1:{port}", world.token(), order()))
+        await refused.wait()
+        await asyncio.sleep(0.2)
+        assert not ordered.done()
+        ordered.cancel()
+        await asyncio.wait({ordered})
 
 
 def test_outcome_is_a_message() -> None:

@@ -103,5 +103,5 @@ def test_a_local_run_has_no_servers(manifest: Path, tmp_path: Path) -> None:
         main, ["run", str(manifest), "--directory", str(tmp_path), "--output", str(tmp_path / "o")]
     )
     assert found.exit_code == 1
-    assert "spec.servers places servers on nodes of a cluster; remove it" in found.output
+    assert "requires a network between nodes; remove the workload" in found.output
     assert not (tmp_path / "o").exists()

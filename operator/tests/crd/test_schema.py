@@ -26,6 +26,10 @@ EXCEPTIONS = {
     r"spec\.workloads\[\]\.ioping\.size\[\]: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.osdBench\.totalSize: (pattern|maxLength) None": "the form of a quantity",
     r"spec\.workloads\[\]\.bonnie\.(size|minFileSize|maxFileSize): (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.iperf3\.(bitrate|window\[\]): (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.kubeBurner\.volumeSize: (pattern|maxLength) None": "the form of a quantity",
+    r"spec\.workloads\[\]\.kubeBurner\.volumeSize: (minimum|maximum) .*": "said by a rule, in quantities",
+    r"spec\.servers\.nodeSelector(\{\})?: (maxProperties|maxLength) None": BY_KUBERNETES,
     r"spec\.prepare\.precondition\.blockSize: (pattern|maxLength) None": "the form of a quantity",
 }
 """Difference, as a pattern -> why it is one."""

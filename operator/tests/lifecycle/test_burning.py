@@ -199,12 +199,14 @@ class Helper:
         kube = self.world.cluster.kube
         found = [obj for obj in kube.objects("Namespace") if label(obj, naming.LABEL_RUN_UID) == uid]
         volumes = [
-            obj for obj in kube.objects("PersistentVolume") if kube_namespace(obj).startswith(namespace_base(uid))
+            obj
+            for obj in kube.objects("PersistentVolume")
+            if kube_namespace(obj).startswith(namespace_base("bench", uid))
         ]
         return {obj["metadata"]["name"] for obj in (*found, *volumes)}
 
     def _put(self, uid: str) -> None:
-        name = f"{namespace_base(uid)}0"
+        name = f"{namespace_base('bench', uid)}0"
         labels = {naming.LABEL_RUN_UID: uid}
         kube = self.world.cluster.kube
         kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -295,11 +297,14 @@ def test_operator_that_dies_at_every_request_comes_to_the_same_end(helper: Helpe
     assert helper.left(uid) == set()
 
 
-def test_namespaces_of_others_do_not_hold_a_run(helper: Helper) -> None:
+@pytest.mark.parametrize("owner", ["", "lab"])
+def test_namespaces_of_others_do_not_hold_a_run(helper: Helper, owner: str) -> None:
+    """Not even if another tenant has sent the helper an order with the UID of this run."""
     world = helper.world
     uid = create(helper)
+    name = f"{namespace_base(owner, uid)}0" if owner else "other"
     labels = {naming.LABEL_RUN_UID: uid}
-    world.cluster.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "labels": labels}})
+    world.cluster.kube.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     helper.is_up = False
     world.until_settled(uid)
     assert world.conditions(uid)["CleanedUp"]["reason"] == "Removed"

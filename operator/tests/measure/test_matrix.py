@@ -67,6 +67,12 @@ def test_an_outlier_of_any_trial_is_marked() -> None:
     assert [pair.is_outlier for pair in matrix.pairs()] == [True, False, False]
 
 
+def test_matrix_starts_again_when_a_client_is_on_another_node() -> None:
+    """The mean of two links would be shown as the rate of the second one."""
+    moved = one(tuple(replace(cell, peer_node="n9") if cell.peer == 2 else cell for cell in CELLS))
+    assert extended(extended(None, scaled(0.1)), moved) == moved
+
+
 def test_lists_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValidationError, match="one value for each cell"):
         Matrix(trials=1, members=(), clients=(0, 1), peers=(1, 0), bytes_per_second=(1,))
@@ -85,3 +91,11 @@ def test_a_trial_of_one_round_is_judged_with_its_links() -> None:
     assert judged.verdict is Verdict.SUSPECT
     assert [finding.reason for finding in judged.findings] == ["LinkOutlier"]
     assert [cell.is_outlier for cell in judged.matrix] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_pairs_on_one_node_are_a_warning(rounds: int) -> None:
+    numbers = measure(document(0), document(1))
+    local = replace(CELLS[0], peer_node="n1")
+    (warning,) = combined([replace(numbers, matrix=(local, *CELLS[1:])) for _ in range(rounds)]).warnings
+    assert warning.startswith(f"{rounds} of {3 * rounds} pairs are on one node: the network between nodes does not")

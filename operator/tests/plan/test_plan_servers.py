@@ -100,7 +100,7 @@ def test_servers_without_a_tool_that_uses_them_are_refused() -> None:
 
 
 def test_the_api_server_refuses_them_too() -> None:
-    tools = {"fio": FIO, "radosBench": RADOS_BENCH}
+    tools: dict[str, AnyTool] = {"fio": FIO, "radosBench": RADOS_BENCH}
     assert _rule_on_servers({**tools, KEY: PAIRS}) == "!has(self.servers) || self.workloads.exists(w, has(w.pairs))"
     assert _rule_on_servers(tools) == "!has(self.servers) || false"
 

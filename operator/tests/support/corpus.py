@@ -1,6 +1,7 @@
 """Every constraint on a run: what breaks it, and what just does not."""
 
 from support.corpus_bonnie import BONNIE_ACCEPTED, BONNIE_REFUSED
+from support.corpus_burner import BURNER, BURNER_ACCEPTED
 from support.corpus_ceph import CEPHS
 from support.corpus_disk_tools import DISK_TOOLS, DISK_TOOLS_ACCEPTED
 from support.corpus_network import NETWORK, NETWORK_ACCEPTED
@@ -155,6 +156,7 @@ REFUSED = [
     *DISK_TOOLS,
     *NETWORK,
     *BONNIE_REFUSED,
+    *BURNER,
     *_PREPARE,
     *_REST,
 ]
@@ -281,5 +283,6 @@ ACCEPTED = [
     *DISK_TOOLS_ACCEPTED,
     *NETWORK_ACCEPTED,
     *BONNIE_ACCEPTED,
+    *BURNER_ACCEPTED,
 ]
 """What the API server accepts, and the models too unless the server says why not."""

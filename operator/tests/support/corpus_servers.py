@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.manifests import REMOVED, ROOK, Manifest, bounds, choice, refused
+from support.manifests import ROOK, Manifest, bounds, choice, refused
 
 _PLACE = "spec.servers"
 _GOOD = {"placement": "ClientNodes", "count": 2}
@@ -25,15 +25,15 @@ def _selected(name: str, selector: Any, *says: str) -> Manifest:
 SERVERS = [
     *map(_with, bounds(f"{_PLACE}.count", 1, 64)),
     *map(_with, choice(f"{_PLACE}.placement", "StorageNodes", "ClientNodes", "Selected")),
-    _with(refused("servers without a number", f"{_PLACE}.count", REMOVED, "spec.servers.count", "Required value")),
-    _with(refused("servers without a placement", f"{_PLACE}.placement", REMOVED, "spec.servers.placement", "Required")),
-    _selected("servers on no labels", {}, "spec.servers.nodeSelector", "is required with placement Selected"),
+    refused("servers without a number", _PLACE, {"placement": "ClientNodes"}, "spec.servers.count", "Required value"),
+    refused("servers without a placement", _PLACE, {"count": 2}, "spec.servers.placement", "Required"),
+    _selected("servers on no labels", {}, "spec.servers.nodeSelector", "must be set with placement Selected"),
     refused(
         "servers on selected nodes without a selector",
         _PLACE,
         {**_GOOD, "placement": "Selected"},
         "spec.servers.nodeSelector",
-        "is required with placement Selected",
+        "must be set with placement Selected",
     ),
     refused(
         "servers on the nodes of clients with a selector",
@@ -50,7 +50,7 @@ SERVERS = [
         _PLACE,
         {**_GOOD, "placement": "StorageNodes"},
         "spec.servers.placement",
-        "requires storage.rook",
+        "cannot be StorageNodes without storage.rook",
     ),
     refused("servers that no tool uses", _PLACE, dict(_GOOD), "spec.servers", "has no effect, because no workload"),
     Manifest(

@@ -29,7 +29,7 @@ _WORKLOADS = [
         'Duplicate value: {"name":"w"}',
     ),
     refused("no tool", "spec.workloads", [{"name": "w"}], _W, "must have exactly one tool: fio, radosBench"),
-    refused("unknown tool", "spec.workloads.0.bonnie", {}, 'unknown field "spec.workloads[0].bonnie"'),
+    refused("unknown tool", "spec.workloads.0.iozone", {}, 'unknown field "spec.workloads[0].iozone"'),
     refused("no name", "spec.workloads", [{"fio": {}}], f"{_W}.name", "Required value"),
     refused("name form", "spec.workloads.0.name", "W", f"{_W}.name", "should match"),
     refused("name empty", "spec.workloads.0.name", "", f"{_W}.name", "should match"),

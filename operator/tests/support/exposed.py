@@ -51,7 +51,16 @@ def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Resul
         quantiles=(("0.5", 0.001), ("0.95", 0.002), ("0.99", 0.004), ("0.999", 0.02)),
         mean_latency=0.001,
     )
-    numbers = Numbers(trials=3, operations=(operation,), finished=finished, stall=1.0, overlap=0.99, spread=0.002)
+    numbers = Numbers(
+        trials=3,
+        operations=(operation,),
+        finished=finished,
+        stall=1.0,
+        overlap=0.99,
+        spread=0.002,
+        median_link=None,
+        least_link=None,
+    )
     return ResultRecord(
         namespace=NAMESPACE,
         run=run,

@@ -98,8 +98,8 @@ def test_command_is_that_of_the_recordings() -> None:
 
 
 def test_options_follow_the_parameters() -> None:
-    assert command(**RECORDED["small-files"])[-5:] == ("-s", "64:1024:2000:2", "-n", "4:2048:1024:4", "-f")
-    assert command(**RECORDED["direct"])[-7:] == ("-s", "16:4096:8192:5", "-n", "0", "-f", "-b", "-D")
+    assert command(CONTEXT, **RECORDED["small-files"])[-5:] == ("-s", "64:1024:2000:2", "-n", "4:2048:1024:4", "-f")
+    assert command(CONTEXT, **RECORDED["direct"])[-7:] == ("-s", "16:4096:8192:5", "-n", "0", "-f", "-b", "-D")
     assert command(size="2Mi")[-1] == "-f2"
 
 

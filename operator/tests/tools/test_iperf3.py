@@ -282,3 +282,19 @@ def test_something_other_than_a_document_is_refused() -> None:
             golden("tcp-send").context(),
             Output(exit_code=1, stdout="", stderr="parameter error\n", files={}),
         )
+
+
+def silent_from(part: float) -> Callable[[dict[str, Any]], object]:
+    """Let nothing arrive after a part of the time, which leaves no gap that the receiver could count."""
+
+    def edit(document: dict[str, Any]) -> None:
+        received = document["end"]["sum_received"]
+        received["bytes"] = int(received["bytes"] * part)
+
+    return edit
+
+
+@pytest.mark.parametrize(("part", "lost"), [(1.0, 0.0), (0.97, 0.0), (0.5, 50.0), (0.0, 100.0)])
+def test_datagrams_after_the_last_one_that_arrives_are_lost_too(part: float, lost: float) -> None:
+    (peer,) = golden("udp-send").parse(edited("udp-send", silent_from(part))).peers
+    assert peer.lost_percent == pytest.approx(lost, abs=0.1)

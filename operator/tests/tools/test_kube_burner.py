@@ -139,6 +139,15 @@ def test_errors_in_the_log_of_a_good_run_are_warnings() -> None:
     assert (measurement.errors, measurement.warnings) == ((), ("Retrying object creation",))
 
 
+def test_pods_that_start_in_a_few_seconds_are_timed_too_coarsely() -> None:
+    def edit(documents: Documents) -> None:
+        for document in documents:
+            document["containersStartedLatency"] = 1900
+
+    (warning,) = parse(edited(edit, PODS)).warnings
+    assert warning == "pods started within 1.9 s on average, each up to 1 s less: a pod's creation is a whole second"
+
+
 def test_throttling_is_a_warning() -> None:
     text = (
         'I1121 10:00:30.1 1 request.go:729] "Waited for 1.197s due to client-side throttling, not priority and '

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from plimsoll.tools.kube_burner import KubeBurnerParameters
-from plimsoll.tools.kube_burner.job import Place, files_of, limit_seconds
+from plimsoll.tools.kube_burner.job import Place, files_of
+from plimsoll.tools.kube_burner.parameters import MAX_SECONDS
 
 PLACE = Place(
     namespace="plimsoll-burn-a", storage_class="fast", pod_image="runner:1", labels={"plimsoll.dev/run-uid": "u"}
@@ -29,7 +30,8 @@ def seen_by_kube_burner(template: str) -> Any:
 def test_job_creates_what_was_ordered_in_a_namespace_with_labels() -> None:
     found = job(objects=50, qps=5)
     assert (found["jobIterations"], found["qps"], found["burst"], found["maxWaitTimeout"]) == (50, 5, 5, "300s")
-    assert (found["namespace"], found["namespaceLabels"]) == ("plimsoll-burn-a", PLACE.labels)
+    restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+    assert (found["namespace"], found["namespaceLabels"]) == ("plimsoll-burn-a", {**PLACE.labels, **restricted})
     assert [entry["objectTemplate"] for entry in found["objects"]] == ["pvc.yml", "pod.yml"]
     assert "churnConfig" not in found
     assert not found["preLoadImages"]
@@ -98,4 +100,21 @@ def test_without_pods_there_is_no_template_and_no_measurement_of_pods() -> None:
     ],
 )
 def test_limit_covers_creation_and_waiting(fields: dict[str, object], seconds: int) -> None:
-    assert limit_seconds(parameters(**fields)) == seconds
+    assert parameters(**fields).limit_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"objects": 5000, "qps": 1, "burst": 1, "pods": True, "churn": {"percent": 100, "cycles": 20}},
+        {"readySeconds": 3600, "churn": {"cycles": 20}},
+    ],
+)
+def test_a_measurement_that_may_take_most_of_a_day_is_refused(fields: dict[str, object]) -> None:
+    """Nobody else can use kube-burner meanwhile."""
+    with pytest.raises(ValueError, match=r"readySeconds: .*may take \d+ s .* more than 14400 s"):
+        parameters(**fields)
+
+
+def test_defaults_may_take_minutes() -> None:
+    assert parameters(objects=5000, qps=20, churn={"cycles": 10}).limit_seconds < MAX_SECONDS

@@ -93,6 +93,7 @@ def test_least_time_of_work_is_ten_times_that_of_tools_without_a_window() -> Non
         "osdBench": 0,
         "dd": 1,
         "bonnie": 0,
+        "kubeBurner": 0,
     }
     assert "10 s for dd" in RUNTIME_TOO_SHORT.what
 

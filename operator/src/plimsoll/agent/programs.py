@@ -16,7 +16,7 @@ STDERR_TAIL = 2000
 """Characters of a tool's own output that are kept."""
 
 ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
-"""The library that limits a command to the packets of one peer; built from `runner/accept.c`."""
+"""The library that limits a command to one peer; built from `runner/accept.c`."""
 
 _MAX_VERSION_CHARACTERS = 128
 _POLL_SECONDS = 0.1
@@ -34,6 +34,10 @@ class PreparationError(Exception):
     """Preparing a measurement failed; the message is for the user."""
 
 
+def _never(_: Output) -> bool:
+    return False
+
+
 class Programs:
     """The programs of one agent, and the directory for their output."""
 
@@ -46,7 +50,7 @@ class Programs:
         return (self._binaries.get(argv[0], argv[0]), *argv[1:])
 
     def environment(self, command: Command) -> dict[str, str]:
-        """Return a command's environment; PreparationError if its sockets would accept packets from anyone."""
+        """Return a command's environment; PreparationError if it would serve anyone."""
         if not command.accepts_only:
             return dict(command.environment)
         library = self._binaries.get(ACCEPT_LIBRARY, ACCEPT_LIBRARY)
@@ -65,9 +69,17 @@ class Programs:
         return directory
 
     async def run(
-        self, command: Command, directory: Path, *, watches: Sequence[Watch] = (), limit_seconds: float | None = None
+        self,
+        command: Command,
+        directory: Path,
+        *,
+        watches: Sequence[Watch] = (),
+        limit_seconds: float | None = None,
+        excused: Callable[[Output], bool] = _never,
     ) -> Output:
         """Run a command and those beside it in its own directory; see `plimsoll.agent.process.run`.
+
+        `excused` is whether a command has done its work whatever its exit code, which then counts as 0.
 
         Returns:
             the output of the command, with those of the commands beside it; or that of the first one that failed, which
@@ -90,7 +102,7 @@ class Programs:
             )
             for number, (one, environment) in enumerate(zip(command.all, environments, strict=True))
         ]
-        return await _all_outputs(running)
+        return await _all_outputs(running, excused)
 
     async def version(self, tool: AnyTool) -> str:
         """Return the version of a tool's program; PreparationError if it cannot be run."""
@@ -109,6 +121,7 @@ class Programs:
         name: str,
         is_serving: Callable[[str], bool],
         ready: Callable[[], Awaitable[None]],
+        ends_with_client: bool = False,
     ) -> None:
         """Run a server until it ends or this is cancelled, which ends the server.
 
@@ -118,15 +131,23 @@ class Programs:
             name: the server's name in messages.
             is_serving: whether clients may connect, judged by the server's recent output.
             ready: awaited once clients may connect.
+            ends_with_client: whether a server that has listened may end with any exit code.
 
         Raises:
             PreparationError: the server failed, or ended before clients could connect.
 
         """
-        running = asyncio.create_task(self.run(command, directory))
+
+        def excused(output: Output) -> bool:
+            return ends_with_client and is_serving(output.stdout)
+
+        running = asyncio.create_task(self.run(command, directory, excused=excused))
+        # Output is recent for some seconds only, and a thousand servers take longer to start.
+        starting = set(range(len(command.all)))
         try:
-            while not running.done() and not all(map(is_serving, _recent_outputs(command, directory))):
+            while not running.done() and starting:
                 await asyncio.wait({running}, timeout=_POLL_SECONDS)
+                starting = {number for number in starting if not is_serving(process.recent_output(directory, number))}
             has_served = not running.done()
             if has_served:
                 await ready()
@@ -138,26 +159,22 @@ class Programs:
             raise PreparationError(f"the server of {name} ended before any client could connect")
 
 
-async def _all_outputs(running: Sequence[asyncio.Task[Output]]) -> Output:
-    """Return the first command's output with the others', or that of the first one that failed."""
+async def _all_outputs(running: Sequence[asyncio.Task[Output]], excused: Callable[[Output], bool]) -> Output:
+    """Return the first command's output with the others', or that of the first one that failed without an excuse."""
     pending = set(running)
     try:
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                if task.result().exit_code:
+                if task.result().exit_code and not excused(task.result()):
                     return task.result()
     finally:
         for task in pending:
             task.cancel()
         if pending:
             await asyncio.wait(pending)
-    first, *others = (task.result() for task in running)
+    first, *others = (replace(task.result(), exit_code=0) for task in running)
     return replace(first, beside=tuple(others))
-
-
-def _recent_outputs(command: Command, directory: Path) -> list[str]:
-    return [process.recent_output(directory, number) for number in range(len(command.all))]
 
 
 def report_elapsed(step: str, progress: Progress, *, total: int = 0) -> Watch:

@@ -153,6 +153,7 @@ class Worker:
             name=tool.key,
             is_serving=partial(tool.is_serving, parameters),
             ready=ready,
+            ends_with_client=tool.server_ends_with_client,
         )
 
     async def drop_caches(self, order: DropCachesOrder) -> CacheDrop:

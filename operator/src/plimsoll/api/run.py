@@ -27,7 +27,10 @@ MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
-_NO_STORAGE_NODES = "requires storage.rook, whose cluster's OSDs are looked up; set it, or choose another placement"
+_NO_STORAGE_NODES = (
+    "cannot be StorageNodes without storage.rook, whose cluster's OSDs are looked up; set it, or choose another "
+    "placement"
+)
 _GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]

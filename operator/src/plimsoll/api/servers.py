@@ -13,7 +13,7 @@ MAX_SERVERS = 64
 
 LabelValue = Annotated[str, Field(description="Value of the label."), ServerOnly(max_length=63)]
 
-_NEEDED = "is required with placement Selected; write the labels of the nodes, or choose another placement"
+_NEEDED = "must be set with placement Selected; write the labels of the nodes, or choose another placement"
 _IGNORED = "has no effect without placement Selected; remove it, or set placement to Selected"
 
 

@@ -1,10 +1,11 @@
 """Whose orders the helper fulfils, and how large they may be. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from plimsoll.caches.authority import ANY_NAMESPACE, namespace_of
-from plimsoll.protocol.burning import excess_of
+from plimsoll.protocol.burning import LABEL_RUN_NAMESPACE, LABEL_RUN_UID, BurnOrder, excess_of
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 
@@ -40,3 +41,20 @@ def refusal(username: str, limits: Limits) -> str:
 def excess(parameters: KubeBurnerParameters, limits: Limits) -> str:
     """Return which limit an order exceeds; empty if it exceeds none."""
     return excess_of(parameters.limited, max_objects=limits.max_objects, max_qps=limits.max_qps)
+
+
+def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: str) -> str:
+    """Return why an order from a namespace may not use its StorageClass, None if it is absent; empty if it may.
+
+    The operator has checked that before, but whoever has a token can send an order without it.
+    """
+    name = f"StorageClass {order.storage_class}"
+    if found is None:
+        return f"{name} does not exist; name another one"
+    if found.get("reclaimPolicy") == "Retain":
+        return f"{name} has reclaimPolicy Retain, so nobody would delete the volumes; name one with Delete"
+    labels = found["metadata"].get("labels") or {}
+    owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))
+    if owner != (order.run_uid, namespace):
+        return f"{name} belongs to another BenchmarkRun; name another one"
+    return ""

@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import tempfile
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,30 +20,35 @@ from pydantic import ValidationError
 
 from plimsoll.agent import process
 from plimsoll.api.errors import problems_of
-from plimsoll.burner.authority import Limits, excess, refusal
+from plimsoll.burner.authority import Limits, class_refusal, excess, refusal
 from plimsoll.burner.namespaces import Api, Namespaces
 from plimsoll.caches.authority import bearer_token, namespace_of
 from plimsoll.kube.errors import ApiError
+from plimsoll.kube.port import Kind
+from plimsoll.net.listener import Listener
 from plimsoll.protocol.burning import (
     BEAT_SECONDS,
     LABEL_HELPER,
+    LABEL_RUN_NAMESPACE,
+    LABEL_RUN_UID,
     MAX_REQUEST_BYTES,
     MAX_TOKEN_CHARACTERS,
     PATH,
+    RETRY_SECONDS,
+    SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
     BurnRefusal,
     namespace_base,
 )
 from plimsoll.tools.base import Output
-from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of, limit_seconds
+from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
 from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
 
 _BODY_SECONDS = 5.0
 _CLEAN_SECONDS = 900.0
 _GRACE_SECONDS = 60
-_LABEL_RUN_UID = "plimsoll.dev/run-uid"
-_LABEL_RUN_NAMESPACE = "plimsoll.dev/run-namespace"
+_CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
 _MAX_LEFT = 1000
 
 T = TypeVar("T")
@@ -63,7 +69,8 @@ class Means:
         api: with the helper's rights.
         beat_seconds: between two lines of an answer.
         poll_seconds: between two looks at what is being removed.
-        clean_seconds: limit of a removal; what is left then is removed before the next order.
+        clean_seconds: limit of a removal; what is left then is removed after the next order.
+        send_seconds: in which a client has to read what it is sent.
 
     """
 
@@ -76,6 +83,7 @@ class Means:
     beat_seconds: float = BEAT_SECONDS
     poll_seconds: float = 1.0
     clean_seconds: float = _CLEAN_SECONDS
+    send_seconds: float = SILENCE_SECONDS
 
 
 class _RefusedError(Exception):
@@ -87,14 +95,16 @@ class _RefusedError(Exception):
 
 
 class Helper:
-    """Runs kube-burner. `know` is called with each connection that has authenticated."""
+    """Runs kube-burner. `know` is called with each connection that has authenticated, and the namespace of its user."""
 
-    def __init__(self, means: Means, limits: Limits, *, know: Callable[[web.RequestHandler], None]) -> None:
+    def __init__(self, means: Means, limits: Limits, *, know: Callable[[web.RequestHandler, str], None]) -> None:
         """Serve nothing yet; see `application`."""
         self._means = means
         self._limits = limits
         self._know = know
         self._turn = asyncio.Lock()
+        self._served = ""
+        self._refused: dict[str, float] = {}
 
     def application(self) -> web.Application:
         """Return the application with its one route."""
@@ -113,43 +123,74 @@ class Helper:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         try:
-            user, order = await self._accepted(request)
+            namespace, order = await self._accepted(request)
         except _RefusedError as refused:
             _log.info("refused with status %d: %s", refused.status, refused)
             body = BurnRefusal(message=str(refused)).model_dump_json()
             return web.Response(status=refused.status, text=body, content_type="application/json")
+        response = web.StreamResponse()
         async with self._turn:
-            return await self._serve(request, user, order)
+            await response.prepare(request)
+            line = await self._serve(response, namespace, order)
+        # The turn is over: a client that does not read its answer must not keep it.
+        if line:
+            await self._send_last(request, response, line)
+        return response
 
     async def _accepted(self, request: web.Request) -> tuple[str, BurnOrder]:
-        user = await self._authorized_user(request)
-        self._know(request.protocol)
+        """Return an order whose turn it is, and the namespace of its client."""
+        namespace = await self._authorized_namespace(request)
+        self._know(request.protocol, namespace)
         order = await _body(request)
-        if problem := excess(order.parameters, self._limits):
+        if problem := excess(order.parameters, self._limits) or await self._class_problem(order, namespace):
             raise _RefusedError(403, problem)
-        if self._turn.locked():
-            raise _RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
-        return user, order
+        self._take_turn(namespace)
+        return namespace, order
 
-    async def _serve(self, request: web.Request, user: str, order: BurnOrder) -> web.StreamResponse:
-        """Run an order while its client listens; remove everything before the answer ends, or the client is gone."""
-        response = web.StreamResponse()
-        await response.prepare(request)
-        labels = {**self._own, _LABEL_RUN_UID: order.run_uid, _LABEL_RUN_NAMESPACE: namespace_of(user) or ""}
-        _log.info("%s orders %s", user, order.parameters.label())
+    def _take_turn(self, namespace: str) -> None:
+        """Refuse an order while another is in progress, or if it is the turn of another namespace that waits."""
+        now = time.monotonic()
+        waiting = {one for one, since in self._refused.items() if now - since < 2 * RETRY_SECONDS} - {namespace}
+        if self._turn.locked() or (waiting and namespace == self._served):
+            self._refused[namespace] = now
+            raise _RefusedError(429, "kube-burner runs for another run, or what it created is being removed")
+        self._refused.pop(namespace, None)
+        self._served = namespace
+
+    async def _class_problem(self, order: BurnOrder, namespace: str) -> str:
+        try:
+            found = await self._means.api.list(_CLASS, fields={"metadata.name": order.storage_class})
+        except ApiError as error:
+            raise _RefusedError(503, f"the StorageClass could not be read: {error}") from error
+        return class_refusal(next(iter(found), None), order, namespace)
+
+    async def _serve(self, response: web.StreamResponse, namespace: str, order: BurnOrder) -> bytes:
+        """Run an order while its client listens, and remove everything; return the last line, empty without it."""
+        labels = {**self._own, LABEL_RUN_UID: order.run_uid, LABEL_RUN_NAMESPACE: namespace}
+        _log.info("a run in namespace %s orders %s", namespace, order.parameters.label())
         is_clean = False
         try:
+            earlier = await self._beating(response, self._left_before())
             outcome = await self._beating(response, self._burn(order, labels))
             left = await self._beating(response, self._remove(self._own))
             is_clean = True
-            await response.write(_line(outcome, left))
-            await response.write_eof()
+            return _line(outcome, earlier, left)
         except ConnectionError:
-            _log.warning("the client of %s is gone", user)
+            _log.warning("the client in namespace %s is gone", namespace)
+            return b""
         finally:
             if not is_clean:
                 await asyncio.shield(self._remove(self._own))
-        return response
+
+    async def _send_last(self, request: web.Request, response: web.StreamResponse, line: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._means.send_seconds):
+                await response.write(line)
+                await response.write_eof()
+        except (ConnectionError, TimeoutError) as error:
+            _log.warning("a client did not read its answer: %s", type(error).__name__)
+            if request.transport is not None:
+                request.transport.abort()
 
     async def _beating(self, response: web.StreamResponse, work: Awaitable[T]) -> T:
         """Send empty lines until the work is done. ConnectionError: the client is gone, and the work ends."""
@@ -166,7 +207,7 @@ class Helper:
     async def _burn(self, order: BurnOrder, labels: Mapping[str, str]) -> BurnOutcome:
         uuid = str(uuid4())
         place = Place(
-            namespace=f"{namespace_base(order.run_uid)}{uuid[:4]}",
+            namespace=f"{namespace_base(labels[LABEL_RUN_NAMESPACE], order.run_uid)}{uuid[:4]}",
             storage_class=order.storage_class,
             pod_image=self._means.pod_image,
             labels=labels,
@@ -175,7 +216,7 @@ class Helper:
             directory = Path(name)
             for file, text in files_of(order.parameters, place).items():
                 (directory / file).write_text(text)
-            output = await self._run(directory, uuid, limit_seconds(order.parameters))
+            output = await self._run(directory, uuid, order.parameters.limit_seconds)
             files = _collected(directory / COLLECTED)
         problems = await self._problems(labels)
         return BurnOutcome(
@@ -192,6 +233,13 @@ class Helper:
         except process.OverdueError as error:
             return Output(exit_code=-9, stdout="", stderr=f"kube-burner {error}", files={})
 
+    async def _left_before(self) -> list[str]:
+        """Return the namespaces that could not be removed in time, and may disturb the next order."""
+        try:
+            return await Namespaces(self._means.api, self._own).names()
+        except ApiError as error:
+            return [str(error)]
+
     async def _problems(self, labels: Mapping[str, str]) -> list[str]:
         try:
             return await Namespaces(self._means.api, labels).problems()
@@ -205,7 +253,7 @@ class Helper:
             _log.error("not removed: %s", "; ".join(left))
         return left
 
-    async def _authorized_user(self, request: web.Request) -> str:
+    async def _authorized_namespace(self, request: web.Request) -> str:
         token = bearer_token(request.headers.get("Authorization", ""))
         if not token or len(token) > MAX_TOKEN_CHARACTERS:
             raise _RefusedError(401, "the request has no valid bearer token; send the token of a run's client")
@@ -217,15 +265,25 @@ class Helper:
             raise _RefusedError(401, "the token is not valid, or not for the helper that runs kube-burner")
         if problem := refusal(user, self._limits):
             raise _RefusedError(403, problem)
-        return user
+        return namespace_of(user) or ""
 
 
-def _line(outcome: BurnOutcome, left: list[str]) -> bytes:
-    """Return the last line of an answer; what could not be removed is an error in the log."""
-    if left:
-        message = json.dumps(f"not removed: {'; '.join(left)}"[:_MAX_LEFT])
-        outcome = outcome.model_copy(update={"stderr": f"{outcome.stderr}level=error msg={message}\n"})
-    return outcome.model_dump_json().encode() + b"\n"
+def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
+    """Return a function that keeps a connection, and closes only older ones of the same namespace for it."""
+    numbers: dict[str, int] = {}
+
+    def know(connection: web.RequestHandler, namespace: str) -> None:
+        listener.know(connection, numbers.setdefault(namespace, len(numbers)))
+
+    return know
+
+
+def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
+    """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
+    texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
+    messages = (json.dumps(f"{what}: {'; '.join(names)}"[:_MAX_LEFT]) for what, names in texts if names)
+    log = "".join(f"level=error msg={message}\n" for message in messages)
+    return outcome.model_copy(update={"stderr": f"{outcome.stderr}{log}"}).model_dump_json().encode() + b"\n"
 
 
 def _collected(directory: Path) -> Mapping[str, str]:

@@ -47,6 +47,10 @@ class Namespaces:
         self._labels = labels
         self._poll_seconds = poll_seconds
 
+    async def names(self) -> list[str]:
+        """Return the names of those that exist."""
+        return [namespace["metadata"]["name"] for namespace in await self._api.list(_NAMESPACE, labels=self._labels)]
+
     async def problems(self) -> list[str]:
         """Return why PVCs are not bound and pods not ready, according to their newest events."""
         found: list[str] = []

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from plimsoll.protocol.burning import (
     MAX_OUTCOME_BYTES,
     PATH,
+    RETRY_SECONDS,
     SILENCE_SECONDS,
     BurnOrder,
     BurnOutcome,
@@ -22,7 +23,6 @@ _OK = 200
 _TRANSIENT = frozenset({429, 503})
 """It is another run's turn, or the API server does not answer just now."""
 
-_RETRY_SECONDS = 5.0
 _PATIENCE_SECONDS = 1800.0
 _CANNOT_RUN = 126
 
@@ -61,17 +61,19 @@ async def _ordered(url: str, token: Path, order: BurnOrder) -> BurnOutcome:
         async with asyncio.timeout(_PATIENCE_SECONDS) as patience, _session(url) as session:
             while True:
                 try:
-                    async with session.post(PATH, data=order.model_dump_json(), headers=_headers(token)) as response:
+                    response = await session.post(PATH, data=order.model_dump_json(), headers=_headers(token))
+                except aiohttp.ClientError as error:
+                    # Its pod may be starting, be replaced, or have too many connections; nothing has been run.
+                    problem = f"{str(error) or type(error).__name__}; check its pod"
+                else:
+                    async with response:
                         if response.status == _OK:
                             patience.reschedule(None)
                             return await _outcome(response)
                         problem = _message(await response.text())
                         if response.status not in _TRANSIENT:
                             raise _HelperError(f"the helper did not run kube-burner: {problem}")
-                except aiohttp.ClientConnectorError as error:
-                    # Its pod may be starting, or be replaced.
-                    problem = f"{error}; check its pod"
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
     except aiohttp.ClientError as error:
         message = f"the helper stopped while kube-burner ran ({str(error) or type(error).__name__}); check its pod"
         raise _HelperError(message) from error

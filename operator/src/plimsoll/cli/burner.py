@@ -63,7 +63,7 @@ def command(
 
 async def _serve(means: "Means", limits: "Limits", host: str, port: int) -> None:
     """Remove what an earlier process left, then serve until SIGTERM."""
-    from plimsoll.burner.helper import Helper  # noqa: PLC0415
+    from plimsoll.burner.helper import Helper, knower  # noqa: PLC0415
     from plimsoll.net.listener import Listener, ListenerLimits  # noqa: PLC0415
     from plimsoll.net.serving import serving_requests  # noqa: PLC0415
 
@@ -75,7 +75,7 @@ async def _serve(means: "Means", limits: "Limits", host: str, port: int) -> None
             strangers=_LIMITED_CONNECTIONS, stranger_seconds=_STRANGER_SECONDS, connections=_LIMITED_CONNECTIONS
         )
     )
-    helper = Helper(means, limits, know=lambda connection: listener.know(connection, 0))
+    helper = Helper(means, limits, know=knower(listener))
     cleaning = asyncio.create_task(helper.clean())
     async with serving_requests(helper.application(), listener, host, port, idle_seconds=_IDLE_SECONDS):
         await stopped.wait()

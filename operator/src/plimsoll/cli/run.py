@@ -123,12 +123,6 @@ def _on_this_machine(file: Path, run: BenchmarkRun, mode: Literal["Block", "File
                 f"{needs}; remove the workload, or apply the run to a cluster"
             )
             raise click.ClickException(message)
-    if run.spec.servers is not None:
-        message = (
-            f"{file} cannot be run on this machine: spec.servers places servers on nodes of a cluster; remove it, so "
-            "that the clients serve each other, or apply the run to a cluster"
-        )
-        raise click.ClickException(message)
     storage = run.spec.storage
     if storage is None or storage.volume is None:
         return run

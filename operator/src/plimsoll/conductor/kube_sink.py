@@ -75,9 +75,12 @@ class KubeSink:
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Load the matrices of the points that have one; see `load` for errors."""
-        points = [point.name for point in self._plan.points if TOOLS[point.tool].quantities.cells]
-        summaries = [(point, await self._part(point, "summary", _SUMMARY)) for point in points]
-        return {point: one.matrix for point, one in summaries if one is not None and one.matrix is not None}
+        found: dict[str, Matrix] = {}
+        for point in (point.name for point in self._plan.points if TOOLS[point.tool].quantities.cells):
+            summary = await self._part(point, "summary", _SUMMARY)
+            if summary is not None and summary.matrix is not None:
+                found[point] = summary.matrix
+        return found
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.

@@ -81,10 +81,10 @@ def matrix_of(cells: Iterable[MatrixCell]) -> Matrix | None:
 def extended(before: Matrix | None, trial: Matrix) -> Matrix:
     """Return a point's matrix with another trial that counts.
 
-    It starts again with a trial of other pairs, as after a change of the clients' nodes: a mean of different pairs has
-    no meaning.
+    It starts again with a trial of other pairs or on other nodes, as after the replacement of a client: a mean of
+    different links has no meaning.
     """
-    if before is None or (before.clients, before.peers) != (trial.clients, trial.peers):
+    if before is None or _links(before) != _links(trial):
         return trial
     count = before.trials
     again = _means(before.retransmits, trial.retransmits, count)
@@ -100,6 +100,10 @@ def extended(before: Matrix | None, trial: Matrix) -> Matrix:
             "outliers": tuple(sorted({*before.outliers, *trial.outliers})),
         }
     )
+
+
+def _links(matrix: Matrix) -> tuple[object, ...]:
+    return (matrix.clients, matrix.peers, matrix.members)
 
 
 def _members(cells: Iterable[MatrixCell]) -> Iterator[MatrixMember]:

@@ -9,6 +9,7 @@ from plimsoll.api.result import Finding, OperationResult, Rates
 from plimsoll.measure.checking.check import by_reason, verdict_of, worst_of
 from plimsoll.measure.checking.links import judge_links
 from plimsoll.measure.latency import merge_latencies
+from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.provenance import MAX_VERSIONS
 from plimsoll.measure.quantities import by_operation
 from plimsoll.measure.series import rounded_iops
@@ -27,7 +28,8 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
     matrix, links = judge_links([one.matrix for one in rounds])
     if len(rounds) == 1:
         findings = (*rounds[0].findings, *links)
-        return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix)
+        warnings = _warnings(rounds, matrix)
+        return replace(rounds[0], verdict=verdict_of(findings), findings=findings, matrix=matrix, warnings=warnings)
     findings = (*_findings(rounds), *links)
     slowest = sorted((client for one in rounds for client in one.slowest), key=lambda client: client.iops)
     return TrialNumbers(
@@ -41,9 +43,23 @@ def combined(rounds: Sequence[TrialNumbers]) -> TrialNumbers:
         osds=None,
         cluster=next((one.cluster for one in rounds if one.cluster), None),
         tool=_tool(rounds),
-        warnings=tuple(dict.fromkeys(line for one in rounds for line in one.warnings))[:MAX_WARNINGS],
+        warnings=_warnings(rounds, matrix),
         matrix=matrix,
     )
+
+
+def _warnings(rounds: Sequence[TrialNumbers], matrix: Sequence[MatrixCell]) -> tuple[str, ...]:
+    lines = (line for one in rounds for line in one.warnings)
+    return tuple(dict.fromkeys((*_local_pairs(matrix), *lines)))[:MAX_WARNINGS]
+
+
+def _local_pairs(matrix: Sequence[MatrixCell]) -> Iterator[str]:
+    """Yield that the rates include pairs which no check compares with others, if they do."""
+    if local := sum(cell.is_local for cell in matrix):
+        yield (
+            f"{local} of {len(matrix)} pairs are on one node: the network between nodes does not limit their rates, "
+            "which count like those of the others"
+        )
 
 
 def _findings(rounds: Sequence[TrialNumbers]) -> Iterator[Finding]:

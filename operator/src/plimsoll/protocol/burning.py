@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import DNS_LABEL_PATTERN
+from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP
 from plimsoll.tools.kube_burner import KubeBurnerParameters
 
 AUDIENCE = "plimsoll-kube-burner"
@@ -24,12 +24,18 @@ BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 30.0
 """After this time without a line the client gives up; the helper notices at its next line that the client is gone."""
 
+RETRY_SECONDS = 5.0
+"""After this time the client asks again whether it is its turn. Namespaces that do so take turns."""
+
 MAX_REQUEST_BYTES = 4096
 MAX_OUTCOME_BYTES = 64 * 2**20
 MAX_TOKEN_CHARACTERS = 4096
 
 LABEL_HELPER = "plimsoll.dev/kube-burner"
 """Label of every namespace that kube-burner creates; its value is the namespace of the helper."""
+
+LABEL_RUN_UID = f"{GROUP}/run-uid"
+LABEL_RUN_NAMESPACE = f"{GROUP}/run-namespace"
 
 NAMESPACE_PREFIX = "plimsoll-burn-"
 """Names of these namespaces begin with it, and the helper may touch no others."""
@@ -70,9 +76,13 @@ class BurnRefusal(Model):
     message: str
 
 
-def namespace_base(run_uid: str) -> str:
-    """Return the beginning of the names of a run's namespaces, which no other run's names have."""
-    return f"{NAMESPACE_PREFIX}{sha256(run_uid.encode()).hexdigest()[:_DIGEST]}-"
+def namespace_base(namespace: str, run_uid: str) -> str:
+    """Return the beginning of the names of a run's namespaces, which no other run's names have.
+
+    It depends on the run's own namespace, which the helper knows from the client's token: otherwise an order with the
+    UID of another tenant's run would keep that run from being removed.
+    """
+    return f"{NAMESPACE_PREFIX}{sha256(f'{namespace}/{run_uid}'.encode()).hexdigest()[:_DIGEST]}-"
 
 
 def excess_of(limited: Mapping[str, int], *, max_objects: int, max_qps: int) -> str:

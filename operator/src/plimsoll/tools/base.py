@@ -313,6 +313,8 @@ class Tool(ABC, Generic[P]):
         windowed: whether it runs for a given time, so that its clients overlap.
         creates_claims: whether it creates PVCs itself, through the helper that an administrator enables.
         has_server: whether serving clients run the step `serve`; otherwise their kernels answer.
+        server_ends_with_client: whether the end of the client's connection ends the server, with any exit code. Then
+            only the client's output shows whether the server failed.
         peer_ports: the TCP and UDP ports on which a server listens; None for tools between clients that need more.
         sysctls: safe sysctls that the pods of its clients need.
         least_runtime_seconds: three intervals of its time series, since the first and the last may be incomplete; a
@@ -331,6 +333,7 @@ class Tool(ABC, Generic[P]):
     own_files: ClassVar[bool] = False
     windowed: ClassVar[bool] = True
     has_server: ClassVar[bool] = True
+    server_ends_with_client: ClassVar[bool] = False
     peer_ports: ClassVar[range | None] = None
     sysctls: ClassVar[Mapping[str, str]] = {}
     creates_claims: ClassVar[bool] = False

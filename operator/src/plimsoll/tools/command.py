@@ -14,7 +14,7 @@ class Command:
         metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
             is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
             that the command has read so far (`rchar` of `proc_pid_io(5)`).
-        accepts_only: the address of the only peer whose packets its sockets receive; empty for no such limit. The
+        accepts_only: the address of the only peer that it serves; empty for no such limit. The
             agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
         beside: commands that start with it. If one of them fails, all are ended.
 

@@ -74,6 +74,14 @@ def test_lost_datagrams_count_for_each_pair(lost: float, verdict: Verdict) -> No
         assert f"client 0: {lost} % of the datagrams between it and client 4 were lost" in message
 
 
+def test_pair_over_which_nothing_arrived_is_no_measurement_of_it() -> None:
+    """The other pairs of the round hide it in the sum, and two pairs are too few to find an outlier among."""
+    peers = (PeerRate(peer=3, bytes=10**9, seconds=1), PeerRate(peer=4, bytes=0, seconds=1))
+    finding = only(measure(document(0, measurement(operation(1000), peers=peers))), "NoIo")
+    assert finding.verdict is Verdict.INVALID
+    assert "client 0: nothing arrived from or at client 4" in finding.message
+
+
 def queued(mean: float, in_flight: int | None, longest: float = 0.001) -> Any:
     """Make a measurement of 2 x 1000 operations/s with that mean latency, in ms."""
     moments = {"mean_nanoseconds": mean * MILLISECOND, "max_nanoseconds": int(longest * SECOND)}

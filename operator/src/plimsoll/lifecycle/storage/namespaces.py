@@ -55,7 +55,7 @@ def look_outside(run: Run, storage: Look[object] | None) -> Look[Outside]:
     found = (yield from storage) if storage is not None else None
     own = {naming.LABEL_RUN_UID: run.uid}
     (answer,) = yield [Query(api_version="v1", kind="Namespace", labels=own)]
-    base = namespace_base(run.uid)
+    base = namespace_base(run.namespace, run.uid)
     namespaces = {name: _blocker(obj) for obj in answer if (name := str(obj["metadata"]["name"])).startswith(base)}
     volumes: Sequence[Object] = ()
     if not namespaces:

@@ -235,6 +235,12 @@ def _completed(evidence: Evidence) -> Iterator[CheckedValue]:
         done = quantities.amount(rates.measured.ios, rates.measured.bytes)
         detail = f"{number_text(done)} {operation} {quantities.unit} completed in the window"
         yield CheckedValue(value=done, detail=detail)
+    # Other pairs of the round hide it in the sum.
+    for item in evidence.intake.measured:
+        for rate in item.measurement.peers:
+            if not (rate.ios or rate.bytes):
+                detail = f"nothing arrived from or at client {rate.peer}"
+                yield CheckedValue(clients=(item.client,), value=0, detail=detail)
 
 
 def _missing_series(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:

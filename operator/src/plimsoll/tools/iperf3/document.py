@@ -33,6 +33,10 @@ _LARGEST_GAP = SECOND // 10
 _LEAST_DIFFERENCE = 2**20
 """Bytes by which the intervals of one stream may differ from its total: those before the first and after the last."""
 
+_UNDER_WAY = 0.05
+_FEW_DATAGRAMS = 4
+"""What may be under way when UDP ends: a part of all bytes, or datagrams of each stream."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
@@ -96,6 +100,8 @@ def read_report(parameters: Iperf3Parameters, output: Output) -> Report:
     got = received.count("bytes")
     if is_alone and lost is not None:
         got = round(got * (1 - lost / 100))
+    elif lost is not None:
+        lost = _with_unseen(parameters, lost, end.child("sum_sent"), got)
     _check_totals(parameters, intervals, end, got)
     return Report(
         version=version,
@@ -204,6 +210,20 @@ def _lost_percent(total: JsonObject) -> float:
     if lost > packets:
         raise OutputError(f"{total.path} has {lost} lost packets of {packets}")
     return 100 * lost / packets if packets else 0.0
+
+
+def _with_unseen(parameters: Iperf3Parameters, lost: float, sent: JsonObject, got: int) -> float:
+    """Return the lost part, with what the receiver cannot know: it counts the gaps before the datagrams that arrive.
+
+    If none arrives from some time on, only the number of bytes shows it, beyond what may be under way at the end.
+    """
+    bytes_sent, packets = sent.count("bytes"), sent.count("packets")
+    if not bytes_sent or not packets:
+        return lost
+    missing = bytes_sent - got
+    few = _FEW_DATAGRAMS * parameters.streams * bytes_sent / packets
+    is_explained = missing <= bytes_sent * lost / 100 + max(bytes_sent * _UNDER_WAY, few)
+    return lost if is_explained else 100 * missing / bytes_sent
 
 
 def _thread_percent(version: str, streams: int, cpu: JsonObject) -> float:

@@ -18,8 +18,9 @@ COLLECTED = "collected"
 _CLAIM_FILE = "pvc.yml"
 _POD_FILE = "pod.yml"
 _NUMBER = "{{.Iteration}}-{{.Replica}}"
-_MARGIN_SECONDS = 120
 _USER = 65532
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+"""Label of the namespaces; the chart's admission policy requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +49,6 @@ def files_of(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, str
     return {name: f"{json.dumps(content, indent=1)}\n" for name, content in files.items()}
 
 
-def limit_seconds(parameters: KubeBurnerParameters) -> int:
-    """Return how long kube-burner may take: to create everything, and to wait after each creation."""
-    cycles = parameters.churn.cycles if parameters.churn else 0
-    requests = parameters.claims * (2 if parameters.pods else 1)
-    waits = (1 + cycles) * (parameters.ready_seconds + _MARGIN_SECONDS)
-    return requests // parameters.qps + waits
-
-
 def _config(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]:
     measurements = ["pvcLatency", *(["podLatency"] if parameters.pods else [])]
     indexer = {"type": "local", "metricsDirectory": COLLECTED}
@@ -76,7 +69,7 @@ def _job(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]
         "qps": parameters.qps,
         "burst": parameters.burst_requests,
         "namespace": place.namespace,
-        "namespaceLabels": dict(place.labels),
+        "namespaceLabels": {**place.labels, **_RESTRICTED},
         # A churn deletes and creates whole namespaces, so that a pod and its PVC go together.
         "namespacedIterations": parameters.churn is not None,
         "podWait": False,

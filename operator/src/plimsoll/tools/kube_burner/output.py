@@ -39,6 +39,9 @@ _COMMON = frozenset(
     {"timestamp", "uuid", "jobName", "namespace", "metricName", "jobIteration", "replica", "metadata", "churnMetric"}
 )
 _MAX_LISTED = 5
+_COARSE = 5 * _SECOND
+"""Below this mean, the second by which a pod's time may be too long is more than a fifth of it."""
+
 _SLACK_SECONDS = 1.0
 """Creating the first objects takes some time, whatever the rate."""
 
@@ -137,7 +140,7 @@ def parse_measurement(parameters: KubeBurnerParameters, output: Output) -> Measu
         errors=bounded(errors),
         warnings=bounded(
             [
-                *(warning for timings in timed for warning in timings.warnings),
+                *(warning for timings in timed for warning in (*timings.warnings, *_coarse(timings))),
                 *log.throttling(),
                 *(() if errors else log.errors),
             ]
@@ -253,6 +256,14 @@ def _failures(summary: JsonObject, output: Output, log: Log) -> Iterator[str]:
     written = summary.text("executionErrors") if "executionErrors" in summary.fields else ""
     yield from filter(None, (written, *(log.errors or excerpt(output.stderr)[-1:])))
     yield f"kube-burner ended with exit code {output.exit_code}{'' if passed else ' and did not pass'}"
+
+
+def _coarse(timings: _Timings) -> Iterator[str]:
+    """Yield that the times of pods are too coarse for their mean, if they are."""
+    latencies = [one.latency for one in timings.usable]
+    if timings.kind is _POD and latencies and (mean := math.fsum(latencies) / len(latencies)) < _COARSE:
+        seconds = f"{mean / _SECOND:.1f} s"
+        yield f"pods started within {seconds} on average, each up to 1 s less: a pod's creation is a whole second"
 
 
 def _version(summary: JsonObject) -> str:

@@ -1,10 +1,11 @@
 """The parameters of kube-burner."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.quantity import Size, format_quantity
 from plimsoll.api.schema import Rule
@@ -15,6 +16,10 @@ MAX_QPS = 1000
 
 DEFAULT_VOLUME = 64 * 2**20
 
+MAX_SECONDS = 4 * 3600
+"""How long one measurement may take, during which nobody else can use kube-burner."""
+
+_MARGIN_SECONDS = 120
 _LEAST_VOLUME = 2**20
 _LARGEST_VOLUME = 2**40
 
@@ -70,6 +75,23 @@ class KubeBurnerParameters(ToolParameters):
     volume_size: Annotated[Size, Field(ge=_LEAST_VOLUME, le=_LARGEST_VOLUME)] = DEFAULT_VOLUME
     pods: Flag = True
     ready_seconds: Annotated[Integer, Field(ge=1, le=3600)] = 300
+
+    @model_validator(mode="after")
+    def _check_time(self) -> Self:
+        if self.limit_seconds > MAX_SECONDS:
+            remedy = (
+                f"may take {self.limit_seconds} s with these objects, qps and churn.cycles, which is more than "
+                f"{MAX_SECONDS} s; lower it, or one of them, or raise qps"
+            )
+            raise SpecError([Problem(field="readySeconds", value=str(self.ready_seconds), remedy=remedy)])
+        return self
+
+    @property
+    def limit_seconds(self) -> int:
+        """How long kube-burner may take: to create everything, and to wait after each creation."""
+        cycles = self.churn.cycles if self.churn else 0
+        requests = self.claims * (2 if self.pods else 1)
+        return requests // self.qps + (1 + cycles) * (self.ready_seconds + _MARGIN_SECONDS)
 
     @property
     def burst_requests(self) -> int:

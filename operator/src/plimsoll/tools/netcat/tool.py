@@ -36,6 +36,7 @@ class Netcat(Tool[NetcatParameters]):
     layer: ClassVar[Layer] = Layer.NETWORK
     quantities: ClassVar[Quantities] = Quantities(latency=LatencyKind.NONE, operations=False, cells=True)
     target: ClassVar[TargetKind] = TargetKind.PEER
+    server_ends_with_client: ClassVar[bool] = True
     peer_ports: ClassVar[range | None] = SERVING_PORTS
     least_runtime_seconds: ClassVar[int] = 3
 
