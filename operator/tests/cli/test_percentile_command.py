@@ -42,7 +42,7 @@ def test_all_trials_that_count_are_merged() -> None:
     lines = percentile("97.5").splitlines()
     slow = bin_midpoint(bin_index(SLOW))
     assert lines[0] == f"w-000 read p97.5 1.00 ms = {slow} ns (50 of 2000 operations beyond)"
-    assert lines[1] == "w-001 write p97.5 absent: the tool keeps no histogram (1000 operations)"
+    assert lines[1] == "w-001 write p97.5 absent: the tool keeps no histogram; the maximum is 50.0 ms (1000 operations)"
 
 
 @pytest.mark.parametrize(("p", "value"), [("50", FAST), ("96.9", FAST), ("97.1", SLOW)])

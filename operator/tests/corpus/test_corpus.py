@@ -1,5 +1,6 @@
 """Every case file, and the completeness of the corpus. README.md describes how to read and add cases."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,6 +77,20 @@ def test_every_check_has_a_case_for_every_verdict_it_can_come_to() -> None:
     possible = {(check.reason, verdict) for check in CHECKS for verdict in limits_of(check.suspect, check.invalid)}
     shown = {(reason.reason, reason.verdict) for case in TRIALS for reason in all_reasons(case)}
     assert shown == possible
+
+
+ROW = re.compile(r"^\| `(iperf3|netcat|ping|dd|ioping|bonnie|kubeBurner)` \|(.*)\|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("row", ROW.findall((case_file.DIRECTORY / "README.md").read_text()), ids=lambda row: row[0])
+def test_cases_that_every_tool_has_are_of_that_tool_and_never_valid(row: tuple[str, str]) -> None:
+    tool, columns = row
+    named = [re.findall(r"`([a-z0-9-]+)`", column) for column in columns.split("|")]
+    assert len(named) == 4
+    assert all(names or "none" in column for names, column in zip(named, columns.split("|"), strict=True))
+    cases = [CASES[name] for names in named for name in names]
+    assert {case.trial.tool for case in cases if case.trial} == {tool}
+    assert all(case.expect.verdict is not Verdict.VALID for case in cases)
 
 
 def limits_of(suspect: float | None, invalid: float | None) -> set[Verdict]:

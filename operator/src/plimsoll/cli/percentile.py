@@ -126,16 +126,16 @@ def _answer(point: str, operation: Operation, latency: Latency, percentile: floa
             because=because,
         )
 
+    highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if latency.histogram is None:
         known = latency.kind is LatencyKind.FULL
         reason = "the histogram of a trial that does not count is not kept" if known else "the tool keeps no histogram"
-        return answer(None, because=reason)
+        return answer(None, because=f"{reason}{highest}")
     try:
         histogram = Histogram.decode(latency.histogram)
     except HistogramError as error:
         return answer(None, because=f"its histogram cannot be read: {error}")
     beyond = histogram.samples_beyond(percentile)
-    highest = "" if latency.max_nanoseconds is None else f"; the maximum is {format_duration(latency.max_nanoseconds)}"
     if beyond < MINIMUM_BEYOND:
         return answer(None, beyond, f"fewer than {MINIMUM_BEYOND} operations beyond{highest}")
     value = histogram.percentile(percentile)

@@ -1,7 +1,7 @@
 """Turns the documents of a trial's clients into its numbers and their verdict."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plimsoll.api.names import Operation, Verdict
@@ -72,7 +72,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     intervals = [item.interval for item in intake.measured]
     common = common_interval(intervals) if facts.windowed else None
     whole = union_interval(intervals)
-    shares = by_operation((share for item in intake.measured for share in item.shares), _operation_of)
+    shares = by_operation(_timed_shares(intake), _operation_of)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
     evidence = Evidence(
         facts=facts,
@@ -102,6 +102,12 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         warnings=_warnings(evidence.intake),
         matrix=tuple(cells_of(evidence.measured, evidence.facts.nodes)),
     )
+
+
+def _timed_shares(intake: Intake) -> Iterator[Share]:
+    """Yield the clients' shares, without operations that one of them did too fast to be timed: their sum is unknown."""
+    untimed = {operation for item in intake.measured for operation in item.measurement.untimed}
+    return (share for item in intake.measured for share in item.shares if share.sample.operation not in untimed)
 
 
 def _operation_of(share: Share) -> Operation:

@@ -85,7 +85,8 @@ RESULT_IOPS = _gauge(
     Source.RESULTS,
     "result_operations_per_second",
     _OPERATION,
-    "Rate over the common window of all clients, mean over the trials that count.",
+    "Rate over the common window of all clients, or over the time of their work without one; mean over the trials that "
+    "count.",
 )
 RESULT_IOPS_BOUND = _gauge(
     Source.RESULTS,
@@ -272,7 +273,8 @@ LIVE_IOPS = _gauge(
     "live_operations_per_second",
     (*_OPERATION,),
     "Sum of the rates that the tools of all clients report while they run: to watch, not to quote. Absent between "
-    "trials, and while no tool reports rates: fio does not during the ramp, osdBench never does.",
+    "trials, and while no tool reports rates: fio does not during the ramp, and osdBench, bonnie, iperf3 and "
+    "kubeBurner never do.",
 )
 LIVE_BYTES = _gauge(Source.CONDUCTOR, "live_bytes_per_second", (*_OPERATION,), "The same rate in bytes.")
 LIVE_REPORTING = _gauge(

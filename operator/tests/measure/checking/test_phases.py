@@ -68,5 +68,13 @@ def test_a_phase_that_begins_later_on_one_client_is_suspect() -> None:
     assert finding.message.startswith("all clients were in the phase read for 4 s of a mean of 4.5 s: 88.9 % (limit 90")
 
 
+def test_a_phase_that_one_client_did_too_fast_to_be_timed_has_no_sum() -> None:
+    slow, fast = in_phases(10, 5, 5), in_phases(10, 5, 5)
+    fast = fast.model_copy(update={"operations": fast.operations[:2], "untimed": (Operation.READ,)})
+    numbers = together(slow, fast)
+    assert [result.operation for result in numbers.operations] == [Operation.WRITE, Operation.REWRITE]
+    assert only(numbers, "Untimed").clients == (1,)
+
+
 def test_one_client_shares_no_phase() -> None:
     assert together(in_phases(10, 5, 5)).verdict is Verdict.VALID

@@ -57,11 +57,11 @@ def _judge_network(evidence: Evidence, known: Sequence[ObservedClient]) -> tuple
 
 
 def _is_counted_by_pools(evidence: Evidence) -> bool:
-    """Whether the pools' counters show what reached Ceph: then `PoolCountersDisagree` judges caches.
+    """Whether the pools' counters show what reached Ceph: then `PoolCountersDisagree` judges caches, in a window.
 
     The kernel's client of CephFS has no block device and does not count direct I/O as the tool's.
     """
-    watch, span = evidence.facts.cluster, evidence.span
+    watch, span = evidence.facts.cluster, evidence.span if evidence.window else None
     return bool(watch and watch.owns_file_system and span and pool_io_within(watch, span))
 
 

@@ -1,0 +1,65 @@
+"""Every file that a real kube-burner left, damaged (the same in every run).
+
+The outcome is the true measurement, an error, or a measurement with a message.
+"""
+
+import json
+import random
+
+import pytest
+
+from plimsoll.measure.sample import Measurement
+from plimsoll.tools.base import OutputError
+
+from .test_kube_burner import CLAIMS, PODS, SUMMARY, golden, parse, with_files
+
+TOKENS = ["-1", "NaN", "1e999", "null", "[]", "{}", '"\\ud800"', "9" * 5000, "true", "0", "", "{", "}", "\n{", "\x00"]
+every_file = pytest.mark.parametrize("name", [CLAIMS, PODS, SUMMARY])
+
+
+def damaged(name: str, text: str) -> Measurement | None:
+    """Return the measurement with a damaged file; None if it is refused. Both can be sent."""
+    try:
+        found = parse(with_files({name: text}))
+    except OutputError as error:
+        str(error).encode()
+        return None
+    found.model_dump_json().encode()
+    return found
+
+
+@every_file
+def test_document_that_breaks_off_is_refused(name: str) -> None:
+    whole = golden().files[name].rstrip()
+    for end in range(len(whole)):
+        assert damaged(name, whole[:end]) is None, whole[:end]
+
+
+@every_file
+def test_mutated_document_is_a_measurement_or_an_output_error(name: str) -> None:
+    chance = random.Random(name)  # noqa: S311  # the same damage in every run
+    for _ in range(500):
+        text = golden().files[name]
+        for _ in range(chance.randint(1, 4)):
+            start = chance.randrange(len(text))
+            text = text[:start] + chance.choice(TOKENS) + text[start + chance.randint(0, 12) :]
+        damaged(name, text)
+
+
+@pytest.mark.parametrize("name", [CLAIMS, PODS])
+def test_a_document_that_is_missing_or_repeated_is_no_silent_number(name: str) -> None:
+    documents = json.loads(golden().files[name])
+    for number in range(len(documents)):
+        for changed in (documents[:number] + documents[number + 1 :], [*documents, documents[number]]):
+            found = damaged(name, json.dumps(changed))
+            assert found is None or found.errors
+
+
+@pytest.mark.parametrize("name", [CLAIMS, PODS])
+def test_a_field_that_is_missing_changes_no_number(name: str) -> None:
+    documents = json.loads(golden().files[name])
+    truth = parse(golden())
+    for field in documents[0]:
+        changed = [{key: value for key, value in one.items() if key != field} for one in documents]
+        found = damaged(name, json.dumps(changed))
+        assert found is None or (found.operations, found.runtime) == (truth.operations, truth.runtime), field
