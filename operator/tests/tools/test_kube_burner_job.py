@@ -30,6 +30,7 @@ def seen_by_kube_burner(template: str) -> Any:
 def test_job_creates_what_was_ordered_in_a_namespace_with_labels() -> None:
     found = job(objects=50, qps=5)
     assert (found["jobIterations"], found["qps"], found["burst"], found["maxWaitTimeout"]) == (50, 5, 5, "300s")
+    assert found["jobPause"] == "10s"
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
     assert (found["namespace"], found["namespaceLabels"]) == ("plimsoll-burn-a", {**PLACE.labels, **restricted})
     assert [entry["objectTemplate"] for entry in found["objects"]] == ["pvc.yml", "pod.yml"]

@@ -77,6 +77,7 @@ def _job(parameters: KubeBurnerParameters, place: Place) -> Mapping[str, object]
         # It would start a DaemonSet that pulls images, which are on the nodes already.
         "preLoadImages": False,
         "maxWaitTimeout": f"{parameters.ready_seconds}s",
+        "jobPause": f"{parameters.pause_seconds}s",
         "objects": [{"objectTemplate": name, "replicas": 1} for name in templates],
         **_churn(parameters),
     }

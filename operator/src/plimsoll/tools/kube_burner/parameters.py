@@ -19,6 +19,10 @@ DEFAULT_VOLUME = 64 * 2**20
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which nobody else can use kube-burner."""
 
+_LEAST_PAUSE_SECONDS = 5
+_PODS_PER_SECOND = 10
+"""How fast kube-burner handles pods on a busy machine, at least."""
+
 _MARGIN_SECONDS = 120
 _LEAST_VOLUME = 2**20
 _LARGEST_VOLUME = 2**40
@@ -91,7 +95,16 @@ class KubeBurnerParameters(ToolParameters):
         """How long kube-burner may take: to create everything, and to wait after each creation."""
         cycles = self.churn.cycles if self.churn else 0
         requests = self.claims * (2 if self.pods else 1)
-        return requests // self.qps + (1 + cycles) * (self.ready_seconds + _MARGIN_SECONDS)
+        return requests // self.qps + (1 + cycles) * (self.ready_seconds + _MARGIN_SECONDS) + self.pause_seconds
+
+    @property
+    def pause_seconds(self) -> int:
+        """How long kube-burner has to wait before it stops watching.
+
+        It handles one pod after the other, and waits for the event that a pod's container has started. Pods that it has
+        not handled when it stops count as never ready. Source: kube-burner 2.7, `getStartedTimeFromEvent`.
+        """
+        return _LEAST_PAUSE_SECONDS + self.objects // _PODS_PER_SECOND if self.pods else 0
 
     @property
     def burst_requests(self) -> int:
