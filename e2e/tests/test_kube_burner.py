@@ -37,7 +37,7 @@ def until_gone(cluster: Cluster, name: str) -> None:
 def storm(name: str, namespace: str, *, storage_class: str = STORAGE_CLASS, **burner: Any) -> dict[str, Any]:
     """Return a run whose only workload is kube-burner."""
     workload = {"name": "storm", "kubeBurner": burner, "runtimeSeconds": 60, "rampSeconds": 0}
-    changes = {"storage": {"storageClass": {"name": storage_class}}, "workloads": [workload], "repetitions": 2}
+    changes = {"storage": {"storageClass": {"name": storage_class}}, "workloads": [workload], "repetitions": 1}
     return run(name, namespace, **changes)
 
 
@@ -57,20 +57,20 @@ def until_burning(cluster: Cluster) -> None:
 
 
 def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed: str) -> None:
-    cluster.apply(storm("storm", allowed, objects=[5, 10], qps=[10]))
+    cluster.apply(storm("storm", allowed, objects=[2, 4], qps=[10]))
     ended = cluster.until_over("storm", allowed, seconds=600)
     # Fewer than a thousand PVCs: their 99th percentile is not known.
     assert (ended["status"], ended["reason"]) == ("True", "Suspect"), ended["message"]
     assert left(cluster) == []
     results = cluster.results("storm", allowed)
     assert len(results) == 2
-    for result, objects in zip(results, (5, 10), strict=True):
+    for result, objects in zip(results, (2, 4), strict=True):
         assert result["status"]["environment"]["tools"]["kubeBurner"]
         operations = {one["operation"]: one for one in result["status"]["summary"]["operations"]}
         assert operations.keys() == {"bindClaim", "startPod"}
         for operation in operations.values():
             assert operation["latency"]["kind"] == "full"
-            assert operation["latency"]["count"] == 2 * objects
+            assert operation["latency"]["count"] == objects
             assert operation["latency"]["maxNanoseconds"] > 0
         bound, started = operations["bindClaim"]["latency"], operations["startPod"]["latency"]
         # A pod starts after its claim is bound; its time begins up to a second early.
@@ -78,11 +78,11 @@ def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed
 
 
 def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
-    cluster.apply(storm("churn", allowed, objects=[4], qps=[10], churn={"percent": 50, "cycles": 1}))
+    cluster.apply(storm("churn", allowed, objects=[2], qps=[10], churn={"percent": 50, "cycles": 1}))
     cluster.until_over("churn", allowed, seconds=600)
     (result,) = cluster.results("churn", allowed)
     counts = {one["operation"]: one["latency"]["count"] for one in result["status"]["summary"]["operations"]}
-    assert counts == {"bindClaim": 12, "startPod": 12}
+    assert counts == {"bindClaim": 3, "startPod": 3}
     assert left(cluster) == []
 
 
@@ -132,7 +132,7 @@ def test_more_than_the_administrator_allows_is_refused(
 
 @pytest.mark.parametrize("killed", ["client", "helper"])
 def test_nothing_is_left_by_a_process_that_is_killed(cluster: Cluster, allowed: str, killed: str) -> None:
-    cluster.apply(storm("killed", allowed, objects=[10], qps=[2]))
+    cluster.apply(storm("killed", allowed, objects=[4], qps=[1]))
     until_burning(cluster)
     if killed == "client":
         cluster.kill_pod(cluster.client_pod("killed", allowed, 0)["metadata"]["name"], allowed)
@@ -144,7 +144,7 @@ def test_nothing_is_left_by_a_process_that_is_killed(cluster: Cluster, allowed: 
 
 
 def test_a_run_that_is_deleted_in_mid_run_leaves_nothing(cluster: Cluster, allowed: str) -> None:
-    cluster.apply(storm("doomed", allowed, objects=[10], qps=[2]))
+    cluster.apply(storm("doomed", allowed, objects=[4], qps=[1]))
     until_burning(cluster)
     cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", allowed, "--timeout=180s")
     # The finalizer has waited for it.

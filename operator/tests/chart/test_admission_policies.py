@@ -24,7 +24,11 @@ COPIED = [
     "provisioner.storage.kubernetes.io/cloning-protection",
 ]
 """Finalizers of the snapshot controller and of the CSI provisioner on the source of a copy."""
-VALUES: Document = {"admission": {"claims": True, "pods": True}, "runner": {"image": {"repository": "runner"}}}
+VALUES: Document = {
+    "admission": {"claims": True, "pods": True},
+    "runner": {"image": {"repository": "runner"}},
+    "kubeBurner": {"enabled": True, "namespaces": ["bench"]},
+}
 
 
 @pytest.fixture(scope="module")

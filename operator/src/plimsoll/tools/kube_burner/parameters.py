@@ -19,9 +19,9 @@ DEFAULT_VOLUME = 64 * 2**20
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which nobody else can use kube-burner."""
 
-_LEAST_PAUSE_SECONDS = 5
-_PODS_PER_SECOND = 10
-"""How fast kube-burner handles pods on a busy machine, at least."""
+_LEAST_PAUSE_SECONDS = 15
+_SECONDS_PER_POD = 2
+"""How long kube-burner handles a pod whose events come late: 0.6 s or, where the machine is busy, up to 3 s."""
 
 _MARGIN_SECONDS = 120
 _LEAST_VOLUME = 2**20
@@ -99,12 +99,12 @@ class KubeBurnerParameters(ToolParameters):
 
     @property
     def pause_seconds(self) -> int:
-        """How long kube-burner has to wait before it stops watching.
+        """How long kube-burner goes on watching after the last pod is ready, which is not measured.
 
         It handles one pod after the other, and waits for the event that a pod's container has started. Pods that it has
         not handled when it stops count as never ready. Source: kube-burner 2.7, `getStartedTimeFromEvent`.
         """
-        return _LEAST_PAUSE_SECONDS + self.objects // _PODS_PER_SECOND if self.pods else 0
+        return _LEAST_PAUSE_SECONDS + _SECONDS_PER_POD * self.objects if self.pods else 0
 
     @property
     def burst_requests(self) -> int:
