@@ -1,4 +1,5 @@
 import asyncio
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,7 +7,25 @@ import pytest
 
 from plimsoll.agent import process
 from plimsoll.agent.programs import Programs
-from plimsoll.tools.base import Command, Output, together
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    StepContext,
+    StepKind,
+    Timing,
+    VolumeKind,
+    VolumeTarget,
+    together,
+)
+from plimsoll.tools.dd import DD, DdParameters
+
+CONTEXT = StepContext(
+    step=StepKind.MEASURE,
+    target=VolumeTarget(kind=VolumeKind.FILE, path="/data", size=2**30),
+    timing=Timing(ramp_seconds=0, runtime_seconds=60),
+    seed=1,
+    work_directory="/work",
+)
 
 
 def is_running(pid: int) -> bool:
@@ -51,6 +70,31 @@ async def test_a_cancelled_command_is_gone_with_its_children(tmp_path: Path) -> 
         with pytest.raises(asyncio.CancelledError):
             await task
         while is_running(child):
+            await asyncio.sleep(0.01)
+
+
+RUN = """
+import asyncio, sys
+from pathlib import Path
+from plimsoll.agent import process
+asyncio.run(process.run(tuple(sys.argv[2:]), directory=Path(sys.argv[1])))
+"""
+
+
+async def test_dd_does_not_outlive_an_agent_that_is_killed(tmp_path: Path) -> None:
+    """timeout is between the two."""
+    measured = DD.command(DdParameters(), CONTEXT).argv
+    start = measured[: measured.index("dd")]
+    endless = (*start, "sh", "-c", "echo $$ > pid; exec dd if=/dev/zero of=/dev/null bs=512 count=1000000000")
+    agent = await asyncio.create_subprocess_exec(sys.executable, "-c", RUN, str(tmp_path), *endless)
+    async with asyncio.timeout(60):
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await asyncio.sleep(0.01)
+        dd = int((tmp_path / "pid").read_text())
+        assert is_running(dd)
+        agent.kill()
+        await agent.wait()
+        while is_running(dd):
             await asyncio.sleep(0.01)
 
 

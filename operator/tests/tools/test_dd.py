@@ -11,7 +11,17 @@ from pydantic import ValidationError
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Output, OutputError, StepContext, StepKind, Target, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.base import (
+    Command,
+    Output,
+    OutputError,
+    StepContext,
+    StepKind,
+    Target,
+    Timing,
+    VolumeKind,
+    VolumeTarget,
+)
 from plimsoll.tools.dd import DD, DdParameters
 
 from .conftest import IMAGE, replaced, volume_golden
@@ -37,7 +47,12 @@ def context(target: Target = VOLUME, ramp: int = 5, runtime: int = 60) -> StepCo
 
 
 def argv_of(target: Target = VOLUME, **fields: Any) -> tuple[str, ...]:
-    return DD.command(parameters_of(**fields), context(target)).argv
+    """Return the options of dd itself."""
+    return options_of(DD.command(parameters_of(**fields), context(target)))
+
+
+def options_of(command: Command) -> tuple[str, ...]:
+    return command.argv[command.argv.index("dd") + 1 :]
 
 
 def golden(case: str, edit: Callable[[str], str] = lambda text: text, **fields: Any) -> Measurement:
@@ -54,7 +69,8 @@ def printed(*lines: str, exit_code: int = 0) -> Output:
 
 def test_a_signal_ends_it_after_ramp_and_runtime() -> None:
     command = DD.command(parameters_of(), context())
-    assert command.argv[:6] == ("timeout", "--foreground", "--preserve-status", "--signal=INT", "65", "dd")
+    assert command.argv[:5] == ("timeout", "--foreground", "--preserve-status", "--signal=INT", "65")
+    assert command.argv[5:10] == ("setpriv", "--pdeathsig", "KILL", "--", "dd")
     assert command.environment == {"LC_ALL": "C"}
 
 
@@ -81,7 +97,7 @@ def test_a_signal_ends_it_after_ramp_and_runtime() -> None:
     ],
 )
 def test_only_the_data_set_is_used(fields: dict[str, Any], expected: str) -> None:
-    assert " ".join(argv_of(**fields)[6:]) == f"bs=65536 {expected} status=progress"
+    assert " ".join(argv_of(**fields)) == f"bs=65536 {expected} status=progress"
 
 
 @given(
@@ -94,11 +110,11 @@ def test_nothing_outside_the_data_set_is_read_or_written(size: int, offset: int,
     target = replace(VOLUME, size=size, offset=offset)
     parameters = DdParameters.model_validate({"operation": operation, "blockSize": block})
     try:
-        argv = DD.command(parameters, context(target)).argv
+        argv = options_of(DD.command(parameters, context(target)))
     except ValueError:
         assert block > (size // 2 if operation == "Copy" else size)
         return
-    options = dict(option.split("=", 1) for option in argv[6:])
+    options = dict(option.split("=", 1) for option in argv)
     done = int(options["bs"]) * int(options["count"])
     starts = [int(options[name]) for name in ("skip", "seek") if name in options]
     assert all(start % 512 == 0 for start in starts), "direct I/O is aligned"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from plimsoll.tools.base import Output
+from plimsoll.tools.command import DIE_WITH_PARENT
 
 STDOUT_FILE = "stdout"
 STDERR_FILE = "stderr"
@@ -25,8 +26,6 @@ _LAST_WORDS = 1000
 _TERM_SECONDS = 2.0
 """Time for a tool to end after SIGTERM; fio closes its image within 0.2 s."""
 _CANNOT_START = 127
-_DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
-"""The kernel kills the tool when the agent dies, for whatever reason."""
 
 Watch = Callable[[int], None]
 """Called with the process id of a running command about every second; an exception kills the command."""
@@ -65,7 +64,7 @@ async def run(
         try:
             process = await _start(argv, directory, environment or {}, stdin=Path(stdin), stdout=printed, stderr=stderr)
         except OSError as error:
-            stderr.write(f"{_DIE_WITH_PARENT[0]}: {error}".encode())
+            stderr.write(f"{DIE_WITH_PARENT[0]}: {error}".encode())
             exit_code = _CANNOT_START
         else:
             meter = [_Meter(stdout, metered_seconds).look] if metered_seconds else []
@@ -147,7 +146,7 @@ async def _start(
 ) -> asyncio.subprocess.Process:
     with stdin.open("rb") as source:
         return await asyncio.create_subprocess_exec(
-            *_DIE_WITH_PARENT,
+            *DIE_WITH_PARENT,
             *argv,
             cwd=directory,
             env={**os.environ, **environment},

@@ -37,10 +37,10 @@ COLUMNS = ("layer", "operation", *(f"{name}{suffix}" for name in _QUANTITIES for
 @output_option(TABLE, JSON, YAML, CSV)
 @cluster_options
 def command(*, result: str, device_run: str | None, output: str) -> None:
-    """Show the rates of OSDs, RADOS, RBD and file systems, the limit that the layers below set, and their ratio.
+    """Show the rates of network, OSDs, RADOS, RBD and file systems, the limit that layers below set, and their ratio.
 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster (NAME or NAMESPACE/NAME)
-    with any of osdBench, radosBench, and fio or rbdBench on volumes in Ceph.
+    with any of the tools of networks, of OSDs and pools, and of volumes in Ceph.
     """
     found = load_results(result)
     if all(one.status.environment.ceph is None for one in found):

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+"""In front of a command: the kernel kills it when its parent dies, for whatever reason, but not its own children."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:

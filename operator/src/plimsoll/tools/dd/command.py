@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import Command, Timing, VolumeTarget
+from plimsoll.tools.command import DIE_WITH_PARENT
 from plimsoll.tools.dd.parameters import DdOperation, DdParameters
 
 
@@ -23,6 +24,8 @@ def measure_command(parameters: DdParameters, volume: VolumeTarget, timing: Timi
             # It makes dd print what it has done.
             "--signal=INT",
             str(timing.ramp_seconds + timing.runtime_seconds),
+            # The agent's death ends timeout, and must end dd as well.
+            *DIE_WITH_PARENT,
             "dd",
             f"bs={parameters.block_size}",
             f"count={_blocks(parameters, volume)}",
