@@ -190,6 +190,20 @@ def test_churned_claims_are_timed_too() -> None:
     assert parse(golden(), churn={"percent": 10}).errors[0] == "10 of 11 PVCs were bound within 300 s"
 
 
+def test_a_pod_that_the_churn_deletes_before_it_is_timed_is_a_warning_unless_it_is_the_last_of_its_number() -> None:
+    churn = {"percent": 10}
+    again = edited(lambda documents: documents.append(documents[0]))
+    measurement = parse(again, churn=churn)
+    assert [sample.ios for sample in measurement.operations] == [11, 10]
+    lost = "1 of 11 pods were deleted by the churn before kube-burner had timed them"
+    assert (measurement.errors, measurement.warnings[0]) == ((), lost)
+    left = [document for document in json.loads(again.files[PODS]) if document["jobIteration"] != 3]
+    gone = replace(again, files={**again.files, PODS: json.dumps(left)})
+    assert parse(gone, churn=churn).errors == ("9 of 11 pods were ready within 300 s; not ready: number 3",)
+    unready = replace(again, files={**again.files, "problems.txt": "pod pod-1-1 is Pending: no node\n"})
+    assert parse(unready, churn=churn).errors == ("pod pod-1-1 is Pending: no node",)
+
+
 @pytest.mark.parametrize(
     ("objects", "churn", "claims"),
     [(10, None, 10), (10, {}, 11), (10, {"percent": 5, "cycles": 3}, 13), (200, {"percent": 50, "cycles": 2}, 400)],

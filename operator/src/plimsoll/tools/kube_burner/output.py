@@ -129,7 +129,7 @@ def parse_measurement(parameters: KubeBurnerParameters, output: Output) -> Measu
     start = min((one.created for one in usable), default=0)
     log = Log.of(output)
     missing = [message for timings in timed for message in timings.errors]
-    errors = [*missing, *_problems(output, missing), *_failures(summary, output, log)]
+    errors = [*missing, *(_problems(output) if missing or parameters.churn else ()), *_failures(summary, output, log)]
     return Measurement(
         tool="kubeBurner",
         tool_version=_version(summary),
@@ -188,7 +188,8 @@ def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject,
         usable=usable,
         errors=[*_missing(kind, parameters, usable)],
         warnings=[
-            f"unknown field: {path}" for document in documents for path in document.unknown(_COMMON | _fields(kind))
+            *(f"unknown field: {path}" for document in documents for path in document.unknown(_COMMON | _fields(kind))),
+            *_untimed(kind, parameters, usable),
         ],
     )
 
@@ -235,18 +236,25 @@ def _check_names(kind: _Kind, parameters: KubeBurnerParameters, found: Sequence[
 def _missing(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Timed]) -> Iterator[str]:
     """Yield how many objects never became usable, and the first of them."""
     wanted = parameters.claims
-    if len(usable) == wanted:
-        return
     seen = {one.iteration for one in usable}
     absent = [number for number in range(parameters.objects) if number not in seen]
+    if len(usable) == wanted or (kind is _POD and parameters.churn and not absent):
+        return
     listed = ", ".join(map(str, absent[:_MAX_LISTED])) + (" ..." if len(absent) > _MAX_LISTED else "")
     which = f"; not {kind.done}: number {listed}" if absent else ""
     yield f"{len(usable)} of {wanted} {kind.noun}s were {kind.done} within {parameters.ready_seconds} s{which}"
 
 
-def _problems(output: Output, missing: Sequence[str]) -> list[str]:
+def _untimed(kind: _Kind, parameters: KubeBurnerParameters, usable: Sequence[_Timed]) -> Iterator[str]:
+    """Yield how many pods a churn has deleted before kube-burner timed them: it times one after the other."""
+    lost = parameters.claims - len(usable)
+    if kind is _POD and parameters.churn and lost > 0:
+        yield f"{lost} of {parameters.claims} pods were deleted by the churn before kube-burner had timed them"
+
+
+def _problems(output: Output) -> list[str]:
     """Return why objects are not usable, as their events say."""
-    return excerpt(output.files.get(PROBLEMS_FILE, "")) if missing else []
+    return excerpt(output.files.get(PROBLEMS_FILE, ""))
 
 
 def _failures(summary: JsonObject, output: Output, log: Log) -> Iterator[str]:
