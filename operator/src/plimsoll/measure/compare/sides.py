@@ -160,8 +160,8 @@ def _gap(name: str, values: Sequence[float | None]) -> str:
     absent = sum(value is None for value in values)
     if absent:
         return (
-            f"{absent} of {len(values)} trials of the {name} have no value: they have no such operations, did them too fast "
-            f"to be timed, or have fewer than {MINIMUM_BEYOND} beyond the percentile; measure for longer"
+            f"{absent} of {len(values)} trials of the {name} have no value: they have no such operations, did them too "
+            f"fast to be timed, or have fewer than {MINIMUM_BEYOND} beyond the percentile; measure for longer"
         )
     zeros = sum(value == 0 for value in values)
     if zeros:
