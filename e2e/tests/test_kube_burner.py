@@ -97,7 +97,7 @@ def test_claims_that_are_never_bound_are_invalid_with_the_reason(cluster: Cluste
         }
     )
     try:
-        cluster.apply(storm("stuck", allowed, storage_class=ABSENT, objects=[3], readySeconds=15, pods=False))
+        cluster.apply(storm("stuck", allowed, storage_class=ABSENT, objects=[3], qps=[10], readySeconds=15, pods=False))
         ended = cluster.until_over("stuck", allowed, seconds=600)
         assert (ended["status"], ended["reason"]) == ("False", "InvalidResults")
         findings = [finding for trial in cluster.trials("stuck", allowed) for finding in trial["findings"]]
