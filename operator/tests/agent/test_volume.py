@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.agent.volume import DeviceVolume, FileVolume, VolumeError, discard_is_unsupported
+from plimsoll.agent.volume import DeviceVolume, FileVolume, VolumeError, discard_is_unsupported, occupied_bytes
 from plimsoll.tools.base import VolumeKind, VolumeTarget
 
 ROOT = "22 1 0:30 / / rw - overlay overlay rw\n"
@@ -62,6 +62,18 @@ def test_locally_a_directory_need_not_be_a_mount_point(directory: Path) -> None:
 
 
 # Discarding
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_a_killed_tool_has_left_is_not_missing_in_the_data_set(tmp_path: Path, *, shared: bool) -> None:
+    name = "client-0.data" if shared else "volume"
+    before = occupied_bytes(tmp_path / name)
+    for owner in (f"{name}.0.files", "client-1.data.1.files"):
+        left = tmp_path / owner / "Bonnie.1"
+        left.mkdir(parents=True)
+        (left / "large").write_bytes(bytes(2**20))
+    found = occupied_bytes(tmp_path / name, *(["0"] if shared else []))
+    assert (before, 2**20 <= found < 2 * 2**20) == (0, True)
 
 
 def test_a_file_is_discarded_by_removing_it(directory: Path) -> None:

@@ -10,8 +10,8 @@ from plimsoll.agent.volume import (
     FileVolume,
     VolumeError,
     aligned,
-    allocated_bytes,
     check_mounted,
+    occupied_bytes,
 )
 from plimsoll.api.quantity import format_quantity
 from plimsoll.tools.base import VolumeKind, VolumeTarget
@@ -54,7 +54,7 @@ class SharedVolume:
         target = self._target(self.client, size)
         try:
             free = os.statvfs(self.directory)
-            available = free.f_bavail * free.f_frsize + allocated_bytes(Path(target.path))
+            available = free.f_bavail * free.f_frsize + occupied_bytes(Path(target.path), str(self.client))
         except OSError as error:
             raise VolumeError(f"{self.directory}: {error.strerror}") from error
         if size <= 0:

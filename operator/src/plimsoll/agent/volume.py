@@ -50,7 +50,7 @@ class FileVolume:
             free = os.statvfs(self.path.parent)
         except OSError as error:
             raise VolumeError(f"{self.path.parent}: {error.strerror}") from error
-        available = free.f_bavail * free.f_frsize + allocated_bytes(self.path)
+        available = free.f_bavail * free.f_frsize + occupied_bytes(self.path)
         size = aligned(min(available, self.capacity or available) * fill_percent // 100)
         if size <= 0:
             raise VolumeError(f"{self.path.parent} has {available} bytes free; a data set needs at least 1 MiB")
@@ -158,6 +158,15 @@ def check_mounted(directory: Path, table: Path) -> None:
 def allocated_bytes(path: Path) -> int:
     """Return how many bytes a file occupies; 0 if it does not exist."""
     return path.stat().st_blocks * _BLOCK_BYTES if path.exists() else 0
+
+
+def occupied_bytes(path: Path, client: str = "*") -> int:
+    """Return how many bytes a data file occupies, and files that a killed tool has left (`StepContext.own_directory`).
+
+    The next trial replaces both, so the data set keeps its size when an agent is replaced.
+    """
+    left = (file for directory in path.parent.glob(f"{path.name}.{client}.files") for file in directory.rglob("*"))
+    return allocated_bytes(path) + sum(map(allocated_bytes, left))
 
 
 def aligned(size: int) -> int:
