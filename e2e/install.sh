@@ -35,7 +35,7 @@ install_chart() {
     if kubectl get crd servicemonitors.monitoring.coreos.com > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/monitoring.yaml")
     fi
-    if "$cluster" docker image inspect plimsoll-kube-burner:e2e > /dev/null 2>&1; then
+    if [[ ${1:-} == kube-burner ]] || kubectl get namespace plimsoll-kube-burner > /dev/null 2>&1; then
         values+=(--values "$root/e2e/operator/kube-burner.yaml")
     fi
     # The operator's Role for Rook needs a namespace also before e2e/ceph is up, which takes it over.
@@ -77,6 +77,6 @@ case ${1:-} in
     '') images; install_chart ;;
     images) images ;;
     chart) install_chart ;;
-    kube-burner) kube_burner; install_chart ;;
+    kube-burner) kube_burner; install_chart kube-burner ;;
     *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

@@ -24,7 +24,7 @@ missing_packages() {
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
     fi
     for command in setpriv:util-linux blkdiscard:util-linux blkid:util-linux flock:util-linux losetup:mount mount:mount make:make \
-        chromium:chromium bonnie++:bonnie++ ioping:ioping iperf3:iperf3 nc.traditional:netcat-traditional ping:iputils-ping gcc:gcc; do
+        chromium:chromium bonnie++:bonnie++ ioping:ioping iperf3:iperf3 nc.traditional:netcat-traditional ping:iputils-ping tc:iproute2 gcc:gcc; do
         command -v "${command%:*}" > /dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "${command%:*}" > /dev/null ||
             echo "${command#*:}"
     done

@@ -5,9 +5,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -18,18 +15,17 @@ from plimsoll.agent.host.readings import Host
 from plimsoll.agent.programs import ACCEPT_LIBRARY, Programs
 from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.api.state import TrialKey
-from plimsoll.measure.sample import ClientDocument, Clock, Measurement
+from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialFacts, measure_trial
-from plimsoll.protocol.messages import ArmOrder, ServeOrder
+from plimsoll.protocol.messages import ServeOrder
 from plimsoll.tools.base import Command, together
 from plimsoll.tools.ports import serving_port
 from support.accepting import compiled_library
+from support.serving import TRIAL, load, measured, served
 
 # Its servers have ports of their own on this machine.
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("network")]
 
-TRIAL = TrialKey(point="w-000", pass_number=0, attempt=0)
 SERVER, CLIENT, OTHER = 1, 0, 2
 SECOND = 10**9
 STORAGE_REASONS = {"CacheNotExcluded", "CacheSized", "DeviceBypassed", "HostUnknown", "NetworkBound", "WrongDevice"}
@@ -55,26 +51,6 @@ class Setting:
             client=client, node="n", volume=None, directory=directory, binaries=binaries, host=Host(), tools=tools
         )
 
-    @asynccontextmanager
-    async def served(self, server: Worker, order: ServeOrder) -> AsyncIterator[None]:
-        """Let a worker serve, from when clients may connect until the end of the block."""
-        is_ready = asyncio.Event()
-
-        async def ready() -> None:
-            is_ready.set()
-
-        serving = asyncio.create_task(server.serve(order, ready))
-        try:
-            async with asyncio.timeout(30):
-                while not is_ready.is_set():
-                    assert not serving.done(), serving.result()
-                    await asyncio.sleep(0.01)
-            yield
-        finally:
-            serving.cancel()
-            with suppress(asyncio.CancelledError):
-                await serving
-
 
 @pytest.fixture
 def setting(tmp_path: Path, library: Path) -> Setting:
@@ -85,19 +61,6 @@ def serve_order(tool: str, *, peers: dict[int, str], **parameters: JsonValue) ->
     return ServeOrder(
         trial=TRIAL, tool=tool, parameters=parameters, ramp_seconds=1, runtime_seconds=3, seed=1, peers=peers
     )
-
-
-async def load(worker: Worker, order: ServeOrder, *peers: tuple[int, str]) -> ClientDocument:
-    fields = order.model_dump(exclude={"kind", "peers"})
-    armed = ArmOrder(**fields, peers=dict(peers), t0_nanoseconds=time.time_ns())
-    return await worker.measure(worker.arm(armed), Clock(offset=0, error=0))
-
-
-def measured(document: ClientDocument) -> Measurement:
-    assert document.parse_error is None, document.stderr_tail
-    assert document.exit_code == 0
-    assert document.measurement is not None
-    return document.measurement
 
 
 def reasons(document: ClientDocument) -> set[str]:
@@ -116,7 +79,7 @@ def reasons(document: ClientDocument) -> set[str]:
 async def measure_pair(setting: Setting, tool: str, **parameters: JsonValue) -> ClientDocument:
     server, client = setting.worker(SERVER, tool), setting.worker(CLIENT, tool)
     order = serve_order(tool, peers={CLIENT: "127.0.0.1"}, **parameters)
-    async with setting.served(server, order):
+    async with served(server, order):
         return await load(client, order, (SERVER, "127.0.0.1"))
 
 
@@ -165,7 +128,7 @@ async def test_one_client_loads_two_servers_at_once(setting: Setting) -> None:
     """They are on one machine, but have different addresses and ports."""
     client, *servers = (setting.worker(number, "iperf3") for number in (CLIENT, SERVER, OTHER))
     order = serve_order("iperf3", peers={CLIENT: "127.0.0.1"})
-    async with setting.served(servers[0], order), setting.served(servers[1], order):
+    async with served(servers[0], order), served(servers[1], order):
         measurement = measured(await load(client, order, (SERVER, "127.0.0.1"), (OTHER, "127.0.0.2")))
     assert [peer.peer for peer in measurement.peers] == [SERVER, OTHER]
     assert all(peer.bytes > 2**20 for peer in measurement.peers)
@@ -176,7 +139,7 @@ async def test_one_client_loads_two_servers_at_once(setting: Setting) -> None:
 async def test_one_server_serves_two_clients_at_once(setting: Setting) -> None:
     server, *clients = (setting.worker(number, "netcat") for number in (SERVER, CLIENT, OTHER))
     order = serve_order("netcat", peers={CLIENT: "127.0.0.1", OTHER: "127.0.0.1"})
-    async with setting.served(server, order):
+    async with served(server, order):
         documents = await asyncio.gather(*(load(client, order, (SERVER, "127.0.0.1")) for client in clients))
     assert all(measured(document).operations[0].bytes > 2**20 for document in documents)
 
@@ -185,7 +148,7 @@ async def test_a_server_of_netcat_ends_with_its_client_and_has_not_failed(settin
     """It ends with exit code 1; a failure would abort the trial before the client's result arrives."""
     server = setting.worker(SERVER, "netcat")
     order = serve_order("netcat", peers={CLIENT: "127.0.0.1", OTHER: "127.0.0.1"})
-    async with setting.served(server, order):
+    async with served(server, order):
         for client in (CLIENT, OTHER):
             # The other one's server still listens after that.
             assert await asyncio.to_thread(is_served, serving_port(SERVER, client), "127.0.0.1")
@@ -219,7 +182,7 @@ def is_served(port: int, source: str, family: socket.AddressFamily = socket.AF_I
 async def test_a_server_accepts_its_peer_only_and_nothing_listens_afterwards(setting: Setting, tool: str) -> None:
     server = setting.worker(SERVER, tool)
     port = serving_port(SERVER, CLIENT)
-    async with setting.served(server, serve_order(tool, peers={CLIENT: "127.0.0.5"})):
+    async with served(server, serve_order(tool, peers={CLIENT: "127.0.0.5"})):
         for stranger in ("127.0.0.1", "127.0.0.6"):
             assert not await asyncio.to_thread(is_served, port, stranger)
         assert await asyncio.to_thread(is_served, port, "127.0.0.5")
@@ -229,7 +192,7 @@ async def test_a_server_accepts_its_peer_only_and_nothing_listens_afterwards(set
 async def test_an_ipv6_server_accepts_its_peer_only(setting: Setting) -> None:
     server = setting.worker(SERVER, "iperf3")
     port = serving_port(SERVER, CLIENT)
-    async with setting.served(server, serve_order("iperf3", peers={CLIENT: "::1"})):
+    async with served(server, serve_order("iperf3", peers={CLIENT: "::1"})):
         assert not await asyncio.to_thread(is_served, port, "127.0.0.1")
         assert await asyncio.to_thread(is_served, port, "::1", socket.AF_INET6)
 
