@@ -75,6 +75,10 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
 	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(or $(SELECT),$(REAL))"
 
+.PHONY: test-network
+test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine
+	cd operator && $(BIN)/pytest -q --durations 5 -m network
+
 .PHONY: test-e2e
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
 	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)"
