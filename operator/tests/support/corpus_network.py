@@ -76,7 +76,7 @@ _IPERF3 = [
         "iperf3",
         {"protocol": ["UDP"]},
         f"{_W}.iperf3.bitrate",
-        "must be set for UDP, which sends no faster than it is told to; set the bits per second of a stream",
+        "must be set for UDP, which does not find its rate itself; set the bits per second of a stream",
     ),
     _bad("iperf3", "bitrate", "100M", "applies only to UDP", model_accepts=_NO_TCP),
     _bad("iperf3", "datagramBytes", 1500, "applies only to UDP", model_accepts=_NO_TCP),

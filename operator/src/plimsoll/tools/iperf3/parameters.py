@@ -15,7 +15,7 @@ from plimsoll.tools.pairing import Pairing
 MAX_OMIT_SECONDS = 60
 """The limit of `--omit` up to iperf3 3.12."""
 
-_NEEDS_BITRATE = "must be set for UDP, which sends no faster than it is told to; set the bits per second of a stream"
+_NEEDS_BITRATE = "must be set for UDP, which does not find its rate itself; set the bits per second of a stream"
 _NO_DATAGRAMS = "applies only to UDP; remove it, or use protocol UDP"
 _NO_BITRATE = "applies only to UDP, because TCP finds its rate itself; remove it, or use protocol UDP"
 _BITRATE_PATTERN = r"^([1-9][0-9]{1,8}k|[1-9][0-9]{0,5}M|[1-9][0-9]{0,2}G)$"

@@ -17,7 +17,7 @@ MAX_QPS = 1000
 DEFAULT_VOLUME = 64 * 2**20
 
 MAX_SECONDS = 4 * 3600
-"""How long one measurement may take, during which nobody else can use kube-burner."""
+"""How long one measurement may take, during which no other run can use kube-burner."""
 
 _LEAST_PAUSE_SECONDS = 15
 _SECONDS_PER_POD = 2
