@@ -6,13 +6,14 @@ their operations can lie anywhere up to 100 ms.
 """
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from plimsoll.api.names import LatencyKind
 from plimsoll.api.result import Latency
-from plimsoll.measure.histogram import Histogram, HistogramError
+from plimsoll.measure.histogram import Histogram, HistogramError, bin_index
 from plimsoll.measure.sample import LatencySample
 
 PERCENTILES = (50, 90, 95, 99, 99.9, 99.99)
@@ -29,6 +30,23 @@ class _Moments:
     squares: float
     least: int
     greatest: int
+
+
+def sample_of(nanoseconds: Sequence[int]) -> LatencySample:
+    """Return the latency of operations that a tool timed one by one."""
+    if not nanoseconds:
+        return LatencySample(kind=LatencyKind.FULL)
+    mean = math.fsum(nanoseconds) / len(nanoseconds)
+    squares = math.fsum((time - mean) ** 2 for time in nanoseconds)
+    return LatencySample(
+        kind=LatencyKind.FULL,
+        count=len(nanoseconds),
+        mean_nanoseconds=mean,
+        standard_deviation_nanoseconds=math.sqrt(squares / max(1, len(nanoseconds) - 1)),
+        min_nanoseconds=min(nanoseconds),
+        max_nanoseconds=max(nanoseconds),
+        histogram=Histogram(counts=Counter(map(bin_index, nanoseconds))).encode(),
+    )
 
 
 def merge_samples(samples: Iterable[LatencySample]) -> Latency:

@@ -8,16 +8,15 @@ ioping does not print when it started. It did so after its launch, and early eno
 its end, which usually leaves a few milliseconds.
 """
 
-import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from plimsoll.api.names import LatencyKind
 from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySample, LatencySlices, Measurement, OperationSample
+from plimsoll.measure.latency import sample_of
+from plimsoll.measure.sample import MAX_GAPS, Cells, Gaps, LatencySlices, Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError, Timing
 from plimsoll.tools.ioping.command import MAX_REQUESTS
 from plimsoll.tools.ioping.parameters import IopingParameters
@@ -95,25 +94,9 @@ def _sample(parameters: IopingParameters, part: _Part, timing: Timing) -> Operat
         operation=parameters.operation.operation,
         ios=len(part.times),
         bytes=len(part.times) * parameters.size,
-        latency=_latency(part.times),
+        latency=sample_of(part.times),
         cells=_cells(parameters, part),
         slices=_slices(part, max(1, timing.runtime_seconds // _SLICES) * _SECOND),
-    )
-
-
-def _latency(times: Sequence[int]) -> LatencySample:
-    if not times:
-        return LatencySample(kind=LatencyKind.FULL)
-    mean = math.fsum(times) / len(times)
-    squares = math.fsum((time - mean) ** 2 for time in times)
-    return LatencySample(
-        kind=LatencyKind.FULL,
-        count=len(times),
-        mean_nanoseconds=mean,
-        standard_deviation_nanoseconds=math.sqrt(squares / max(1, len(times) - 1)),
-        min_nanoseconds=min(times),
-        max_nanoseconds=max(times),
-        histogram=_histogram(times).encode(),
     )
 
 

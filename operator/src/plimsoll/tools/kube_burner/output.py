@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity, parse_quantity
-from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.sample import LatencySample, Measurement, OperationSample
+from plimsoll.measure.latency import sample_of
+from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
@@ -281,23 +281,7 @@ def _version(summary: JsonObject) -> str:
 
 def _sample(timings: _Timings) -> OperationSample:
     latencies = [one.latency for one in timings.usable]
-    return OperationSample(operation=timings.kind.operation, ios=len(latencies), bytes=0, latency=_latency(latencies))
-
-
-def _latency(latencies: Sequence[int]) -> LatencySample:
-    if not latencies:
-        return LatencySample(kind=LatencyKind.FULL)
-    mean = math.fsum(latencies) / len(latencies)
-    squares = math.fsum((latency - mean) ** 2 for latency in latencies)
-    return LatencySample(
-        kind=LatencyKind.FULL,
-        count=len(latencies),
-        mean_nanoseconds=mean,
-        standard_deviation_nanoseconds=math.sqrt(squares / max(1, len(latencies) - 1)),
-        min_nanoseconds=min(latencies),
-        max_nanoseconds=max(latencies),
-        histogram=Histogram(counts=Counter(map(bin_index, latencies))).encode(),
-    )
+    return OperationSample(operation=timings.kind.operation, ios=len(latencies), bytes=0, latency=sample_of(latencies))
 
 
 def _pace(parameters: KubeBurnerParameters, claims: Sequence[_Timed]) -> float | None:

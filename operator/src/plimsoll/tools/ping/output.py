@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, stdev
 
-from plimsoll.api.names import LatencyKind, Operation
-from plimsoll.measure.histogram import Histogram, bin_index
-from plimsoll.measure.sample import Cells, LatencySample, Measurement, OperationSample, PeerRate
+from plimsoll.api.names import Operation
+from plimsoll.measure.latency import sample_of
+from plimsoll.measure.sample import Cells, Measurement, OperationSample, PeerRate
 from plimsoll.tools.base import Output, OutputError, PeerTarget, Timing
 from plimsoll.tools.ping.parameters import PingParameters
 from plimsoll.tools.ping.text import SECOND, PingReport, Reply, read_report
@@ -22,7 +21,6 @@ from plimsoll.tools.reading import bounded, excerpt
 
 _MILLISECOND = 10**6
 _LARGEST_STEP = SECOND
-_SECOND_REPLIES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,21 +99,8 @@ def _sample(parts: Sequence[_Part], start: int, end: int) -> OperationSample:
         ios=len(replies),
         bytes=0,
         lost_ios=sum(part.lost for part in parts),
-        latency=_latency([reply.nanoseconds for reply in replies]),
+        latency=sample_of([reply.nanoseconds for reply in replies]),
         cells=_cells([reply.received_at for reply in replies], start, end),
-    )
-
-
-def _latency(times: Sequence[int]) -> LatencySample:
-    bins = Counter(bin_index(time) for time in times)
-    return LatencySample(
-        kind=LatencyKind.FULL,
-        count=len(times),
-        mean_nanoseconds=fmean(times),
-        standard_deviation_nanoseconds=stdev(times) if len(times) >= _SECOND_REPLIES else 0.0,
-        min_nanoseconds=min(times),
-        max_nanoseconds=max(times),
-        histogram=Histogram(counts=bins).encode(),
     )
 
 
