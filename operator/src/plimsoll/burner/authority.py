@@ -59,7 +59,7 @@ def class_refusal(found: Mapping[str, Any] | None, order: BurnOrder, namespace: 
     if found is None:
         return f"{name} does not exist; name another one"
     if found.get("reclaimPolicy") == "Retain":
-        return f"{name} has reclaimPolicy Retain, so nobody would delete the volumes; name one with Delete"
+        return f"{name} has reclaimPolicy Retain, which would leave the volumes behind; name one with Delete"
     labels = found["metadata"].get("labels") or {}
     owner = (labels.get(LABEL_RUN_UID, order.run_uid), labels.get(LABEL_RUN_NAMESPACE, namespace))
     if owner != (order.run_uid, namespace):
