@@ -19,9 +19,11 @@ DEFAULT_VOLUME = 64 * 2**20
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which no other run can use kube-burner."""
 
-_LEAST_PAUSE_SECONDS = 15
+_LEAST_PAUSE_SECONDS = 30
+"""How long kube-burner handles two pods whose events come more than 3 s late: it looks for them again after 12.5 s."""
+
 _SECONDS_PER_POD = 2
-"""How long kube-burner handles a pod whose events come late: 0.6 s or, where the machine is busy, up to 3 s."""
+"""How long it handles a pod whose events come late: 0.6 s or, where the machine is busy, up to 3 s."""
 
 _MARGIN_SECONDS = 120
 _LEAST_VOLUME = 2**20
