@@ -5,8 +5,9 @@ import json
 import sys
 from pathlib import Path
 
-from grafana import live, operator, results
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from grafana import live, operator, results
 
 DIRECTORY = Path(__file__).parent.parent / "charts" / "plimsoll" / "files" / "dashboards"
 

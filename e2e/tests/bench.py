@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from runs import run, workload
+
 from recorder import Recorder
-from support import OPERATOR_NAMESPACE, Cluster, run, workload
+from support import OPERATOR_NAMESPACE, Cluster
 from timeline import rows, stages
 
 NAMESPACE = f"plimsoll-bench-{os.getpid()}"

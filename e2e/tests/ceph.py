@@ -6,7 +6,9 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from support import OPERATOR_NAMESPACE, ROOT, Cluster, run, workload
+from runs import run, workload
+
+from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
 

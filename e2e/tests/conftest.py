@@ -7,8 +7,10 @@ from types import FrameType
 
 import pytest
 
+from runs import WORKER
+
 from ceph import Ceph
-from support import WORKER, Cluster
+from support import Cluster
 
 OURS = "kind-plimsoll"
 

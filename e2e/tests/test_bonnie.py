@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from runs import run
+
 from ceph import Ceph, files_run
-from support import Cluster, run
+from support import Cluster
 
 SMALL: dict[str, Any] = {"size": "4Mi", "characters": False, "seeks": 256, "files": 1}
 BONNIE = {"name": "phases", "bonnie": SMALL, "runtimeSeconds": 20, "rampSeconds": 0}

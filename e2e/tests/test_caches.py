@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from support import Cluster, run, workload
+from runs import run, workload
+
+from support import Cluster
 
 # Every drop slows down whatever else uses this machine's files.
 pytestmark = pytest.mark.cold

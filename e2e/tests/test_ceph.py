@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from runs import RATE, workload
+
 from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
-from support import RATE, Cluster, workload
+from support import Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.secondary]
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from runs import LATE, RATE, workload
+
 from ceph import NAMESPACE, Ceph, files_run
-from support import LATE, RATE, Cluster, workload
+from support import Cluster
 
 pytestmark = pytest.mark.ceph
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support import OPERATOR_NAMESPACE, ROOT, Cluster, assert_measured_once, run, workload
+from runs import assert_measured_once, run, workload
+
+from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 pytestmark = pytest.mark.release
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from runs import workload
+
 from ceph import NAMESPACE, OSDS, OURS, PLACEMENT_GROUPS, Ceph, erasure_coded, rook_run
-from support import Cluster, workload
+from support import Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.tertiary]
 

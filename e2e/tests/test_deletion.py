@@ -2,7 +2,9 @@
 
 import pytest
 
-from support import STORAGE_CLASS, Cluster, run, workload
+from runs import STORAGE_CLASS, run, workload
+
+from support import Cluster
 
 PHASES = ["Waiting", "Provisioning", "Measuring", "Suspended", "CleaningUp", "Finished"]
 WAYS = ["background", "foreground", "namespace"]

@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
-from support import Cluster, invalid_for_load, run
+from runs import invalid_for_load, run
+
+from support import Cluster
 
 CLIENTS = 2
 INTERVAL_MILLISECONDS = 5

@@ -2,7 +2,9 @@
 
 import pytest
 
-from support import Cluster, assert_measured_once, run, workload
+from runs import assert_measured_once, run, workload
+
+from support import Cluster
 
 
 def assert_every_trial_is_measured_once(cluster: Cluster, name: str, namespace: str, passes: int) -> None:

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from support import STORAGE_CLASS, Cluster, run
+from runs import MAX_ATTEMPTS, STORAGE_CLASS, run
+
+from ceph import Ceph, rook_run
+from support import Cluster
 
 pytestmark = pytest.mark.burner
 
@@ -34,26 +37,47 @@ def until_gone(cluster: Cluster, name: str) -> None:
     cluster.until(lambda: not cluster.exists("namespaces", name), seconds=180, what=what)
 
 
+def burning(**burner: Any) -> dict[str, Any]:
+    """Return a workload of kube-burner."""
+    return {"name": "storm", "kubeBurner": burner, "runtimeSeconds": 60, "rampSeconds": 0}
+
+
 def storm(name: str, namespace: str, *, storage_class: str = STORAGE_CLASS, **burner: Any) -> dict[str, Any]:
     """Return a run whose only workload is kube-burner."""
-    workload = {"name": "storm", "kubeBurner": burner, "runtimeSeconds": 60, "rampSeconds": 0}
-    changes = {"storage": {"storageClass": {"name": storage_class}}, "workloads": [workload], "repetitions": 1}
-    return run(name, namespace, **changes)
+    storage = {"storageClass": {"name": storage_class}}
+    return run(name, namespace, storage=storage, workloads=[burning(**burner)], repetitions=1)
 
 
-def left(cluster: Cluster) -> list[str]:
+def left(cluster: Cluster) -> set[str]:
     """Return the namespaces that kube-burner created, and the volumes of claims in them."""
     namespaces = [obj["metadata"]["name"] for obj in cluster.api.objects("namespaces")]
     volumes = cluster.api.objects("persistentvolumes")
     claimed = {obj["metadata"]["name"]: (obj["spec"].get("claimRef") or {}).get("namespace", "") for obj in volumes}
-    return [
+    return {
         *(name for name in namespaces if name.startswith(PREFIX)),
         *(name for name, namespace in claimed.items() if namespace.startswith(PREFIX)),
-    ]
+    }
 
 
-def until_burning(cluster: Cluster) -> None:
-    cluster.until(lambda: left(cluster), seconds=120, what="kube-burner has created a namespace")
+def until_burning(cluster: Cluster) -> set[str]:
+    """Return what kube-burner has created, once it has created a namespace."""
+    return cluster.until(lambda: left(cluster), seconds=180, what="kube-burner has created a namespace")
+
+
+def until_timed(cluster: Cluster, manifest: dict[str, Any], *, runs: int = MAX_ATTEMPTS) -> list[dict[str, Any]]:
+    """Return the results of the first run in which kube-burner timed all pods, which a busy machine may prevent."""
+    name, namespace = manifest["metadata"]["name"], manifest["metadata"]["namespace"]
+    for number in range(runs):
+        again = f"{name}-{number}"
+        cluster.apply({**manifest, "metadata": {"name": again, "namespace": namespace}})
+        ended = cluster.until_over(again, namespace, seconds=600)
+        assert not left(cluster)
+        if ended["reason"] != "InvalidResults":
+            # Fewer than a thousand PVCs: their 99th percentile is not known.
+            assert (ended["status"], ended["reason"]) == ("True", "Suspect"), ended["message"]
+            return cluster.results(again, namespace)
+        assert_pods_were_late(cluster, again, namespace)
+    pytest.fail(f"kube-burner timed all pods in none of {runs} runs")
 
 
 def assert_pods_were_late(cluster: Cluster, name: str, namespace: str) -> None:
@@ -66,38 +90,40 @@ def assert_pods_were_late(cluster: Cluster, name: str, namespace: str) -> None:
     assert all("pods were ready within" in message for message in failed), failed
 
 
+def assert_timed(result: dict[str, Any], objects: int) -> None:
+    """Check that PVCs and pods were timed, each of them once."""
+    assert result["status"]["environment"]["tools"]["kubeBurner"]
+    operations = {one["operation"]: one for one in result["status"]["summary"]["operations"]}
+    assert operations.keys() == {"bindClaim", "startPod"}
+    for operation in operations.values():
+        assert operation["latency"]["kind"] == "full"
+        assert operation["latency"]["count"] == objects
+        assert operation["latency"]["maxNanoseconds"] > 0
+    bound, started = operations["bindClaim"]["latency"], operations["startPod"]["latency"]
+    # A pod starts after its claim is bound; its time begins up to a second early.
+    assert bound["minNanoseconds"] <= started["maxNanoseconds"]
+
+
 def test_claims_and_pods_are_timed_and_nothing_is_left(cluster: Cluster, allowed: str) -> None:
-    cluster.apply(storm("storm", allowed, objects=[2, 4], qps=[10]))
-    ended = cluster.until_over("storm", allowed, seconds=600)
-    assert left(cluster) == []
-    if ended["reason"] == "InvalidResults":
-        assert_pods_were_late(cluster, "storm", allowed)
-        return
-    # Fewer than a thousand PVCs: their 99th percentile is not known.
-    assert (ended["status"], ended["reason"]) == ("True", "Suspect"), ended["message"]
-    results = cluster.results("storm", allowed)
+    results = until_timed(cluster, storm("storm", allowed, objects=[2, 4], qps=[10]))
     assert len(results) == 2
     for result, objects in zip(results, (2, 4), strict=True):
-        assert result["status"]["environment"]["tools"]["kubeBurner"]
-        operations = {one["operation"]: one for one in result["status"]["summary"]["operations"]}
-        assert operations.keys() == {"bindClaim", "startPod"}
-        for operation in operations.values():
-            assert operation["latency"]["kind"] == "full"
-            assert operation["latency"]["count"] == objects
-            assert operation["latency"]["maxNanoseconds"] > 0
-        bound, started = operations["bindClaim"]["latency"], operations["startPod"]["latency"]
-        # A pod starts after its claim is bound; its time begins up to a second early.
-        assert bound["minNanoseconds"] <= started["maxNanoseconds"]
+        assert_timed(result, objects)
+
+
+@pytest.mark.ceph
+@pytest.mark.tertiary
+def test_claims_on_a_pool_that_rook_creates_are_timed(cluster: Cluster, clean: Ceph, allowed: str) -> None:
+    manifest = rook_run("images", allowed, workloads=[burning(objects=[3], qps=[10])])
+    manifest["spec"]["storage"]["volume"]["access"] = "PVC"
+    (result,) = until_timed(cluster, manifest)
+    assert_timed(result, 3)
+    assert clean.pools() == []
 
 
 def test_churned_claims_are_timed_too(cluster: Cluster, allowed: str) -> None:
-    cluster.apply(storm("churn", allowed, objects=[2], qps=[10], churn={"percent": 50, "cycles": 1}))
-    cluster.until_over("churn", allowed, seconds=600)
-    assert left(cluster) == []
-    (result,) = cluster.results("churn", allowed)
-    if "summary" not in result["status"]:
-        assert_pods_were_late(cluster, "churn", allowed)
-        return
+    churn = {"percent": 50, "cycles": 1}
+    (result,) = until_timed(cluster, storm("churn", allowed, objects=[2], qps=[10], churn=churn))
     counts = {one["operation"]: one["latency"]["count"] for one in result["status"]["summary"]["operations"]}
     # kube-burner may not have timed the pod that it deletes first.
     assert counts in ({"bindClaim": 3, "startPod": 3}, {"bindClaim": 3, "startPod": 2})
@@ -120,7 +146,7 @@ def test_claims_that_are_never_bound_are_invalid_with_the_reason(cluster: Cluste
         (said, *_) = [finding["message"] for finding in findings if finding["reason"] == "ToolFailed"]
         assert "0 of 3 PVCs were bound within 15 s" in said
         assert "is Pending: " in said
-        assert left(cluster) == []
+        assert not left(cluster)
     finally:
         cluster.kubectl("delete", "storageclass", ABSENT, "--ignore-not-found")
 
@@ -147,15 +173,15 @@ def test_more_than_the_administrator_allows_is_refused(
     assert says in ended["message"]
 
 
-@pytest.mark.parametrize("killed", ["client", "helper"])
-def test_nothing_is_left_by_a_process_that_is_killed(cluster: Cluster, allowed: str, killed: str) -> None:
+def test_nothing_is_left_by_processes_that_are_killed(cluster: Cluster, allowed: str) -> None:
     cluster.apply(storm("killed", allowed, objects=[4], qps=[1]))
-    until_burning(cluster)
-    if killed == "client":
-        cluster.kill_pod(cluster.client_pod("killed", allowed, 0)["metadata"]["name"], allowed)
-    else:
-        (pod,) = cluster.api.objects("pods", HELPER, "app.kubernetes.io/component=kube-burner")
-        cluster.kill_pod(pod["metadata"]["name"], HELPER)
+    first = until_burning(cluster)
+    cluster.kill_pod(cluster.client_pod("killed", allowed, 0)["metadata"]["name"], allowed)
+    cluster.until(lambda: not first & left(cluster), seconds=180, what="everything of the first attempt is gone")
+    second = until_burning(cluster)
+    (pod,) = cluster.api.objects("pods", HELPER, "app.kubernetes.io/component=kube-burner")
+    cluster.kill_pod(pod["metadata"]["name"], HELPER)
+    cluster.until(lambda: not second & left(cluster), seconds=180, what="everything of the second attempt is gone")
     cluster.until_over("killed", allowed, seconds=900)
     cluster.until(lambda: not left(cluster), seconds=180, what="everything of kube-burner is gone")
 
@@ -165,7 +191,7 @@ def test_a_run_that_is_deleted_in_mid_run_leaves_nothing(cluster: Cluster, allow
     until_burning(cluster)
     cluster.kubectl("delete", "benchmarkrun", "doomed", "-n", allowed, "--timeout=180s")
     # The finalizer has waited for it.
-    assert left(cluster) == []
+    assert not left(cluster)
     cluster.until(lambda: not cluster.leftovers(allowed), seconds=60, what="the garbage collector is done")
 
 

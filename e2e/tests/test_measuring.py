@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from support import RATE, Cluster, assert_measured_once, run, workload
+from runs import RATE, assert_measured_once, run, workload
+
+from support import Cluster
 
 
 def test_three_clients_on_two_workers_measure_a_file_system(cluster: Cluster, namespace: str) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from runs import run, workload
+
 import grafana
 from ceph import Ceph
 from grafana import Query
 from prometheus import Prometheus, Sample
-from support import OPERATOR_NAMESPACE, Cluster, run, workload
+from support import OPERATOR_NAMESPACE, Cluster
 
 NAME, FAILED = "watched", "failed"
 CLIENTS, RATE, DEPTHS, PASSES = 2, 300, (1, 4), 2

@@ -5,10 +5,19 @@ The cluster enforces no NetworkPolicy, so what refuses a connection here is the 
 
 from typing import Any
 
-from support import Cluster, invalid_for_load, run
+import pytest
+
+from runs import invalid_for_load, run
+
+from support import Cluster
 
 PROGRAMS = {"iperf3": "iperf 3", "netcat": "[v1.1", "ping": "iputils"}
-OPERATIONS = {"iperf3": "write", "netcat": "read", "ping": "roundTrip"}
+OPERATIONS = {"iperf3": "write", "udp": "write", "netcat": "read", "ping": "roundTrip"}
+ONE_PAIR = {"netcat", "udp"}
+"""Workloads with the pairing AllAtOnce."""
+
+UDP_BYTES_PER_SECOND = 10**6
+"""Of one stream of 8 Mbit/s."""
 LISTENING = "0A"
 """State of a socket in /proc/net/tcp. Source: Linux, include/net/tcp_states.h."""
 
@@ -23,37 +32,41 @@ def between_clients(name: str, namespace: str, *workloads: dict[str, Any], **cha
     return manifest
 
 
-def workload(tool: str, runtime: int = 4, **parameters: Any) -> dict[str, Any]:
-    return {"name": tool, tool: parameters, "runtimeSeconds": runtime, "rampSeconds": 1}
+def workload(tool: str, runtime: int = 4, name: str = "", **parameters: Any) -> dict[str, Any]:
+    return {"name": name or tool, tool: parameters, "runtimeSeconds": runtime, "rampSeconds": 1}
 
 
 def test_three_clients_measure_each_other_without_storage(cluster: Cluster, namespace: str) -> None:
     cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
-    cluster.apply(
-        between_clients(
-            "links", namespace, workload("iperf3"), workload("netcat", pairing="AllAtOnce"), workload("ping")
-        )
+    datagrams: dict[str, Any] = {"bitrate": "8M", "datagramBytes": 1000}
+    workloads = (
+        workload("iperf3"),
+        workload("iperf3", name="udp", protocol=["UDP"], pairing="AllAtOnce", **datagrams),
+        workload("netcat", pairing="AllAtOnce"),
+        workload("ping"),
     )
+    cluster.apply(between_clients("links", namespace, *workloads))
     cluster.until_over("links", namespace, seconds=600)
-    results = {result["spec"]["tool"]: result for result in cluster.results("links", namespace)}
+    results = {result["spec"]["workload"]: result for result in cluster.results("links", namespace)}
     assert results.keys() == OPERATIONS.keys()
-    for tool, result in results.items():
-        assert_measured(tool, result["status"])
+    for name, result in results.items():
+        assert_measured(name, result["spec"]["tool"], result["status"])
     assert cluster.items("persistentvolumeclaims", namespace, run="links") == []
     assert cluster.leftovers(namespace) == []
 
 
-def assert_measured(tool: str, status: dict[str, Any]) -> None:
-    """Check the last trial of a tool: real numbers, or a verdict that a busy machine explains."""
+def assert_measured(name: str, tool: str, status: dict[str, Any]) -> None:
+    """Check the last trial of a workload: real numbers, or a verdict that a busy machine explains."""
     trial = max(status["trials"], key=lambda one: int(one["attempt"]))
     assert trial["outcome"] == "Measured", trial
     if trial["verdict"] == "Invalid":
         reasons = {finding["reason"] for finding in trial["findings"] if finding["verdict"] == "Invalid"}
-        # A machine without time to spare drops a ping, of which one in ten thousand is too many.
-        assert invalid_for_load([trial]) or reasons <= {"LostIo", "LateClient", "LowOverlap", "ShortRun"}, trial
+        # A machine without time to spare drops a ping, of which one in ten thousand is too many, and datagrams.
+        lost = {"LostIo", "PacketsLost", "LateClient", "LowOverlap", "ShortRun"}
+        assert invalid_for_load([trial]) or reasons <= lost, trial
         return
     (operation,) = trial["operations"]
-    assert operation["operation"] == OPERATIONS[tool]
+    assert operation["operation"] == OPERATIONS[name]
     rates = operation["rates"]
     assert rates["iops" if tool == "ping" else "bytesPerSecond"] > 0
     (version,) = trial["tool"]["versions"]
@@ -61,9 +74,11 @@ def assert_measured(tool: str, status: dict[str, Any]) -> None:
     matrix = status["summary"]["matrix"]
     pairs = set(zip(matrix["clients"], matrix["peers"], strict=True))
     every_pair = {(client, peer) for client in range(3) for peer in range(3) if client != peer}
-    assert pairs == ({(0, 1)} if tool == "netcat" else every_pair)
+    assert pairs == ({(0, 1)} if name in ONE_PAIR else every_pair)
     if tool != "ping":
         assert min(matrix["bytesPerSecond"]) > 0
+    if name == "udp":
+        assert matrix["bytesPerSecond"] == [pytest.approx(UDP_BYTES_PER_SECOND, rel=0.1)]
 
 
 def test_a_server_accepts_its_client_only_and_is_gone_after_the_load(cluster: Cluster, namespace: str) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from support import LOAD_REASONS, Cluster, invalid_for_load, run, workload
+from runs import LOAD_REASONS, invalid_for_load, run, workload
+
+from support import Cluster
 
 pytestmark = pytest.mark.quiet
 
