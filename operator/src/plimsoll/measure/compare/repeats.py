@@ -1,0 +1,135 @@
+"""Repeated runs of the same as one result per point, in which each run counts like a trial.
+
+What differs from run to run (nodes, volumes, the age of the cluster) is shared by all trials of a run. With the run as
+the unit, the scatter of a comparison contains that noise, and no other runs are needed to estimate it.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from plimsoll.api.names import Operation, Outcome, Verdict
+from plimsoll.api.operation import Latency, OperationResult, Rates
+from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
+from plimsoll.measure.compare.matching import match_points
+from plimsoll.measure.summary import counted
+
+
+class RepeatsDifferError(ValueError):
+    """Runs that should be repetitions measured different things; the message names the point and the runs."""
+
+
+def as_one_run(runs: Sequence[Sequence[BenchmarkResult]]) -> list[BenchmarkResult]:
+    """Return a result for each point of the first run, with a trial for each run that has numbers of it.
+
+    Raises:
+        RepeatsDifferError: the identities of a point differ between runs.
+
+    """
+    first = runs[0]
+    return [_combined(result, [_counterpart(result, run) for run in runs]) for result in first]
+
+
+def _counterpart(result: BenchmarkResult, run: Sequence[BenchmarkResult]) -> BenchmarkResult | None:
+    return next((pair.candidate for pair in match_points([result], run).pairs), None)
+
+
+def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
+    known = [result for result in results if result is not None]
+    _check_same(first, known)
+    trials = [_trial(number, result) for number, result in enumerate(results) if result is not None]
+    return first.model_copy(
+        update={
+            "spec": first.spec.model_copy(update={"repetitions": len(results)}),
+            "status": ResultStatus(
+                trials=tuple(trial for trial in trials if trial is not None),
+                verdict=_worst(result.status.verdict for result in known),
+                findings=_distinct(finding for result in known for finding in result.status.findings),
+                environment=first.status.environment,
+                fingerprint=first.status.fingerprint,
+                final=len(known) == len(results) and all(result.status.final for result in known),
+            ),
+        }
+    )
+
+
+def _check_same(first: BenchmarkResult, results: Sequence[BenchmarkResult]) -> None:
+    ours = first.status.fingerprint
+    for result in results:
+        theirs = result.status.fingerprint
+        if ours is not None and theirs is not None and ours.identity_sha256 != theirs.identity_sha256:
+            names = f"{first.spec.run} and {result.spec.run}"
+            message = f"{first.spec.point}: {names} are not repetitions of the same; compare them to see the difference"
+            raise RepeatsDifferError(message)
+
+
+def _trial(number: int, result: BenchmarkResult) -> Trial | None:
+    """Return a run's trials that count as one; None if none does."""
+    trials = counted(result.status.trials)
+    if not trials:
+        return None
+    done = [operation for operation in Operation if any(_of(trial, operation) for trial in trials)]
+    return Trial(
+        pass_number=number,
+        attempt=0,
+        epoch=result.spec.run_uid,
+        clients=trials[-1].clients,
+        outcome=Outcome.MEASURED,
+        started_at=trials[0].started_at,
+        finished_at=trials[-1].finished_at,
+        verdict=_worst(trial.verdict for trial in trials) or Verdict.VALID,
+        operations=tuple(_mean(operation, [_of(trial, operation) for trial in trials]) for operation in done),
+    )
+
+
+def _of(trial: Trial, operation: Operation) -> OperationResult | None:
+    return next((result for result in trial.operations if result.operation is operation), None)
+
+
+def _mean(operation: Operation, results: Sequence[OperationResult | None]) -> OperationResult:
+    """Return the means over trials; without a latency that a trial does not have, since omitting it would bias them."""
+    known = [result for result in results if result is not None]
+    whole = len(known) == len(results)
+    latencies = [result.latency for result in known]
+    names = set.intersection(*(set(latency.percentiles) for latency in latencies)) if whole else set()
+    means = [latency.mean_nanoseconds for latency in latencies if latency.mean_nanoseconds is not None]
+    return OperationResult(
+        operation=operation,
+        ios=sum(result.ios for result in known),
+        bytes=sum(result.bytes for result in known),
+        rates=_rates([result.rates for result in known], len(results)),
+        whole_run=_rates([result.whole_run for result in known], len(results)),
+        sum_of_rates=_rates([result.sum_of_rates for result in known], len(results)),
+        latency=Latency(
+            kind=latencies[0].kind,
+            count=sum(latency.count for latency in latencies),
+            mean_nanoseconds=_average(means) if len(means) == len(results) else None,
+            percentiles={
+                name: round(_average([latency.percentiles[name] for latency in latencies])) for name in sorted(names)
+            },
+        ),
+    )
+
+
+def _rates(found: Sequence[Rates], trials: int) -> Rates:
+    """Return the mean rates; a trial without the operation did none of it."""
+    return Rates(
+        iops=math.fsum(rates.iops for rates in found) / trials,
+        bytes_per_second=round(math.fsum(rates.bytes_per_second for rates in found) / trials),
+    )
+
+
+def _average(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _worst(verdicts: Iterable[Verdict | None]) -> Verdict | None:
+    known = [verdict for verdict in verdicts if verdict is not None]
+    return max(known, key=[*Verdict].index, default=None)
+
+
+def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return a finding for each reason, the first."""
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        found.setdefault(finding.reason, finding)
+    return tuple(found.values())
