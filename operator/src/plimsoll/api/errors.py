@@ -103,15 +103,16 @@ def _fields_beside(model: type[BaseModel], details: ErrorDetails) -> list[str]:
     for part in details["loc"][:-1]:
         if isinstance(part, str):
             fields = [field for one in models for field in one.model_fields.values() if field.alias == part]
-            models = [inner for field in fields for inner in _models_in(field.annotation)]
+            models = [inner for field in fields for inner in models_in(field.annotation)]
     return [str(field.alias) for one in models for field in one.model_fields.values()]
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    """Yield the models in the annotation of a field."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):
-        yield from _models_in(argument)
+        yield from models_in(argument)
 
 
 def _joined(path: str, field: str) -> str:

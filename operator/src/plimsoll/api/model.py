@@ -22,10 +22,11 @@ class Model(BaseModel):
 
     Unknown fields are errors, so that a typo never results in a silent default. The API server checks `rules` in
     addition to the fields' bounds. `kubectl explain` shows the docstring of a model and the entries of its
-    `Attributes:`.
+    `Attributes:`. A model with `one_of` is a union: exactly one of these fields is set.
     """
 
     rules: ClassVar[tuple[Rule, ...]] = ()
+    one_of: ClassVar[tuple[str, ...]] = ()
 
     model_config = ConfigDict(
         frozen=True,
@@ -35,3 +36,8 @@ class Model(BaseModel):
         validate_by_alias=True,
         serialize_by_alias=True,
     )
+
+    @property
+    def has_one_choice(self) -> bool:
+        """Whether exactly one of the fields in `one_of` is set."""
+        return sum(getattr(self, name) is not None for name in self.one_of) == 1

@@ -7,6 +7,7 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 RUN_KIND = "BenchmarkRun"
 RESULT_KIND = "BenchmarkResult"
+SUITE_KIND = "BenchmarkSuite"
 
 DNS_LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 """Source: Kubernetes, RFC 1123 labels."""

@@ -57,6 +57,7 @@ class Pool(Model):
             message=_ONE_LAYOUT,
         ),
     )
+    one_of: ClassVar[tuple[str, ...]] = ("replicated", "erasure_coded")
 
     replicated: Replicated | None = None
     erasure_coded: ErasureCoded | None = None
@@ -67,7 +68,7 @@ class Pool(Model):
 
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
-        if (self.replicated is None) == (self.erasure_coded is None):
+        if not self.has_one_choice:
             raise ValueError(_ONE_LAYOUT)
         return self
 

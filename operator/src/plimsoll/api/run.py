@@ -7,11 +7,12 @@ tools, and sweeps the same for all tools.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from plimsoll.api.errors import Problem, SpecError, field_path, problems_of
+from plimsoll.api.documents import decode_document, load_document
+from plimsoll.api.errors import Problem, SpecError, field_path
 from plimsoll.api.model import Flag, Integer, Model
-from plimsoll.api.names import API_VERSION, DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
+from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.pods import ResourceRequirements, Toleration
 from plimsoll.api.pools import DnsLabel
 from plimsoll.api.prepare import Prepare
@@ -25,13 +26,14 @@ MAX_CLIENTS = 1000
 MAX_WORKLOADS = 32
 MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
+GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
+"""The fields of a workload besides its tool."""
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
 _NO_STORAGE_NODES = (
     "cannot be StorageNodes without storage.rook, whose cluster's OSDs are looked up; set it, or choose another "
     "placement"
 )
-_GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
 
 WorkloadName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=32)]
 HealthCheck = Annotated[str, Field(pattern=HEALTH_CHECK_PATTERN, max_length=64, description="Name of a health check.")]
@@ -142,13 +144,13 @@ class Workload(Model):
         """Split `{name: w, fio: {...}}` into tool and parameters."""
         if not isinstance(document, dict):
             return document
-        tools = [key for key in document if key not in _GENERIC_WORKLOAD_FIELDS]
+        tools = [key for key in document if key not in GENERIC_WORKLOAD_FIELDS]
         if len(tools) != 1:
             raise ValueError(_one_tool(tools))
         (tool,) = tools
         parameters = {} if document[tool] is None else document[tool]
         if not isinstance(parameters, dict):
-            remedy = f"is neither a tool with a mapping of parameters nor one of {', '.join(_GENERIC_WORKLOAD_FIELDS)}"
+            remedy = f"is neither a tool with a mapping of parameters nor one of {', '.join(GENERIC_WORKLOAD_FIELDS)}"
             raise SpecError([Problem(field=tool, value=shown(parameters), remedy=remedy)])
         generic = {key: value for key, value in document.items() if key != tool}
         return {**generic, "tool": tool, "parameters": parameters}
@@ -167,8 +169,8 @@ class Workload(Model):
 def _one_tool(found: list[str]) -> str:
     if not found:
         return "has no tool; add one such as fio with a mapping of its parameters"
-    others = ", ".join(_GENERIC_WORKLOAD_FIELDS)
-    remedy = next(filter(None, (did_you_mean(name, _GENERIC_WORKLOAD_FIELDS, 1) for name in found)), "")
+    others = ", ".join(GENERIC_WORKLOAD_FIELDS)
+    remedy = next(filter(None, (did_you_mean(name, GENERIC_WORKLOAD_FIELDS, 1) for name in found)), "")
     return (
         f"must have one tool besides {others}, but has {' and '.join(found)}; "
         f"{remedy or 'remove one or correct its spelling'}"
@@ -335,10 +337,7 @@ def load_run(text: str) -> BenchmarkRun:
         SpecError: with every invalid field, its value and the remedy.
 
     """
-    # Only here: agents and conductors read no manifest, and do without YAML.
-    from plimsoll.api.manifest import read_manifest  # noqa: PLC0415
-
-    return decode_run(read_manifest(text))
+    return load_document(text, BenchmarkRun, RUN_KIND)
 
 
 def decode_run(document: JsonValue) -> BenchmarkRun:
@@ -348,11 +347,4 @@ def decode_run(document: JsonValue) -> BenchmarkRun:
         SpecError: with every invalid field, its value and the remedy.
 
     """
-    if not isinstance(document, dict):
-        what = "is empty" if document is None else "is not a mapping"
-        raise SpecError([Problem(field="", remedy=f"{what}; write one {RUN_KIND} of {API_VERSION}")])
-    try:
-        # By alias only: the API server does not know `settle_seconds`.
-        return BenchmarkRun.model_validate(document, by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise SpecError(problems_of(error, model=BenchmarkRun)) from error
+    return decode_document(document, BenchmarkRun, RUN_KIND)

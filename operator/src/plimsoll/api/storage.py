@@ -95,6 +95,7 @@ class RookStorage(Model):
             message=_ONE_POOL,
         ),
     )
+    one_of: ClassVar[tuple[str, ...]] = ("pool", "existing_pool", "file_system", "existing_file_system")
 
     cluster: NamespacedName
     pool: Pool | None = None
@@ -109,8 +110,7 @@ class RookStorage(Model):
 
     @model_validator(mode="after")
     def _one_pool(self) -> Self:
-        choices = (self.pool, self.existing_pool, self.file_system, self.existing_file_system)
-        if sum(choice is not None for choice in choices) != 1:
+        if not self.has_one_choice:
             raise ValueError(_ONE_POOL)
         return self
 
@@ -194,6 +194,7 @@ class Storage(Model):
             field_path=".volume.sharing",
         ),
     )
+    one_of: ClassVar[tuple[str, ...]] = ("rook", "ceph", "storage_class")
 
     rook: RookStorage | None = None
     ceph: CephStorage | None = None
@@ -210,7 +211,7 @@ class Storage(Model):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if sum(source is not None for source in (self.rook, self.ceph, self.storage_class)) != 1:
+        if not self.has_one_choice:
             raise ValueError(_ONE_SOURCE)
         return self
 

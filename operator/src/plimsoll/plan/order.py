@@ -1,4 +1,4 @@
-"""The order of points within a pass, and every client's seed, derived from the recorded seed.
+"""The order of points within a pass, every client's seed, and those of a suite's runs, derived from the recorded seed.
 
 They are hashes and not random numbers, so that a seed yields the same order in every Python version.
 """
@@ -25,6 +25,11 @@ def client_seed(seed: int, *, point: str, pass_number: int, client: int) -> int:
     """
     number = int.from_bytes(_hash("client", seed, point, pass_number, client)[:8], "big")
     return number % _SEEDS + 1
+
+
+def child_seed(seed: int, *, variant: str, repeat: int) -> int:
+    """Return the seed of a run of a suite, so that its repetitions differ in order and load."""
+    return int.from_bytes(_hash("child", seed, variant, repeat)[:7], "big")
 
 
 def run_seed(uid: str) -> int:

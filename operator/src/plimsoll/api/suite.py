@@ -1,0 +1,213 @@
+"""`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from plimsoll.api.documents import decode_document, load_document
+from plimsoll.api.errors import Problem, SpecError, field_path
+from plimsoll.api.model import Integer, Model
+from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
+from plimsoll.api.pools import DnsLabel
+from plimsoll.api.run import ObjectMeta
+from plimsoll.api.schema import ServerOnly
+from plimsoll.api.wording import did_you_mean, shown
+
+MAX_VARIANTS = 16
+MAX_COMPARISONS = 32
+MAX_REPEAT = 10
+MAX_SUITE_NAME = 30
+MAX_VARIANT_NAME = 20
+BY_NAME = "workloads"
+"""The list of a run's specification whose entries are merged by name; all others are replaced."""
+
+_RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
+_IS_RESERVED = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
+
+VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_NAME)]
+Fragment = dict[str, JsonValue]
+
+
+def _checked(fragment: Fragment) -> Fragment:
+    """Return a part of a run's specification, if it is one that a suite can merge."""
+    if problems := [*_reserved(fragment), *_unmergeable(fragment.get(BY_NAME))]:
+        raise SpecError(problems)
+    return fragment
+
+
+def _reserved(fragment: Fragment) -> Iterator[Problem]:
+    for name in _RESERVED:
+        if name in fragment:
+            yield Problem(field=name, value=shown(fragment[name]), remedy=_IS_RESERVED)
+
+
+def _unmergeable(workloads: JsonValue) -> Iterator[Problem]:
+    """Yield workloads that cannot be merged by name."""
+    entries = workloads if isinstance(workloads, list) else []
+    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            remedy = "is required as text, because workloads are merged by name; add it"
+            yield Problem(field=f"{BY_NAME}[{index}].name", value=shown(name), remedy=remedy)
+    yield from _repeated_names(names, BY_NAME)
+
+
+def _repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
+    """Yield the entries of the list at that place whose name is that of an earlier entry."""
+    for index, name in enumerate(names):
+        if isinstance(name, str) and names.index(name) != index:
+            remedy = f"is already the name of {place}[{names.index(name)}]; choose unique names"
+            yield Problem(field=f"{place}[{index}].name", value=shown(name), remedy=remedy)
+
+
+class SuiteMeta(ObjectMeta):
+    """The metadata of a suite; other fields are ignored."""
+
+    name: Annotated[DnsLabel, Field(max_length=MAX_SUITE_NAME)]
+
+
+class Variant(Model):
+    """One variant of the run.
+
+    Attributes:
+        name: Unique name of the variant, part of the names of its runs.
+        set: What the variant changes in spec.run. Mappings are merged, workloads are merged by name, other lists are
+            replaced, null removes a field, and a field of a union replaces the others, such as erasureCoded a
+            replicated pool.
+
+    """
+
+    name: VariantName
+    changes: Annotated[Fragment, Field(alias="set")] = Field(default_factory=dict)
+
+    _is_mergeable = field_validator("changes")(_checked)
+
+
+class VariantReference(Model):
+    """A variant of the suite.
+
+    Attributes:
+        variant: Name of the variant.
+
+    """
+
+    variant: VariantName
+
+
+class Allowance(Model):
+    """Changes for the worse that do not matter.
+
+    Attributes:
+        rate_percent: Tolerated decrease of a rate, in percent of the baseline.
+        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is known to 1.6 % at
+            best.
+
+    """
+
+    rate_percent: Annotated[Integer, Field(ge=1, le=90)] = 5
+    latency_percent: Annotated[Integer, Field(ge=2, le=1000)] = 10
+
+
+class SuiteComparison(Model):
+    """A comparison between two variants: whether the candidate is worse than the baseline.
+
+    Attributes:
+        name: Unique name of the comparison.
+        baseline: The variant to compare with.
+        candidate: The variant to judge.
+        allow: Changes for the worse that do not matter.
+
+    """
+
+    name: DnsLabel
+    baseline: VariantReference
+    candidate: VariantReference
+    allow: Allowance = Allowance()
+
+
+class SuiteSpec(Model):
+    """The specification of the suite.
+
+    Attributes:
+        repeat: How often each variant is measured in a round, in shuffled order, so that the noise between runs of the
+            same becomes known. At least 3 are needed for a useful estimate of that noise.
+        run: What all variants share: a part of the specification of a BenchmarkRun.
+        variants: The variants. Each one is spec.run with its own changes.
+        comparisons: Comparisons between variants.
+
+    """
+
+    repeat: Annotated[Integer, Field(ge=1, le=MAX_REPEAT)] = 3
+    run: Fragment
+    variants: Annotated[
+        tuple[Variant, ...], Field(min_length=1, max_length=MAX_VARIANTS), ServerOnly(list_keys=("name",))
+    ]
+    comparisons: Annotated[
+        tuple[SuiteComparison, ...], Field(max_length=MAX_COMPARISONS), ServerOnly(list_keys=("name",))
+    ] = ()
+
+    _is_mergeable = field_validator("run")(_checked)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        problems = [
+            *_repeated_names([one.name for one in self.variants], "variants"),
+            *_repeated_names([one.name for one in self.comparisons], "comparisons"),
+            *_impossible_comparisons(self.comparisons, [one.name for one in self.variants]),
+        ]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+
+def _impossible_comparisons(comparisons: Sequence[SuiteComparison], variants: Sequence[str]) -> Iterator[Problem]:
+    """Yield references to unknown variants, and comparisons of a variant with itself."""
+    for index, comparison in enumerate(comparisons):
+        place = ("comparisons", index)
+        baseline, candidate = comparison.baseline.variant, comparison.candidate.variant
+        for side, name in (("baseline", baseline), ("candidate", candidate)):
+            if name not in variants:
+                suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
+                field = field_path((*place, side, "variant"))
+                yield Problem(field=field, value=shown(name), remedy=f"is not a variant of the suite; {suggestion}")
+        if baseline == candidate:
+            remedy = "is the baseline as well; compare two different variants"
+            yield Problem(field=field_path((*place, "candidate", "variant")), value=shown(candidate), remedy=remedy)
+
+
+class BenchmarkSuite(Model):
+    """A suite as written by a user."""
+
+    api_version: Literal["plimsoll.dev/v1alpha1"]
+    kind: Literal["BenchmarkSuite"]
+    metadata: SuiteMeta
+    spec: SuiteSpec
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_status(cls, document: Any) -> Any:  # noqa: ANN401 - whatever the file holds
+        if not isinstance(document, dict):
+            return document
+        return {key: value for key, value in document.items() if key != "status"}
+
+
+def load_suite(text: str) -> BenchmarkSuite:
+    """Read one `BenchmarkSuite` from YAML or JSON text.
+
+    Raises:
+        SpecError: with every invalid field, its value and the remedy. Fields of a run are checked when variants are
+            merged.
+
+    """
+    return load_document(text, BenchmarkSuite, SUITE_KIND)
+
+
+def decode_suite(document: JsonValue) -> BenchmarkSuite:
+    """Read a `BenchmarkSuite` from plain JSON values.
+
+    Raises:
+        SpecError: as of `load_suite`.
+
+    """
+    return decode_document(document, BenchmarkSuite, SUITE_KIND)

@@ -1,0 +1,158 @@
+"""The runs of a round: each variant several times, in shuffled passes over all variants."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.run import BenchmarkRun, decode_run
+from plimsoll.api.suite import BenchmarkSuite, SuiteSpec, Variant
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import check_fits_deadline
+from plimsoll.plan.expand import make_plan
+from plimsoll.plan.order import child_seed, shuffled
+from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.origin import Sources
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One measurement of a variant in a round.
+
+    Attributes:
+        variant: name of the variant.
+        repeat: number of the pass over all variants, from 0.
+        seed: of the order and the load of its run.
+
+    """
+
+    variant: str
+    repeat: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child(Turn):
+    """A run of a round."""
+
+    run: BenchmarkRun
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.run.metadata.name
+
+
+def turns_of(spec: SuiteSpec, seed: int) -> tuple[Turn, ...]:
+    """Return the turns of a round in their order: each pass has all variants, shuffled."""
+    names = [variant.name for variant in spec.variants]
+    return tuple(
+        Turn(variant=names[index], repeat=repeat, seed=child_seed(seed, variant=names[index], repeat=repeat))
+        for repeat in range(spec.repeat)
+        for index in shuffled(seed, pass_number=repeat, points=len(names))
+    )
+
+
+def children_of(suite: BenchmarkSuite, *, minute: int, seed: int) -> tuple[Child, ...]:
+    """Return the runs of a round in their order. `minute` is that of its start, since the epoch.
+
+    Raises:
+        SpecError: a variant is no valid run; see `variant_runs`.
+
+    """
+    runs = variant_runs(suite)
+    return tuple(
+        Child(
+            variant=turn.variant,
+            repeat=turn.repeat,
+            seed=turn.seed,
+            run=_named(runs[turn.variant], child_name(suite, turn, minute)),
+        )
+        for turn in turns_of(suite.spec, seed)
+    )
+
+
+def child_name(suite: BenchmarkSuite, turn: Turn, minute: int) -> str:
+    """Return the name of a run: at most 62 characters until the year 2160."""
+    return f"{suite.metadata.name}-{turn.variant}-{minute}-{turn.repeat}"
+
+
+def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:
+    """Return the run of each variant, by the variant's name.
+
+    Raises:
+        SpecError: with the problems of all variants, each at the field of the suite that it comes from.
+
+    """
+    return _of_all_variants(suite, lambda variant: _run(suite, variant))
+
+
+def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
+    """Return a plan of each variant, by the variant's name.
+
+    Raises:
+        SpecError: as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline.
+
+    """
+    runs = variant_runs(suite)
+    return _of_all_variants(suite, lambda variant: _plan(runs[variant.name], seed))
+
+
+def _run(suite: BenchmarkSuite, variant: Variant) -> BenchmarkRun:
+    return decode_run(
+        {
+            "apiVersion": API_VERSION,
+            "kind": RUN_KIND,
+            "metadata": {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace},
+            "spec": merged_spec(suite.spec.run, variant.changes),
+        }
+    )
+
+
+def _plan(run: BenchmarkRun, seed: int) -> Plan:
+    plan = make_plan(run, seed=seed)
+    check_fits_deadline(plan)
+    return plan
+
+
+def _named(run: BenchmarkRun, name: str) -> BenchmarkRun:
+    return run.model_copy(update={"metadata": run.metadata.model_copy(update={"name": name})})
+
+
+def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dict[str, T]:
+    """Return what is made of each variant, or raise SpecError with the problems of all of them."""
+    made: dict[str, T] = {}
+    problems: dict[str, Sequence[Problem]] = {}
+    for index, variant in enumerate(suite.spec.variants):
+        try:
+            made[variant.name] = make(variant)
+        except SpecError as error:
+            sources = _sources(suite.spec, index)
+            problems[variant.name] = [replace(one, field=sources.field(one.field)) for one in error.problems]
+    if problems:
+        raise SpecError(_with_variants(problems, len(suite.spec.variants)))
+    return made
+
+
+def _sources(spec: SuiteSpec, index: int) -> Sources:
+    changes = spec.variants[index].changes
+    return Sources(run=spec.run, changes=changes, merged=merged_spec(spec.run, changes), variant=index)
+
+
+def _with_variants(problems: Mapping[str, Sequence[Problem]], variants: int) -> list[Problem]:
+    """Return each problem once, with the names of its variants unless all of them have it."""
+    variants_of: dict[Problem, list[str]] = {}
+    for name, found in problems.items():
+        for problem in dict.fromkeys(found):
+            variants_of.setdefault(problem, []).append(name)
+    return [
+        problem if len(names) == variants else replace(problem, remedy=f"{problem.remedy} ({_variants_text(names)})")
+        for problem, names in variants_of.items()
+    ]
+
+
+def _variants_text(names: Sequence[str]) -> str:
+    return f"variant{'s' if len(names) > 1 else ''} {', '.join(names)}"
