@@ -29,13 +29,13 @@ class _ComparedMetric:
     is_first: bool
 
 
-def show_comparison(console: Console, comparison: Comparison, likeness: Likeness) -> None:
-    """Print a comparison."""
+def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
+    """Print a comparison; `of_runs` means that each run counted as a trial."""
     lines = [*_lines(comparison)]
     if lines:
         console.print(_table(lines))
         console.print(Text("In brackets: metrics that do not gate; their p-values are not adjusted.", style="dim"))
-    for part in (_notes(comparison), likeness_lines(likeness), _conclusion(comparison)):
+    for part in (_notes(comparison), likeness_lines(likeness), _conclusion(comparison, of_runs=of_runs)):
         for text in part:
             console.print(text, soft_wrap=True)
 
@@ -109,12 +109,15 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
         yield Text(f"{first_few(places)}: {note}")
 
 
-def _conclusion(comparison: Comparison) -> Iterator[Text]:
+def _conclusion(comparison: Comparison, *, of_runs: bool) -> Iterator[Text]:
     if comparison.candidate_only:
         yield Text(f"Only the candidate has {first_few(comparison.candidate_only)}.")
     limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield Text(f"Tolerated: {limits}. Gates: {', '.join(comparison.gates)}.", style="dim")
-    yield Text(_noise(comparison.noise_runs), style="dim" if comparison.noise_runs else "yellow")
+    if of_runs:
+        yield Text("Each run counts as a trial, so noise between runs is included.", style="dim")
+    else:
+        yield Text(_noise(comparison.noise_runs), style="dim" if comparison.noise_runs else "yellow")
     for reason in comparison.reasons:
         yield Text(f"- {reason}")
     yield Text(comparison.conclusion.value, style=f"bold {_COLOUR[comparison.conclusion]}")

@@ -11,7 +11,7 @@ from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.summary import counted
+from plimsoll.measure.summary import counted, summarise
 
 
 class RepeatsDifferError(ValueError):
@@ -36,12 +36,14 @@ def _counterpart(result: BenchmarkResult, run: Sequence[BenchmarkResult]) -> Ben
 def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
     known = [result for result in results if result is not None]
     _check_same(first, known)
-    trials = [_trial(number, result) for number, result in enumerate(results) if result is not None]
+    found = [_trial(number, result) for number, result in enumerate(results) if result is not None]
+    trials = tuple(trial for trial in found if trial is not None)
     return first.model_copy(
         update={
             "spec": first.spec.model_copy(update={"repetitions": len(results)}),
             "status": ResultStatus(
-                trials=tuple(trial for trial in trials if trial is not None),
+                trials=trials,
+                summary=summarise(trials, len(results)).summary,
                 verdict=_worst(result.status.verdict for result in known),
                 findings=_distinct(finding for result in known for finding in result.status.findings),
                 environment=first.status.environment,
