@@ -100,8 +100,7 @@ class Selector(Model):
     """One quantity of one point.
 
     Attributes:
-        variant: Name of a variant. If no selector of a hypothesis has one, the hypothesis is decided for each variant
-            that has both points.
+        variant: Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself.
         workload: Name of the workload.
         operation: The operation; may be omitted if the workload has a single one.
         where: Values that select one point of a workload with several: parameters of its tool as the workload writes
@@ -233,6 +232,10 @@ def _ratio_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
     left, of = hypothesis.left, hypothesis.of
     if of is None:
         return
+    if (left.variant is None) != (of.variant is None):
+        field, other = ("left", "of") if left.variant is None else ("of", "left")
+        remedy = f"is required, because {other}.variant is set; add it, or remove both to decide in each variant"
+        yield Problem(field=f"{field}.variant", remedy=remedy)
     if left == of:
         yield Problem(field="of", remedy="is the same as left, so the ratio is always 100 %; select another point")
     elif left.quantity.unit != of.quantity.unit:
