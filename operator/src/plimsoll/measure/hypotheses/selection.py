@@ -185,8 +185,8 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
             remedy = did_you_mean(key, _keys(candidates), 1) or f"it has {listed(_keys(candidates))}"
             return f"{field}.where.{key}: {where} has no parameter {key}; {remedy}"
         if not any(_has(point, key, wanted) for point in candidates):
-            known = f"there are {_values(candidates, key)}"
-            return f"{field}.where.{key}: no point of {where} has {parameter_text(wanted)}; {known}"
+            known = listed(_values(candidates, key))
+            return f"{field}.where.{key}: {where} was not measured with {parameter_text(wanted)}, but with {known}"
     closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
     instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
     together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
@@ -223,12 +223,14 @@ def _axis_value(over: str, point: P) -> int:
 
 
 def _outside_range(hypothesis: Hypothesis, points: Sequence[P]) -> str:
-    return f"range: it includes no value of {hypothesis.over}; there are {_values(points, hypothesis.over or '')}"
+    return (
+        f"range: it includes no value of {hypothesis.over}; there are {listed(_values(points, hypothesis.over or ''))}"
+    )
 
 
 def _several(field: str, points: Sequence[P]) -> str:
     keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(one, key)) for one in points}) > 1]
-    remedy = listed([f"{key} ({_values(points, key)})" for key in keys]) or "another condition"
+    remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
     return f"{field}: {listed([point.name for point in points])} match; add {remedy} to {field}.where"
 
 
@@ -257,8 +259,8 @@ def _keys(points: Sequence[P]) -> list[str]:
     return list(dict.fromkeys(key for point in points for key in point.parameters))
 
 
-def _values(points: Sequence[P], key: str) -> str:
-    return listed(list(dict.fromkeys(axis_text(point, key) for point in points)))
+def _values(points: Sequence[P], key: str) -> list[str]:
+    return list(dict.fromkeys(axis_text(point, key) for point in points))
 
 
 def _run_text(run: VariantRun[P]) -> str:

@@ -1,6 +1,7 @@
 """How lists and parameters are written in the sentences and reasons of hypotheses."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -9,11 +10,11 @@ from plimsoll.measure.wording import first_few
 _NAMED = 8
 
 
-def listed(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str], last: Literal["and", "or"] = "and") -> str:
     """Return `a`, `a and b`, or `a, b and c`; the first few of many."""
     if len(texts) > _NAMED:
         return first_few(texts, _NAMED)
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+    return f" {last} ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parameter_text(value: JsonValue) -> str:

@@ -25,7 +25,8 @@ def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sam
     """Return the decision in one sentence."""
     if judgement.interval is None:
         more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
-        return f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}."
+        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
+        return text if text.endswith("?") else f"{text}."
     is_ratio = hypothesis.of is not None
     numbers = interval_texts(judgement.interval, hypothesis.bounds, is_ratio=is_ratio)
     text = _ratio(hypothesis, numbers) if is_ratio else _scaling(hypothesis, numbers, samples)
@@ -101,9 +102,8 @@ def _conclusion(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[
     """Return the verdict, with the doubt about it."""
     suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
     doubt = ", on Suspect points" if suspect else ""
-    if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
-        return f"{judgement.verdict}{doubt}"
-    return f"{judgement.verdict}{doubt}, because {_includes(hypothesis, judgement.interval)}"
+    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
+    return f"{judgement.verdict}{doubt}{because}"
 
 
 def _includes(hypothesis: Hypothesis, interval: Interval) -> str:
