@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from plimsoll.api.hypothesis import Quantity, Selector
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationResult, Trial
-from plimsoll.measure.hypotheses.selection import SelectedPoint, VariantRun, listed
+from plimsoll.measure.hypotheses.selection import SelectedPoint, VariantRun
+from plimsoll.measure.hypotheses.texts import listed
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.measure.quantities import counts_operations
 from plimsoll.measure.summary import counted
@@ -174,8 +175,8 @@ def _gaps(values: Sequence[float | None], quantity: Quantity, where: str) -> Ite
     if odd:
         yield f"{quantity} is not a finite number in {odd} of {len(values)} trials of {where}; check these trials"
     if low:
-        what = "0 or less" if min(known) < 0 else "0"
-        yield f"{quantity} is {what} in {low} of {len(values)} trials of {where}, so it has no ratio; check these trials"
+        what = f"{'0 or less' if min(known) < 0 else '0'} in {low} of {len(values)} trials"
+        yield f"{quantity} is {what} of {where}, so it has no logarithm; check these trials"
 
 
 def _counts_operations(result: OperationResult) -> bool:

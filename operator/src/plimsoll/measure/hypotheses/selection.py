@@ -9,12 +9,10 @@ from pydantic import JsonValue
 from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.quantity import parse_quantity
 from plimsoll.api.wording import did_you_mean
-from plimsoll.measure.wording import first_few
+from plimsoll.measure.hypotheses.texts import listed, parameter_text
 
 MINIMUM_AXIS_VALUES = 3
 """Of an axis; any two points lie on a line."""
-
-_NAMED = 8
 
 
 class SelectablePoint(Protocol):
@@ -101,7 +99,7 @@ def select(
         SelectionError: it matches no point, or several.
 
     """
-    own = _runs_of_variant(field, selector, runs)
+    own = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
     selected = [one for run in own for one in _select_in_run(hypothesis, field, selector, run)]
     if hypothesis.over:
         _check_axis(hypothesis.over, selected, own)
@@ -140,7 +138,7 @@ def _select_in_run(
 def _of_workload(field: str, selector: Selector, run: VariantRun[P]) -> list[P]:
     found = [point for point in run.points if point.workload == selector.workload]
     if found:
-        return found
+        return sorted(found, key=lambda point: point.name)
     known = list(dict.fromkeys(point.workload for point in run.points))
     if not known:
         raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
@@ -157,6 +155,11 @@ def _has(point: P, key: str, wanted: JsonValue) -> bool:
     return _comparable(_value(point, key)) == _comparable(wanted)
 
 
+def axis_text(point: SelectablePoint, key: str) -> str:
+    """Return a point's number of clients, or a parameter, as a workload writes it."""
+    return parameter_text(_value(point, key))
+
+
 def _value(point: SelectablePoint, key: str) -> JsonValue:
     return point.clients if key == CLIENTS else point.parameters.get(key)
 
@@ -164,7 +167,7 @@ def _value(point: SelectablePoint, key: str) -> JsonValue:
 def _comparable(value: JsonValue) -> tuple[str, Hashable]:
     """Return a form in which equal values are equal: `4Mi` is 4194304, but true is not 1."""
     number = _number(value)
-    return ("text", shown(value)) if number is None else ("number", number)
+    return ("text", parameter_text(value)) if number is None else ("number", number)
 
 
 def _number(value: JsonValue) -> int | None:
@@ -182,10 +185,11 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
             remedy = did_you_mean(key, _keys(candidates), 1) or f"it has {listed(_keys(candidates))}"
             return f"{field}.where.{key}: {where} has no parameter {key}; {remedy}"
         if not any(_has(point, key, wanted) for point in candidates):
-            return f"{field}.where.{key}: no point of {where} has {shown(wanted)}; there are {_values(candidates, key)}"
+            known = listed(_values(candidates, key))
+            return f"{field}.where.{key}: {where} was not measured with {parameter_text(wanted)}, but with {known}"
     closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
-    instead = ", ".join(f"{key} {shown(_value(closest, key))}" for key in _unmet(selector, closest))
-    together = listed([f"{key} {shown(wanted)}" for key, wanted in selector.where.items()])
+    instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
+    together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
     return f"{field}.where: no point of {where} has {together} together; the closest, {closest.name}, has {instead}"
 
 
@@ -211,7 +215,7 @@ def _axis_value(over: str, point: P) -> int:
         raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
     number = _number(_value(point, over))
     if number is None:
-        value = shown(_value(point, over))
+        value = axis_text(point, over)
         raise SelectionError(
             f"over: {over} is {value} at {point.name}; choose an axis whose values are numbers or sizes"
         )
@@ -219,12 +223,14 @@ def _axis_value(over: str, point: P) -> int:
 
 
 def _outside_range(hypothesis: Hypothesis, points: Sequence[P]) -> str:
-    return f"range: it includes no value of {hypothesis.over}; there are {_values(points, hypothesis.over or '')}"
+    return (
+        f"range: it includes no value of {hypothesis.over}; there are {listed(_values(points, hypothesis.over or ''))}"
+    )
 
 
 def _several(field: str, points: Sequence[P]) -> str:
     keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(one, key)) for one in points}) > 1]
-    remedy = listed([f"{key} ({_values(points, key)})" for key in keys]) or "another condition"
+    remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
     return f"{field}: {listed([point.name for point in points])} match; add {remedy} to {field}.where"
 
 
@@ -237,7 +243,7 @@ def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[
     """
     values = sorted({one.axis_value for one in selected if one.axis_value is not None})
     if len(values) < MINIMUM_AXIS_VALUES:
-        known = ", ".join(dict.fromkeys(shown(_value(one.point, over)) for one in selected))
+        known = ", ".join(dict.fromkeys(axis_text(one.point, over) for one in selected))
         remedy = "measure more values, or widen range"
         raise SelectionError(
             f"over: {over} has only the values {known}; it needs at least {MINIMUM_AXIS_VALUES}: {remedy}"
@@ -253,23 +259,9 @@ def _keys(points: Sequence[P]) -> list[str]:
     return list(dict.fromkeys(key for point in points for key in point.parameters))
 
 
-def _values(points: Sequence[P], key: str) -> str:
-    return listed(list(dict.fromkeys(shown(_value(point, key)) for point in points)))
+def _values(points: Sequence[P], key: str) -> list[str]:
+    return list(dict.fromkeys(axis_text(point, key) for point in points))
 
 
 def _run_text(run: VariantRun[P]) -> str:
     return f"run {run.name} (variant {run.variant})" if run.variant else f"run {run.name}"
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Return `a`, `a and b`, or `a, b and c`; the first few of many."""
-    if len(texts) > _NAMED:
-        return first_few(texts, _NAMED)
-    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
-
-
-def shown(value: JsonValue) -> str:
-    """Return a value of a parameter as a workload writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "none" if value is None else str(value)
