@@ -202,7 +202,8 @@ def test_missing_field_belongs_to_the_document_with_its_parents() -> None:
 
 
 def test_replaced_list_is_that_of_the_change() -> None:
-    good, bad = {"replicated": {"size": 3}}, {"replicated": {}}
+    good: Any = {"replicated": {"size": 3}}
+    bad: Any = {"replicated": {}}
     rook = ROOK | {"fileSystem": {"metadataPool": good, "dataPools": [good, good]}}
     changes = {"storage": {"rook": {"fileSystem": {"dataPools": [good, bad]}}}}
     assert problems({"storage": {"rook": rook, "volume": {"size": "1Gi"}}}, changes) == [

@@ -43,7 +43,7 @@ WORKLOADS = st.lists(
         },
     ),
     max_size=4,
-    unique_by=lambda workload: workload["name"],
+    unique_by=lambda workload: str(workload["name"]),
 )
 SPECS = st.fixed_dictionaries(
     {},
@@ -223,7 +223,7 @@ def test_unions_of_the_models_are_those_of_their_rules(model: type[Storage | Roo
 
 
 def test_generic_fields_of_a_workload_are_no_tools() -> None:
-    run = {"workloads": [{"name": "w", "fio": {}} | {field: {} for field in GENERIC_WORKLOAD_FIELDS[1:]}]}
-    changed = {"workloads": [{"name": "w", "dd": {}}]}
+    run: Any = {"workloads": [{"name": "w", "fio": {}} | {field: {} for field in GENERIC_WORKLOAD_FIELDS[1:]}]}
+    changed: Any = {"workloads": [{"name": "w", "dd": {}}]}
     merged: Any = merged_spec(run, changed)["workloads"]
     assert set(merged[0]) == {*GENERIC_WORKLOAD_FIELDS, "dd"}

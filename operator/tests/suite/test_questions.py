@@ -31,7 +31,7 @@ def test_variants_with_common_points_are_compared() -> None:
 
 
 def test_comparison_without_a_common_workload_is_refused() -> None:
-    workloads = [{"name": name, "set": {"workloads": [{"name": name, "fio": {}}]}} for name in ("small", "other")]
+    workloads: Any = [{"name": name, "set": {"workloads": [{"name": name, "fio": {}}]}} for name in ("small", "other")]
     run = suite_document()["spec"]["run"] | {"workloads": []}
     (problem,) = planned(run=run, variants=workloads, comparisons=[COMPARISON])
     assert problem.startswith(

@@ -72,6 +72,17 @@ def quantity_text(quantity: Quantity) -> str:
     return _QUANTITIES.get(quantity, f"{quantity} latency")
 
 
+def expectation(hypothesis: Hypothesis) -> str:
+    """Return a hypothesis in words, before anything is measured."""
+    left, of = hypothesis.left, hypothesis.of
+    what = f"{quantity_text(left.quantity)} of {_selected(left)}"
+    expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
+    if of is not None:
+        other = "that" if left.quantity is of.quantity else quantity_text(of.quantity)
+        return f"{what} is {expected} of {other} of {_selected(of)}"
+    return f"{what} scales with {hypothesis.over} to the power of {expected}"
+
+
 def _ratio(hypothesis: Hypothesis, numbers: tuple[str, str, str]) -> str:
     left, of = hypothesis.left, hypothesis.of or hypothesis.left
     estimate, low, high = numbers
