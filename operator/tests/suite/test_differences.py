@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.suite import decode_suite
-from plimsoll.suite.differences import FieldChange, spec_changes, variant_changes
+from plimsoll.suite.differences import FieldChange, changes_between, spec_changes, variant_changes
 from support.suite_documents import RUN, suite_document
 
 POOL = {"storage": {"rook": {"pool": {"replicated": {"size": 3}, "failureDomain": "osd"}}}}
@@ -72,3 +72,11 @@ def test_changes_of_variants_include_what_a_union_removes() -> None:
 def test_value_that_is_set_again_is_no_change() -> None:
     variants = [{"name": "same", "set": {"repetitions": RUN["repetitions"]}}]
     assert variant_changes(decode_suite(suite_document(variants=variants)).spec) == {"same": ()}
+
+
+def test_changes_between_variants() -> None:
+    spec = decode_suite(suite_document()).spec
+    path = "workloads.reads.fio.blockSize"
+    assert changes_between(spec, "small", "large") == (FieldChange(path=path, before=["4Ki"], after=["64Ki"]),)
+    assert changes_between(spec, "large", "small") == (FieldChange(path=path, before=["64Ki"], after=["4Ki"]),)
+    assert changes_between(spec, "large", "large") == ()
