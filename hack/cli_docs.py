@@ -34,17 +34,24 @@ def document() -> str:
 
 
 def commands() -> Iterator[str]:
-    """Yield the commands that users run."""
-    context = click.Context(plimsoll)
-    for name in plimsoll.list_commands(context):
-        command = plimsoll.get_command(context, name)
-        if command is not None and not command.hidden:
-            yield name
+    """Yield the commands that users run; those of a group after the group."""
+    yield from _commands(plimsoll, "")
+
+
+def _commands(group: click.Group, prefix: str) -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is None or command.hidden:
+            continue
+        yield f"{prefix}{name}"
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{prefix}{name} ")
 
 
 def _section(name: str) -> Iterator[str]:
     options = {"prog_name": "plimsoll", "terminal_width": COLUMNS, "max_content_width": COLUMNS}
-    shown = CliRunner().invoke(plimsoll, [name, "--help"], catch_exceptions=False, **options)
+    shown = CliRunner().invoke(plimsoll, [*name.split(), "--help"], catch_exceptions=False, **options)
     yield f"## {name}\n"
     yield f"```\n$ plimsoll {name} --help\n{shown.output.rstrip()}\n```\n"
 

@@ -11,6 +11,9 @@ from plimsoll.measure.compare.metrics import RegressionRule
 from support.suite_documents import RUN, suite_document
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
+LEFT = {"workload": "reads", "where": {"ioDepth": 16}, "quantity": "iops"}
+OF = {"workload": "reads", "where": {"ioDepth": 1}, "quantity": "iops"}
+HYPOTHESIS = {"name": "deep", "left": LEFT, "of": OF, "atLeastPercent": 200}
 
 
 def problems(document: Any) -> list[str]:
@@ -34,6 +37,16 @@ spec:
     - {name: ec-4-2, set: {storage: {rook: {pool: {erasureCoded: {dataChunks: 4, codingChunks: 2}}}}}}
   comparisons:
     - {name: ec-costs, baseline: {variant: size-3}, candidate: {variant: ec-4-2}, allow: {ratePercent: 7}}
+  hypotheses:
+    - name: rbd-close-to-rados
+      left: {workload: rbd, where: {blockSize: 4Mi, clients: 8}, quantity: bytesPerSecond}
+      atLeastPercent: 90
+      of: {workload: rados, where: {objectSize: 4Mi, clients: 8}, quantity: bytesPerSecond}
+    - name: scales-with-clients
+      left: {workload: rados, quantity: bytesPerSecond}
+      over: clients
+      range: {first: 1, last: 5}
+      exponentAtLeast: "0.8"
 status: {rounds: []}
 """)
     assert (suite.metadata.name, suite.metadata.namespace, suite.spec.repeat) == ("layouts", "bench", 5)
@@ -42,11 +55,14 @@ status: {rounds: []}
     (comparison,) = suite.spec.comparisons
     assert (comparison.baseline.variant, comparison.candidate.variant) == ("size-3", "ec-4-2")
     assert (comparison.allow.rate_percent, comparison.allow.latency_percent) == (7, 10)
+    ratio, scaling = suite.spec.hypotheses
+    assert (ratio.name, ratio.at_least_percent) == ("rbd-close-to-rados", 90)
+    assert (scaling.over, scaling.exponent_at_least) == ("clients", "0.8")
 
 
 def test_omitted_fields_have_the_documented_defaults() -> None:
     spec = decode_suite(suite_document(variants=[{"name": "only"}])).spec
-    assert (spec.repeat, spec.variants[0].changes, spec.comparisons) == (3, {}, ())
+    assert (spec.repeat, spec.variants[0].changes, spec.comparisons, spec.hypotheses) == (3, {}, (), ())
 
 
 def test_defaults_of_comparisons_are_those_of_the_command() -> None:
@@ -56,7 +72,7 @@ def test_defaults_of_comparisons_are_those_of_the_command() -> None:
 
 
 def test_a_suite_is_written_as_it_is_read() -> None:
-    suite = decode_suite(suite_document(comparisons=[COMPARISON]))
+    suite = decode_suite(suite_document(comparisons=[COMPARISON], hypotheses=[HYPOTHESIS]))
     document = suite.model_dump(mode="json")
     assert document["spec"]["variants"] == suite_document()["spec"]["variants"]
     assert decode_suite(document) == suite
@@ -126,6 +142,18 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         (
             {"comparisons": [COMPARISON | {"allow": {"latencyPercent": 2.5}}]},
             "spec.comparisons[0].allow.latencyPercent: 2.5 must be a whole number",
+        ),
+        (
+            {"hypotheses": [HYPOTHESIS, HYPOTHESIS]},
+            'spec.hypotheses[1].name: "deep" is already the name of hypotheses[0]; choose unique names',
+        ),
+        (
+            {"hypotheses": [HYPOTHESIS | {"left": LEFT | {"variant": "big"}, "of": OF | {"variant": "small"}}]},
+            'spec.hypotheses[0].left.variant: "big" is not a variant of the suite; the variants are small, large',
+        ),
+        (
+            {"hypotheses": [HYPOTHESIS | {"atLeast": 3}]},
+            "spec.hypotheses[0].atLeast: is not a known field; did you mean atLeastPercent?",
         ),
         ({"run": RUN | {"cleanup": "Never"}}, 'spec.run.cleanup: "Never" cannot be set in a suite, which decides when'),
         ({"run": RUN | {"results": "Retain"}}, 'spec.run.results: "Retain" cannot be set in a suite'),

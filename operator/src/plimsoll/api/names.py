@@ -24,6 +24,12 @@ DATA_KEY_PATTERN = r"^[-._a-zA-Z0-9]+$"
 HEALTH_CHECK_PATTERN = r"^[A-Z][A-Z0-9_]*$"
 """Ceph's names of health checks."""
 
+DECIMAL_PATTERN = r"^-?[0-9]{1,3}(\.[0-9]{1,6})?$"
+"""A number with decimals is text, because a float in JSON is not the same for every reader."""
+
+PARAMETER_PATTERN = r"^[a-z][a-zA-Z0-9]*$"
+"""Names of parameters of a tool."""
+
 
 class Verdict(StrEnum):
     """Whether the numbers are trustworthy."""

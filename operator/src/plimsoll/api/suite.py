@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 
 from plimsoll.api.documents import decode_document, load_document
 from plimsoll.api.errors import Problem, SpecError, field_path
+from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypothesis
 from plimsoll.api.model import Integer, Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
 from plimsoll.api.pools import DnsLabel
@@ -17,15 +18,14 @@ from plimsoll.api.wording import did_you_mean, shown
 MAX_VARIANTS = 16
 MAX_COMPARISONS = 32
 MAX_REPEAT = 10
-MAX_SUITE_NAME = 30
-MAX_VARIANT_NAME = 20
+_MAX_SUITE_NAME = 30
 BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
 
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
 _IS_RESERVED = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
 
-VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_NAME)]
+VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
 Fragment = dict[str, JsonValue]
 
 
@@ -64,7 +64,7 @@ def _repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
 class SuiteMeta(ObjectMeta):
     """The metadata of a suite; other fields are ignored."""
 
-    name: Annotated[DnsLabel, Field(max_length=MAX_SUITE_NAME)]
+    name: Annotated[DnsLabel, Field(max_length=_MAX_SUITE_NAME)]
 
 
 class Variant(Model):
@@ -135,6 +135,7 @@ class SuiteSpec(Model):
         run: What all variants share: a part of the specification of a BenchmarkRun.
         variants: The variants. Each one is spec.run with its own changes.
         comparisons: Comparisons between variants.
+        hypotheses: What is expected of the numbers.
 
     """
 
@@ -146,34 +147,58 @@ class SuiteSpec(Model):
     comparisons: Annotated[
         tuple[SuiteComparison, ...], Field(max_length=MAX_COMPARISONS), ServerOnly(list_keys=("name",))
     ] = ()
+    hypotheses: Annotated[
+        tuple[Hypothesis, ...], Field(max_length=MAX_HYPOTHESES), ServerOnly(list_keys=("name",))
+    ] = ()
 
     _is_mergeable = field_validator("run")(_checked)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
+        variants = [one.name for one in self.variants]
         problems = [
-            *_repeated_names([one.name for one in self.variants], "variants"),
+            *_repeated_names(variants, "variants"),
             *_repeated_names([one.name for one in self.comparisons], "comparisons"),
-            *_impossible_comparisons(self.comparisons, [one.name for one in self.variants]),
+            *_repeated_names([one.name for one in self.hypotheses], "hypotheses"),
+            *_unknown_variants(self.comparisons, self.hypotheses, variants),
+            *_comparisons_with_itself(self.comparisons),
         ]
         if problems:
             raise SpecError(problems)
         return self
 
 
-def _impossible_comparisons(comparisons: Sequence[SuiteComparison], variants: Sequence[str]) -> Iterator[Problem]:
-    """Yield references to unknown variants, and comparisons of a variant with itself."""
-    for index, comparison in enumerate(comparisons):
-        place = ("comparisons", index)
-        baseline, candidate = comparison.baseline.variant, comparison.candidate.variant
-        for side, name in (("baseline", baseline), ("candidate", candidate)):
-            if name not in variants:
-                suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
-                field = field_path((*place, side, "variant"))
-                yield Problem(field=field, value=shown(name), remedy=f"is not a variant of the suite; {suggestion}")
-        if baseline == candidate:
+def _unknown_variants(
+    comparisons: Sequence[SuiteComparison], hypotheses: Sequence[Hypothesis], variants: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield references to variants that the suite does not have."""
+    for field, name in (*_compared(comparisons), *_selected(hypotheses)):
+        if name not in variants:
+            suggestion = did_you_mean(name, variants, 1) or f"the variants are {', '.join(variants)}"
+            yield Problem(field=field, value=shown(name), remedy=f"is not a variant of the suite; {suggestion}")
+
+
+def _compared(comparisons: Sequence[SuiteComparison]) -> Iterator[tuple[str, str]]:
+    """Yield the variants in comparisons, each with its field."""
+    for index, one in enumerate(comparisons):
+        for side, reference in (("baseline", one.baseline), ("candidate", one.candidate)):
+            yield field_path(("comparisons", index, side, "variant")), reference.variant
+
+
+def _selected(hypotheses: Sequence[Hypothesis]) -> Iterator[tuple[str, str]]:
+    """Yield the variants in hypotheses, each with its field."""
+    for index, one in enumerate(hypotheses):
+        for side, selector in one.selectors:
+            if selector.variant is not None:
+                yield field_path(("hypotheses", index, side, "variant")), selector.variant
+
+
+def _comparisons_with_itself(comparisons: Sequence[SuiteComparison]) -> Iterator[Problem]:
+    for index, one in enumerate(comparisons):
+        if one.baseline == one.candidate:
+            field = field_path(("comparisons", index, "candidate", "variant"))
             remedy = "is the baseline as well; compare two different variants"
-            yield Problem(field=field_path((*place, "candidate", "variant")), value=shown(candidate), remedy=remedy)
+            yield Problem(field=field, value=shown(one.candidate.variant), remedy=remedy)
 
 
 class BenchmarkSuite(Model):

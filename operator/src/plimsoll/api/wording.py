@@ -13,9 +13,11 @@ from pydantic_core import ErrorDetails
 from plimsoll.api.names import (
     CEPH_NAME_PATTERN,
     DATA_KEY_PATTERN,
+    DECIMAL_PATTERN,
     DNS_LABEL_PATTERN,
     HEALTH_CHECK_PATTERN,
     MONITOR_PATTERN,
+    PARAMETER_PATTERN,
 )
 from plimsoll.api.quantity import format_quantity
 
@@ -29,6 +31,8 @@ _FORMS = {
     MONITOR_PATTERN: "must be an address such as 192.0.2.1:6789 or [v2:192.0.2.1:3300]",
     DATA_KEY_PATTERN: "must consist of letters, digits, '-', '_' and '.'",
     HEALTH_CHECK_PATTERN: "must be the name of a health check such as MON_DISK_LOW",
+    DECIMAL_PATTERN: 'must be a decimal number such as "0.8"',
+    PARAMETER_PATTERN: "must be clients, or a parameter of the tool such as ioDepth",
 }
 """Pattern -> the form that it requires, in words."""
 

@@ -1,11 +1,12 @@
 """The command line: the commands of users, and the programs that pods and `plimsoll run` start."""
 
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from plimsoll.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "plan": "plimsoll.cli.plan",
@@ -17,6 +18,7 @@ _COMMANDS = {
     "compare": "plimsoll.cli.compare",
     "noise": "plimsoll.cli.noise",
     "percentile": "plimsoll.cli.percentile",
+    "suite": "plimsoll.cli.suite",
     "operator": "plimsoll.cli.operator",
     "conductor": "plimsoll.cli.conductor",
     "agent": "plimsoll.cli.agent",
@@ -32,8 +34,8 @@ PLUGIN = "kubectl plimsoll"
 """Name of the program when kubectl starts it as `kubectl-plimsoll`."""
 
 
-class _LazyGroup(click.Group):
-    """Imports a command when it is used, so that an agent does not load tables and progress bars."""
+class _Program(LazyGroup):
+    """The program, under the name that the user typed."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - the signature is click's
         """Run with the program name that the user typed."""
@@ -41,17 +43,8 @@ class _LazyGroup(click.Group):
             options["prog_name"] = PLUGIN
         return super().main(*arguments, **options)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
-        return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
-        return command
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Program, modules=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="plimsoll")
 def main() -> None:
     """Find out how much load a storage system can safely carry."""

@@ -14,6 +14,7 @@ from plimsoll.plan.expand import make_plan
 from plimsoll.plan.order import child_seed, shuffled
 from plimsoll.suite.merging import merged_spec
 from plimsoll.suite.origin import Sources
+from plimsoll.suite.questions import unanswerable
 
 T = TypeVar("T")
 
@@ -94,11 +95,15 @@ def variant_plans(suite: BenchmarkSuite, *, seed: int) -> dict[str, Plan]:
     """Return a plan of each variant, by the variant's name.
 
     Raises:
-        SpecError: as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline.
+        SpecError: as of `variant_runs`, and if a run cannot be planned or does not fit into its deadline, or if the
+            planned points cannot answer a comparison or hypothesis.
 
     """
     runs = variant_runs(suite)
-    return _of_all_variants(suite, lambda variant: _plan(runs[variant.name], seed))
+    plans = _of_all_variants(suite, lambda variant: _plan(runs[variant.name], seed))
+    if problems := list(unanswerable(suite.spec, plans)):
+        raise SpecError(problems)
+    return plans
 
 
 def _run(suite: BenchmarkSuite, variant: Variant) -> BenchmarkRun:

@@ -31,6 +31,12 @@ def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:
     return {one.name: spec_changes(spec.run, merged_spec(spec.run, one.changes)) for one in spec.variants}
 
 
+def changes_between(spec: SuiteSpec, baseline: str, candidate: str) -> tuple[FieldChange, ...]:
+    """Return the fields that two variants set differently."""
+    merged = {one.name: merged_spec(spec.run, one.changes) for one in spec.variants}
+    return spec_changes(merged[baseline], merged[candidate])
+
+
 def spec_changes(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> tuple[FieldChange, ...]:
     """Return the fields that differ between two specifications as written, in their order. A list is one value."""
     ours, theirs = _fields(before), _fields(after)

@@ -1,0 +1,260 @@
+"""Hypotheses: what a user expects of the numbers, stated before they are measured.
+
+A hypothesis is either a ratio of two points, or the exponent with which one quantity scales along an axis. Results
+decide it; see `plimsoll.measure.hypotheses`.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.model import Integer, Model
+from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PATTERN, Operation
+from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
+from plimsoll.api.run import WorkloadName
+from plimsoll.api.schema import ServerOnly
+from plimsoll.api.wording import shown
+
+CLIENTS = "clients"
+"""The key of the number of clients, in `where` and `over`; all other keys are parameters of the tool."""
+
+MAX_HYPOTHESES = 64
+MAX_VARIANT_CHARACTERS = 20
+_MAX_CONDITIONS = 16
+_MAX_PERCENT = 1_000_000
+_RATIO = "of with atLeastPercent or atMostPercent"
+_SCALING = "over with exponentAtLeast or exponentAtMost"
+
+
+class Quantity(StrEnum):
+    """A quantity of an operation, with one value per trial: a rate per second, or a latency in nanoseconds."""
+
+    BYTES = "bytesPerSecond"
+    IOPS = "iops"
+    MEAN = "meanLatency"
+    P50 = "p50"
+    P90 = "p90"
+    P95 = "p95"
+    P99 = "p99"
+    P999 = "p99.9"
+    P9999 = "p99.99"
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a rate; otherwise it is a latency."""
+        return self in (Quantity.BYTES, Quantity.IOPS)
+
+    @property
+    def percentile(self) -> str | None:
+        """The key in `Latency.percentiles`; None for other quantities."""
+        return self.removeprefix("p") if self.startswith("p") else None
+
+    @property
+    def unit(self) -> str:
+        """What it counts; only quantities of the same unit have a ratio."""
+        return self.value if self.is_rate else "nanoseconds"
+
+
+def _conditions(where: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    problems = [
+        Problem(field=key, value=shown(value), remedy=remedy)
+        for key, value in where.items()
+        if (remedy := _condition_problem(key, value))
+    ]
+    if problems:
+        raise SpecError(problems)
+    return where
+
+
+def _condition_problem(key: str, value: JsonValue) -> str:
+    if value is None:
+        return "is empty; give it a value, or remove it"
+    if isinstance(value, dict | list):
+        return f"must be one value; a selector matches one point, with one value of {key}"
+    if isinstance(value, float):
+        return "must be a whole number, a quantity, text, true or false"
+    if key == CLIENTS and (isinstance(value, bool | str) or value < 1):
+        return "must be a number of clients, at least 1"
+    return ""
+
+
+def _axis_value(value: object) -> int:
+    try:
+        return parse_quantity(value)
+    except ValueError as error:
+        raise ValueError("must be a whole number such as 8, or a quantity such as 4Ki") from error
+
+
+_AxisValue = Annotated[
+    int, BeforeValidator(_axis_value), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
+]
+_Percent = Annotated[Integer, Field(ge=1, le=_MAX_PERCENT)]
+_Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN)]
+_Condition = Annotated[JsonValue, Field(description="The value, as in a workload: 4Mi, 8, randwrite or true.")]
+
+
+class Selector(Model):
+    """One quantity of one point.
+
+    Attributes:
+        variant: Name of a variant. If left and of have none, the hypothesis is decided in each variant by itself.
+        workload: Name of the workload.
+        operation: The operation; may be omitted if the workload has a single one.
+        where: Values that select one point of a workload with several: parameters of its tool as the workload writes
+            them, such as blockSize 4Mi, and clients.
+        quantity: What is compared: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99,
+            p99.9, p99.99), as far as the tool reports it.
+
+    """
+
+    variant: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)] | None = None
+    workload: WorkloadName
+    operation: Operation | None = None
+    where: Annotated[
+        Mapping[str, _Condition],
+        AfterValidator(_conditions),
+        Field(max_length=_MAX_CONDITIONS),
+        ServerOnly(max_length=_MAX_CONDITIONS),
+    ] = Field(default_factory=dict)
+    quantity: Quantity
+
+
+class AxisRange(Model):
+    """The part of an axis that a hypothesis is about, both ends included.
+
+    Attributes:
+        first: Smallest value, such as 1 or 4Ki; no limit if absent.
+        last: Largest value; no limit if absent.
+
+    """
+
+    first: _AxisValue | None = None
+    last: _AxisValue | None = None
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.first is not None and self.last is not None and self.first >= self.last:
+            remedy = f"must be more than first, which is {self.first}"
+            raise SpecError([Problem(field="last", value=str(self.last), remedy=remedy)])
+        return self
+
+    def includes(self, value: int) -> bool:
+        """Whether a value of the axis is in the range."""
+        return (self.first is None or value >= self.first) and (self.last is None or value <= self.last)
+
+
+class Hypothesis(Model):
+    """What is expected: a ratio of two points, or how a quantity scales along an axis.
+
+    A ratio has left, of, and atLeastPercent or atMostPercent or both. Scaling has left, over, and exponentAtLeast or
+    exponentAtMost or both: a quantity that is proportional to clients has the exponent 1, one that does not depend on
+    them 0.
+
+    Attributes:
+        name: Unique name of the hypothesis.
+        left: The point that the hypothesis is about; for scaling, the points along the axis.
+        at_least_percent: Smallest expected ratio of left and of, in percent.
+        at_most_percent: Largest expected ratio, in percent.
+        of: The point with which left is compared.
+        over: Axis with at least three values: clients, or a parameter of the tool with numbers or sizes, such as
+            ioDepth or blockSize.
+        range: The part of the axis that the hypothesis is about; all of it if absent.
+        exponent_at_least: Smallest expected exponent, a decimal number in quotes such as "0.8".
+        exponent_at_most: Largest expected exponent, in the same form.
+
+    """
+
+    name: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
+    left: Selector
+    at_least_percent: _Percent | None = None
+    at_most_percent: _Percent | None = None
+    of: Selector | None = None
+    over: Annotated[str, Field(pattern=PARAMETER_PATTERN, max_length=64)] | None = None
+    range: AxisRange | None = None
+    exponent_at_least: _Exponent | None = None
+    exponent_at_most: _Exponent | None = None
+
+    @model_validator(mode="after")
+    def _check_form(self) -> Self:
+        problems = [*_form_problems(self)] or [*_ratio_problems(self), *_scaling_problems(self)]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+    @property
+    def selectors(self) -> tuple[tuple[str, Selector], ...]:
+        """The selectors, each with the name of its field."""
+        return (("left", self.left), *((("of", self.of),) if self.of else ()))
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest expected ratio, as a part of 1, or exponent; None if there is no limit."""
+        if self.of:
+            low, high = self.at_least_percent, self.at_most_percent
+            return None if low is None else low / 100, None if high is None else high / 100
+        at_least, at_most = self.exponent_at_least, self.exponent_at_most
+        return None if at_least is None else float(at_least), None if at_most is None else float(at_most)
+
+
+def _form_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
+    """Yield why the fields are neither those of a ratio nor those of scaling."""
+    ratio = {"atLeastPercent": hypothesis.at_least_percent, "atMostPercent": hypothesis.at_most_percent}
+    scaling = {"exponentAtLeast": hypothesis.exponent_at_least, "exponentAtMost": hypothesis.exponent_at_most}
+    if hypothesis.of and hypothesis.over:
+        remedy = f"excludes of; a ratio has {_RATIO}, scaling has {_SCALING}"
+        yield Problem(field="over", value=shown(hypothesis.over), remedy=remedy)
+    elif hypothesis.of:
+        yield from _foreign({**scaling, "range": hypothesis.range}, "of", "over")
+        yield from _no_bound(ratio, "of")
+    elif hypothesis.over:
+        yield from _foreign(ratio, "over", "of")
+        yield from _no_bound(scaling, "over")
+    else:
+        yield Problem(field="", remedy=f"must be a ratio or scaling; add {_RATIO}, or {_SCALING}")
+
+
+def _foreign(fields: Mapping[str, object], form: str, other: str) -> Iterator[Problem]:
+    for field, value in fields.items():
+        if value is not None:
+            given = "" if isinstance(value, Model) else shown(value)
+            yield Problem(field=field, value=given, remedy=f"belongs to {other}, not to {form}; remove it")
+
+
+def _no_bound(bounds: Mapping[str, object], form: str) -> Iterator[Problem]:
+    if all(bound is None for bound in bounds.values()):
+        yield Problem(field=form, remedy=f"has no expectation; add {' or '.join(bounds)}")
+
+
+def _ratio_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
+    left, of = hypothesis.left, hypothesis.of
+    if of is None:
+        return
+    if (left.variant is None) != (of.variant is None):
+        field, other = ("left", "of") if left.variant is None else ("of", "left")
+        remedy = f"is required, because {other}.variant is set; add it, or remove both to decide in each variant"
+        yield Problem(field=f"{field}.variant", remedy=remedy)
+    if left == of:
+        yield Problem(field="of", remedy="is the same as left, so the ratio is always 100 %; select another point")
+    elif left.quantity.unit != of.quantity.unit:
+        remedy = f"has no ratio with left.quantity, which is {left.quantity}; choose quantities of the same unit"
+        yield Problem(field="of.quantity", value=shown(of.quantity), remedy=remedy)
+    low, high = hypothesis.at_least_percent, hypothesis.at_most_percent
+    if low is not None and high is not None and low > high:
+        remedy = f"must be at least atLeastPercent, which is {low}"
+        yield Problem(field="atMostPercent", value=str(high), remedy=remedy)
+
+
+def _scaling_problems(hypothesis: Hypothesis) -> Iterator[Problem]:
+    if hypothesis.over is None:
+        return
+    if hypothesis.over in hypothesis.left.where:
+        remedy = "fixes the axis that over names; remove it, or limit the axis with range"
+        value = shown(hypothesis.left.where[hypothesis.over])
+        yield Problem(field=f"left.where.{hypothesis.over}", value=value, remedy=remedy)
+    low, high = hypothesis.bounds
+    if low is not None and high is not None and low > high:
+        remedy = f"must be at least exponentAtLeast, which is {hypothesis.exponent_at_least}"
+        yield Problem(field="exponentAtMost", value=shown(hypothesis.exponent_at_most), remedy=remedy)

@@ -1,0 +1,18 @@
+"""`plimsoll suite`: several variants of one run, measured in turn."""
+
+import click
+
+from plimsoll.cli.lazy import LazyGroup
+
+_COMMANDS = {
+    "plan": "plimsoll.cli.suite_plan",
+}
+
+
+@click.group(cls=LazyGroup, modules=_COMMANDS)
+def command() -> None:
+    """Measure variants of a run in turn, and compare them.
+
+    A BenchmarkSuite file describes what all variants share, what each of them changes, and what their results are to
+    show.
+    """

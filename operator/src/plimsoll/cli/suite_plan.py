@@ -1,0 +1,194 @@
+"""`plimsoll suite plan FILE`: variants, their runs in order, and the time that they take."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
+
+import click
+from pydantic import JsonValue
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll.api.suite import BenchmarkSuite, SuiteComparison
+from plimsoll.cli.document import chosen_seed, freeze_variants, read_suite
+from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
+from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.measure.hypotheses.wording import expectation
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import Estimate, estimate
+from plimsoll.report.text import NONE, count_text
+from plimsoll.suite.children import Turn, turns_of
+from plimsoll.suite.differences import FieldChange, variant_changes
+from plimsoll.suite.digest import suite_digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedVariant:
+    """A variant with its changes and the plan of its run."""
+
+    name: str
+    changes: Sequence[FieldChange]
+    plan: Plan
+    cost: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedSuite:
+    """A suite with its variants, and the turns of a round with that seed."""
+
+    suite: BenchmarkSuite
+    seed: int
+    variants: Mapping[str, _PlannedVariant]
+    turns: Sequence[Turn]
+
+    def seconds(self, turns: Sequence[Turn]) -> int:
+        """Return the seconds that these turns take."""
+        return sum(self.variants[turn.variant].cost.total_seconds for turn in turns)
+
+    @property
+    def passes(self) -> list[list[Turn]]:
+        """The turns of each pass over all variants."""
+        return [list(turns) for _, turns in groupby(self.turns, key=lambda turn: turn.repeat)]
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@output_option(TABLE, JSON, YAML)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order of the runs; random by default.")
+def command(*, file: Path, output: str, seed: int | None) -> None:
+    """Show the variants of a BenchmarkSuite FILE, its runs in their order, and the time that a round takes.
+
+    Every variant is checked as a run. An error names the field of the suite, and the variant.
+    """
+    planned = _planned(file, read_suite(file), chosen_seed(seed))
+    if output != TABLE:
+        write_document(_document(planned), output)
+        return
+    console = stdout_console()
+    for part in _view(planned):
+        console.print(part, highlight=False)
+
+
+def _planned(file: Path, suite: BenchmarkSuite, seed: int) -> _PlannedSuite:
+    changes = variant_changes(suite.spec)
+    variants = {
+        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan))
+        for name, plan in freeze_variants(file, suite, seed).items()
+    }
+    return _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
+
+
+def _view(planned: _PlannedSuite) -> Iterator[RenderableType]:
+    yield Text(planned.suite.metadata.name)
+    variants = list(planned.variants.values())
+    yield FittedTable(rows=variants, layouts=(_COLUMNS,), missed=(), remedy="-o json")
+    yield ""
+    yield _passes(planned)
+    yield ""
+    yield _costs(planned)
+    yield from _questions("Comparisons", {one.name: _comparison(one) for one in planned.suite.spec.comparisons})
+    yield from _questions("Hypotheses", {one.name: expectation(one) for one in planned.suite.spec.hypotheses})
+
+
+def _passes(planned: _PlannedSuite) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Repeat", justify="right", no_wrap=True)
+    table.add_column("Runs in their order", overflow="fold")
+    table.add_column("Time", justify="right", no_wrap=True)
+    for turns in planned.passes:
+        order = ", ".join(turn.variant for turn in turns)
+        table.add_row(str(turns[0].repeat), Text(order), _time(planned.seconds(turns)))
+    return table
+
+
+def _costs(planned: _PlannedSuite) -> Table:
+    spec, name = planned.suite.spec, planned.suite.metadata.name
+    each = f"{count_text(len(spec.variants), 'variant')}, each {count_text(spec.repeat, 'time')}"
+    table = Table.grid("", "", padding=(0, 2, 0, 0))
+    for heading, text in (
+        ("Runs", f"{len(planned.turns)}, one at a time: {each}, in shuffled order (seed {planned.seed})"),
+        ("Names", f"{name}-VARIANT-MINUTE-REPEAT, with the minute of the start since 1970"),
+        ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
+    ):
+        table.add_row(Text(heading, style="bold"), Text(text))
+    return table
+
+
+def _questions(heading: str, texts: Mapping[str, str]) -> Iterator[RenderableType]:
+    if texts:
+        yield Text(f"\n{heading}", style="bold")
+    for name, text in texts.items():
+        yield Text(f"{name}: {text}")
+
+
+def _comparison(one: SuiteComparison) -> str:
+    allowed = f"{one.allow.rate_percent} % less rate, {one.allow.latency_percent} % more latency"
+    return f"{one.candidate.variant} against {one.baseline.variant}; tolerated are {allowed}"
+
+
+def _changes(variant: _PlannedVariant) -> Text:
+    return Text("\n".join(map(_change, variant.changes)) or NONE)
+
+
+def _change(change: FieldChange) -> str:
+    if change.after is None:
+        return f"{change.path}: removed ({_value(change.before)})"
+    before = "" if change.before is None else f"{_value(change.before)} -> "
+    return f"{change.path}: {before}{_value(change.after)}"
+
+
+def _value(value: JsonValue) -> str:
+    """Return a value as YAML writes it on one line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_value(one)}' for key, one in value.items())}}}"
+    return str(value)
+
+
+def _time(seconds: int) -> str:
+    return str(timedelta(seconds=seconds))
+
+
+_Column = FittedColumn[_PlannedVariant]
+_COLUMNS = (
+    _Column(heading="Variant", cell=text_of(lambda variant: variant.name)),
+    _Column(heading="Changes", cell=_changes, folded=True),
+    _Column(heading="Points", cell=text_of(lambda variant: str(variant.cost.points)), right=True),
+    _Column(heading="Trials", cell=text_of(lambda variant: str(variant.cost.trials)), right=True),
+    _Column(heading="Time", cell=text_of(lambda variant: _time(variant.cost.total_seconds)), right=True),
+)
+
+
+def _document(planned: _PlannedSuite) -> dict[str, object]:
+    suite = planned.suite.model_dump(mode="json", exclude_none=True)
+    return {
+        "name": planned.suite.metadata.name,
+        "namespace": planned.suite.metadata.namespace,
+        "digest": suite_digest(planned.suite.spec),
+        "seed": planned.seed,
+        "repeat": planned.suite.spec.repeat,
+        "variants": [_variant_document(one) for one in planned.variants.values()],
+        "runs": [{**asdict(turn), "seconds": planned.seconds([turn])} for turn in planned.turns],
+        "totalSeconds": planned.seconds(planned.turns),
+        "comparisons": suite["spec"]["comparisons"],
+        "hypotheses": suite["spec"]["hypotheses"],
+    }
+
+
+def _variant_document(variant: _PlannedVariant) -> dict[str, object]:
+    points = [
+        point.model_dump(mode="json", include={"name", "tool", "label", "clients"}) for point in variant.plan.points
+    ]
+    return {
+        "name": variant.name,
+        "changes": [asdict(change) for change in variant.changes],
+        "points": points,
+        "trials": variant.cost.trials,
+        "seconds": variant.cost.total_seconds,
+    }

@@ -1,0 +1,267 @@
+"""Which points a selector means, in the results of a run or in its plan; if none or several, what to change."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import JsonValue
+
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
+from plimsoll.api.quantity import parse_quantity
+from plimsoll.api.wording import did_you_mean
+from plimsoll.measure.hypotheses.texts import listed, parameter_text
+
+MINIMUM_AXIS_VALUES = 3
+"""Of an axis; any two points lie on a line."""
+
+
+class SelectablePoint(Protocol):
+    """A point of a plan, or of results."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - a point's
+    @property
+    def workload(self) -> str: ...  # noqa: D102
+    @property
+    def parameters(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
+    @property
+    def clients(self) -> int: ...  # noqa: D102
+
+
+P = TypeVar("P", bound=SelectablePoint)
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: Python 3.11 cannot create a generic class with them
+class VariantRun(Generic[P]):
+    """One run of a variant; `variant` is empty for a run outside a suite."""
+
+    variant: str
+    name: str
+    points: Sequence[P]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectedPoint(Generic[P]):
+    """A point that a selector matches; `axis_value` is None for a ratio."""
+
+    variant: str
+    run: str
+    point: P
+    axis_value: int | None
+
+
+class SelectionError(ValueError):
+    """A selector does not match exactly one point; the message names the field and the remedy."""
+
+
+def scopes(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> Iterator[tuple[str | None, list[VariantRun[P]]]]:
+    """Yield the runs that each decision is about, with their variant if there is a decision for each variant."""
+    variants = variants_of(runs)
+    if hypothesis.left.variant is not None or len(variants) < 2:  # noqa: PLR2004 - several
+        yield None, [*runs]
+        return
+    for variant in variants:
+        yield variant, [run for run in runs if run.variant == variant]
+
+
+def variants_of(runs: Sequence[VariantRun[P]]) -> list[str]:
+    """Return the variants in the order of their first runs."""
+    return list(dict.fromkeys(run.variant for run in runs))
+
+
+def impossible(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> tuple[str, ...]:
+    """Return why no measurement of these points can decide a hypothesis; empty if one can, in some variant.
+
+    For a plan, `runs` has one run of each variant.
+    """
+    found = [_selection_problems(hypothesis, of_scope) for _, of_scope in scopes(hypothesis, runs)]
+    return () if not all(found) else tuple(dict.fromkeys(problem for problems in found for problem in problems))
+
+
+def _selection_problems(hypothesis: Hypothesis, runs: Sequence[VariantRun[P]]) -> list[str]:
+    problems = []
+    for field, selector in hypothesis.selectors:
+        try:
+            select(hypothesis, field, selector, runs)
+        except SelectionError as error:
+            problems.append(str(error))
+    return problems
+
+
+def select(
+    hypothesis: Hypothesis, field: str, selector: Selector, runs: Sequence[VariantRun[P]]
+) -> list[SelectedPoint[P]]:
+    """Return the points of a selector: one of each run, or for scaling one of each run and value of the axis.
+
+    `runs` are those of one scope, `field` is the selector's name in the hypothesis.
+
+    Raises:
+        SelectionError: it matches no point, or several.
+
+    """
+    own = sorted(_runs_of_variant(field, selector, runs), key=lambda run: run.name)
+    selected = [one for run in own for one in _select_in_run(hypothesis, field, selector, run)]
+    if hypothesis.over:
+        _check_axis(hypothesis.over, selected, own)
+    return selected
+
+
+def _runs_of_variant(field: str, selector: Selector, runs: Sequence[VariantRun[P]]) -> list[VariantRun[P]]:
+    if not runs:
+        raise SelectionError(f"{field}: there are no runs")
+    if selector.variant is None:
+        return [*runs]
+    own = [run for run in runs if run.variant == selector.variant]
+    if not own:
+        known = variants_of(runs)
+        remedy = did_you_mean(selector.variant, known, 1) or f"there are {listed(known)}"
+        raise SelectionError(f"{field}.variant: there is no variant {selector.variant}; {remedy}")
+    return own
+
+
+def _select_in_run(
+    hypothesis: Hypothesis, field: str, selector: Selector, run: VariantRun[P]
+) -> Iterator[SelectedPoint[P]]:
+    candidates = _of_workload(field, selector, run)
+    matching = [point for point in candidates if not _unmet(selector, point)]
+    if not matching:
+        raise SelectionError(_closest(field, selector, run, candidates))
+    by_value = _by_axis_value(hypothesis, matching)
+    if not by_value:
+        raise SelectionError(_outside_range(hypothesis, matching))
+    for value, points in by_value.items():
+        if len(points) > 1:
+            raise SelectionError(_several(field, points))
+        yield SelectedPoint(variant=run.variant, run=run.name, point=points[0], axis_value=value)
+
+
+def _of_workload(field: str, selector: Selector, run: VariantRun[P]) -> list[P]:
+    found = [point for point in run.points if point.workload == selector.workload]
+    if found:
+        return sorted(found, key=lambda point: point.name)
+    known = list(dict.fromkeys(point.workload for point in run.points))
+    if not known:
+        raise SelectionError(f"{field}: run {run.name} has no results; measure it again")
+    remedy = did_you_mean(selector.workload, known, 1) or f"it has {listed(known)}"
+    raise SelectionError(f"{field}.workload: {_run_text(run)} has no workload {selector.workload}; {remedy}")
+
+
+def _unmet(selector: Selector, point: P) -> list[str]:
+    """Return the keys of `where` that a point does not satisfy."""
+    return [key for key, wanted in selector.where.items() if not _has(point, key, wanted)]
+
+
+def _has(point: P, key: str, wanted: JsonValue) -> bool:
+    return _comparable(_value(point, key)) == _comparable(wanted)
+
+
+def axis_text(point: SelectablePoint, key: str) -> str:
+    """Return a point's number of clients, or a parameter, as a workload writes it."""
+    return parameter_text(_value(point, key))
+
+
+def _value(point: SelectablePoint, key: str) -> JsonValue:
+    return point.clients if key == CLIENTS else point.parameters.get(key)
+
+
+def _comparable(value: JsonValue) -> tuple[str, Hashable]:
+    """Return a form in which equal values are equal: `4Mi` is 4194304, but true is not 1."""
+    number = _number(value)
+    return ("text", parameter_text(value)) if number is None else ("number", number)
+
+
+def _number(value: JsonValue) -> int | None:
+    try:
+        return parse_quantity(value)
+    except ValueError:
+        return None
+
+
+def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Sequence[P]) -> str:
+    """Return why no point of the workload matches: the key that never does, or what the closest point has instead."""
+    where = f"workload {selector.workload} of {_run_text(run)}"
+    for key, wanted in selector.where.items():
+        if key != CLIENTS and all(key not in point.parameters for point in candidates):
+            remedy = did_you_mean(key, _keys(candidates), 1) or f"it has {listed(_keys(candidates))}"
+            return f"{field}.where.{key}: {where} has no parameter {key}; {remedy}"
+        if not any(_has(point, key, wanted) for point in candidates):
+            known = listed(_values(candidates, key))
+            return f"{field}.where.{key}: {where} was not measured with {parameter_text(wanted)}, but with {known}"
+    closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
+    instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
+    together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
+    return f"{field}.where: no point of {where} has {together} together; the closest, {closest.name}, has {instead}"
+
+
+def _by_axis_value(hypothesis: Hypothesis, points: Sequence[P]) -> dict[int | None, list[P]]:
+    """Group points by their value on the axis, in ascending order; those outside the range are excluded."""
+    over, limits = hypothesis.over, hypothesis.range
+    if over is None:
+        return {None: [*points]}
+    numbered = [(_axis_value(over, point), point) for point in points]
+    found: dict[int | None, list[P]] = {}
+    for value, point in sorted(numbered, key=lambda one: one[0]):
+        if limits is None or limits.includes(value):
+            found.setdefault(value, []).append(point)
+    if 0 in found:
+        raise SelectionError(f"over: {over} is 0 at {found[0][0].name}, which has no logarithm; exclude it with range")
+    return found
+
+
+def _axis_value(over: str, point: P) -> int:
+    if over != CLIENTS and over not in point.parameters:
+        known = [CLIENTS, *_keys([point])]
+        remedy = did_you_mean(over, known, 1) or f"it has {listed(known)}"
+        raise SelectionError(f"over: workload {point.workload} has no parameter {over}; {remedy}")
+    number = _number(_value(point, over))
+    if number is None:
+        value = axis_text(point, over)
+        raise SelectionError(
+            f"over: {over} is {value} at {point.name}; choose an axis whose values are numbers or sizes"
+        )
+    return number
+
+
+def _outside_range(hypothesis: Hypothesis, points: Sequence[P]) -> str:
+    return (
+        f"range: it includes no value of {hypothesis.over}; there are {listed(_values(points, hypothesis.over or ''))}"
+    )
+
+
+def _several(field: str, points: Sequence[P]) -> str:
+    keys = [key for key in (*_keys(points), CLIENTS) if len({_comparable(_value(one, key)) for one in points}) > 1]
+    remedy = listed([f"{key} ({listed(_values(points, key), 'or')})" for key in keys]) or "another condition"
+    return f"{field}: {listed([point.name for point in points])} match; add {remedy} to {field}.where"
+
+
+def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[VariantRun[P]]) -> None:
+    """Refuse too few values, and values that a run lacks.
+
+    Raises:
+        SelectionError: in these cases.
+
+    """
+    values = sorted({one.axis_value for one in selected if one.axis_value is not None})
+    if len(values) < MINIMUM_AXIS_VALUES:
+        known = ", ".join(dict.fromkeys(axis_text(one.point, over) for one in selected))
+        remedy = "measure more values, or widen range"
+        raise SelectionError(
+            f"over: {over} has only the values {known}; it needs at least {MINIMUM_AXIS_VALUES}: {remedy}"
+        )
+    for run in runs:
+        own = {one.axis_value for one in selected if one.run == run.name and one.variant == run.variant}
+        lacking = [str(value) for value in values if value not in own]
+        if lacking:
+            raise SelectionError(f"over: {_run_text(run)} has no point with {over} {listed(lacking)}; measure it again")
+
+
+def _keys(points: Sequence[P]) -> list[str]:
+    return list(dict.fromkeys(key for point in points for key in point.parameters))
+
+
+def _values(points: Sequence[P], key: str) -> list[str]:
+    return list(dict.fromkeys(axis_text(point, key) for point in points))
+
+
+def _run_text(run: VariantRun[P]) -> str:
+    return f"run {run.name} (variant {run.variant})" if run.variant else f"run {run.name}"

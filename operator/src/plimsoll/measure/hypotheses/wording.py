@@ -1,0 +1,152 @@
+"""The sentences of decisions: what was measured, its interval, what was expected, and the verdict."""
+
+import math
+from collections.abc import Sequence
+
+from plimsoll.api.hypothesis import Hypothesis, Quantity, Selector
+from plimsoll.api.names import Verdict
+from plimsoll.measure.hypotheses.inference import Interval
+from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Judgement, Unit
+from plimsoll.measure.hypotheses.samples import Sample
+from plimsoll.measure.hypotheses.selection import axis_text
+from plimsoll.measure.hypotheses.texts import listed, parameter_text
+
+_PERCENT = 100
+_MOST_DECIMALS = 6
+_DIGITS_FROM = 1e6
+_EXPONENT_DECIMALS = 2
+_SAME = 1e-6
+_QUANTITIES = {Quantity.BYTES: "throughput", Quantity.IOPS: "IOPS", Quantity.MEAN: "mean latency"}
+
+Bounds = tuple[float | None, float | None]
+
+
+def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample], variant: str | None) -> str:
+    """Return the decision in one sentence."""
+    if judgement.interval is None:
+        more = f" (and {len(judgement.reasons) - 1} more)" if len(judgement.reasons) > 1 else ""
+        text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
+        return text if text.endswith("?") else f"{text}."
+    is_ratio = hypothesis.of is not None
+    numbers = interval_texts(judgement.interval, hypothesis.bounds, is_ratio=is_ratio)
+    text = _ratio(hypothesis, numbers) if is_ratio else _scaling(hypothesis, numbers, samples)
+    expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
+    start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
+    return f"{start}; {expected}: {_conclusion(hypothesis, judgement, samples)}."
+
+
+def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, ...]:
+    """Return why an interval decides nothing; empty if it does."""
+    if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
+        return ()
+    more = "repeats (repeat)" if judgement.unit is Unit.RUN else "repetitions"
+    return (f"{_includes(hypothesis, judgement.interval)}; more {more} narrow it",)
+
+
+def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:
+    """Return what was expected: `at least 90 %`, `at most 1.2`, `90 to 110 %`."""
+    low, high = (None if bound is None else _bound_text(bound, is_ratio=is_ratio) for bound in bounds)
+    unit = " %" if is_ratio else ""
+    if low is not None and high is not None:
+        return f"{low} to {high}{unit}"
+    return f"at most {high}{unit}" if low is None else f"at least {low}{unit}"
+
+
+def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tuple[str, str, str]:
+    """Return estimate and interval with as few decimals as show its width, and on which side of the limits it is.
+
+    A ratio is in percent, without the sign.
+    """
+    factor = _PERCENT if is_ratio else 1
+    numbers = [factor * one for one in (interval.estimate, interval.low, interval.high)]
+    limits = [factor * bound for bound in bounds if bound is not None]
+    decimals = _decimals(numbers, is_ratio=is_ratio)
+    while decimals < _MOST_DECIMALS and not all(_keeps_order(one, limits, decimals) for one in numbers[1:]):
+        decimals += 1
+    estimate, low, high = (_number(one, decimals) for one in numbers)
+    return estimate, low, high
+
+
+def quantity_text(quantity: Quantity) -> str:
+    """Return a quantity in words."""
+    return _QUANTITIES.get(quantity, f"{quantity} latency")
+
+
+def expectation(hypothesis: Hypothesis) -> str:
+    """Return a hypothesis in words, before anything is measured."""
+    left, of = hypothesis.left, hypothesis.of
+    what = f"{quantity_text(left.quantity)} of {_selected(left)}"
+    expected = expectation_text(hypothesis.bounds, is_ratio=of is not None)
+    if of is not None:
+        other = "that" if left.quantity is of.quantity else quantity_text(of.quantity)
+        return f"{what} is {expected} of {other} of {_selected(of)}"
+    return f"{what} scales with {hypothesis.over} to the power of {expected}"
+
+
+def _ratio(hypothesis: Hypothesis, numbers: tuple[str, str, str]) -> str:
+    left, of = hypothesis.left, hypothesis.of or hypothesis.left
+    estimate, low, high = numbers
+    ratio = f"{estimate} % ({low} to {high})"
+    if left.quantity is of.quantity and left.quantity.is_rate:
+        return f"{_selected(left)} reaches {ratio} of the {quantity_text(left.quantity)} of {_selected(of)}"
+    other = "that" if left.quantity is of.quantity else f"the {quantity_text(of.quantity)}"
+    return f"the {quantity_text(left.quantity)} of {_selected(left)} is {ratio} of {other} of {_selected(of)}"
+
+
+def _scaling(hypothesis: Hypothesis, numbers: tuple[str, str, str], samples: Sequence[Sample]) -> str:
+    estimate, low, high = numbers
+    values = [axis_text(sample.selected.point, hypothesis.over or "") for sample in samples]
+    what = (
+        f"the {quantity_text(hypothesis.left.quantity)} of {_selected(hypothesis.left)} scales with {hypothesis.over}"
+    )
+    return f"{what} to the power of {estimate} ({low} to {high}), from {values[0]} to {values[-1]}"
+
+
+def _selected(selector: Selector) -> str:
+    operation = f" {selector.operation}" if selector.operation else ""
+    variant = f" of {selector.variant}" if selector.variant else ""
+    where = ", ".join(f"{key} {parameter_text(value)}" for key, value in selector.where.items())
+    return f"{selector.workload}{operation}{variant}" + (f" ({where})" if where else "")
+
+
+def _conclusion(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sample]) -> str:
+    """Return the verdict, with the doubt about it."""
+    suspect = any(sample.result.status.verdict is Verdict.SUSPECT for sample in samples)
+    doubt = ", on Suspect points" if suspect else ""
+    because = "".join(f", because {reason}" for reason in interval_reason(hypothesis, judgement))
+    return f"{judgement.verdict}{doubt}{because}"
+
+
+def _includes(hypothesis: Hypothesis, interval: Interval) -> str:
+    is_ratio = hypothesis.of is not None
+    inside = [bound for bound in hypothesis.bounds if bound is not None and interval.low <= bound <= interval.high]
+    unit = " %" if is_ratio else ""
+    return f"the interval includes {listed([f'{_bound_text(bound, is_ratio=is_ratio)}{unit}' for bound in inside])}"
+
+
+def _bound_text(bound: float, *, is_ratio: bool) -> str:
+    return f"{round(_PERCENT * bound)}" if is_ratio else f"{bound:g}"
+
+
+def _decimals(numbers: Sequence[float], *, is_ratio: bool) -> int:
+    """Return the decimals that show the width of the interval, and two digits of a small ratio."""
+    estimate, low, high = numbers
+    width = _place((high - low) / 2)
+    least = _place(estimate) + 1 if is_ratio else _EXPONENT_DECIMALS
+    return min(_MOST_DECIMALS, max(0, width, least))
+
+
+def _place(number: float) -> int:
+    """Return the decimals that show the first digit of a number."""
+    return math.ceil(-math.log10(number)) if number > 10**-_MOST_DECIMALS else 0
+
+
+def _keeps_order(number: float, limits: Sequence[float], decimals: int) -> bool:
+    """Whether a rounded number is on the same side of all limits as the number."""
+    shown = round(number, decimals)
+    apart = [limit for limit in limits if not math.isclose(number, limit, rel_tol=_SAME)]
+    return all((shown > limit, shown < limit) == (number > limit, number < limit) for limit in apart)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if abs(value) < _DIGITS_FROM else f"{value:.3g}"

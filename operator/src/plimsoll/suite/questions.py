@@ -1,0 +1,31 @@
+"""Whether the points of a suite's variants can answer its comparisons and hypotheses."""
+
+from collections.abc import Iterator, Mapping
+
+from plimsoll.api.errors import Problem
+from plimsoll.api.suite import SuiteSpec
+from plimsoll.measure.hypotheses.selection import VariantRun, impossible
+from plimsoll.plan.document import Plan
+
+
+def unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    """Yield the comparisons and hypotheses that no measurement of these plans, by their variants, can answer."""
+    yield from _nothing_to_compare(spec, plans)
+    yield from _nothing_to_decide(spec, plans)
+
+
+def _nothing_to_compare(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    for index, one in enumerate(spec.comparisons):
+        ours, theirs = ({point.name for point in plans[side.variant].points} for side in (one.baseline, one.candidate))
+        if not ours & theirs:
+            names = f"{one.baseline.variant} and {one.candidate.variant}"
+            remedy = f"compares nothing, because variants {names} have no workload in common; compare others"
+            yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
+
+
+def _nothing_to_decide(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
+    runs = [VariantRun(variant=name, name=plan.run.name, points=plan.points) for name, plan in plans.items()]
+    for index, hypothesis in enumerate(spec.hypotheses):
+        for problem in impossible(hypothesis, runs):
+            field, _, remedy = problem.partition(": ")
+            yield Problem(field=f"spec.hypotheses[{index}].{field}", remedy=remedy)
