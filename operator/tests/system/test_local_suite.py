@@ -20,7 +20,7 @@ from support.local_run import make_spec
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
 RUN = {**make_spec()["spec"], "repetitions": 1}
-SUITE = {
+SUITE: dict[str, Any] = {
     "apiVersion": "plimsoll.dev/v1alpha1",
     "kind": "BenchmarkSuite",
     "metadata": {"name": "sizes"},

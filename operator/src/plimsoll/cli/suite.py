@@ -6,6 +6,8 @@ from plimsoll.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "plan": "plimsoll.cli.suite_plan",
+    "run": "plimsoll.cli.suite_run",
+    "results": "plimsoll.cli.suite_results",
 }
 
 

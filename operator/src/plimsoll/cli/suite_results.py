@@ -2,47 +2,24 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite import Allowance, SuiteComparison
 from plimsoll.cli.compare import EXIT_OF
 from plimsoll.cli.compare_view import show_comparison
 from plimsoll.cli.fitted import stdout_console
+from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.suite_compared import VariantComparison, combined, comparisons_of
 from plimsoll.cli.suite_round import Round, read_round
 from plimsoll.cli.table import results_table
-from plimsoll.measure.compare.comparison import Comparison, compare
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS
-from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
-from plimsoll.report.likeness import Likeness, likeness_of
-
-_PERCENT = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Compared:
-    """A comparison of a suite.
-
-    Attributes:
-        of_runs: whether each run counts as a trial; otherwise the first run of each variant is compared.
-
-    """
-
-    name: str
-    baseline: str
-    candidate: str
-    comparison: Comparison
-    likeness: Likeness
-    of_runs: bool
+from plimsoll.measure.hypotheses.decision import Decision, decide_all
+from plimsoll.report.text import count_text
 
 
 @click.command()
@@ -62,7 +39,7 @@ def command(*, directory: Path, output: str) -> None:
         show_round(stdout_console(), round_)
     else:
         write_document(_document(round_), output)
-    conclusions = {one.comparison.conclusion for one in _comparisons(round_)}
+    conclusions = {one.conclusion for one in comparisons_of(round_)}
     worst = next((one for one in (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE) if one in conclusions), None)
     sys.exit(EXIT_OF[worst] if worst else 0)
 
@@ -73,47 +50,37 @@ def show_round(console: Console, round_: Round) -> None:
         runs = round_.runs_of(variant.name)
         console.print(Text(f"{variant.name}: {len(runs)} of {round_.suite.spec.repeat} runs", style="bold"))
         if runs:
-            console.print(results_table(_combined(runs)))
-    for compared in _comparisons(round_):
-        title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
-        console.print(Text(title, style="bold"))
+            console.print(results_table(combined(runs)))
+    for compared in comparisons_of(round_):
+        _show_comparison(console, compared)
+    decisions = _decisions(round_)
+    if decisions:
+        console.print(Text("\nHypotheses", style="bold"))
+        show_hypotheses(console, decisions)
+
+
+def _show_comparison(console: Console, compared: VariantComparison) -> None:
+    title = f"\n{compared.name}: is {compared.candidate} worse than {compared.baseline}?"
+    console.print(Text(title, style="bold"))
+    if compared.comparison is not None:
         show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
+    for line in _doubts(compared):
+        console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
-def _comparisons(round_: Round) -> Iterator[_Compared]:
-    """Yield the comparisons whose variants both have a complete run."""
-    for comparison in round_.suite.spec.comparisons:
-        ours, theirs = (round_.runs_of(one.variant) for one in (comparison.baseline, comparison.candidate))
-        if ours and theirs:
-            yield _compared(comparison, ours, theirs)
+def _doubts(compared: VariantComparison) -> Iterator[str]:
+    """Yield why the conclusion is another one than that of the comparison of the results."""
+    for difference in compared.unexplained:
+        yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
+    if compared.missing:
+        runs = count_text(compared.missing, "run")
+        yield f"{runs} of the two variants not measured completely; continue with plimsoll suite run --resume."
+    if compared.comparison is None or compared.conclusion is not compared.comparison.conclusion:
+        yield compared.conclusion
 
 
-def _compared(
-    asked: SuiteComparison, ours: Sequence[list[BenchmarkResult]], theirs: Sequence[list[BenchmarkResult]]
-) -> _Compared:
-    of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
-    sides = (_combined(ours), _combined(theirs)) if of_runs else (ours[0], theirs[0])
-    # What the variants change may be a parameter, which does not make it another point here.
-    matching = match_points(*sides, also_by_name=True)
-    return _Compared(
-        name=asked.name,
-        baseline=asked.baseline.variant,
-        candidate=asked.candidate.variant,
-        comparison=compare(matching, _rule(asked.allow)),
-        likeness=likeness_of(matching.pairs),
-        of_runs=of_runs,
-    )
-
-
-def _combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
-    try:
-        return as_one_run(runs)
-    except RepeatsDifferError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _rule(allow: Allowance) -> RegressionRule:
-    return RegressionRule(rate=allow.rate_percent / _PERCENT, latency=allow.latency_percent / _PERCENT)
+def _decisions(round_: Round) -> Sequence[Decision]:
+    return decide_all(round_.suite.spec.hypotheses, round_.measured)
 
 
 def _document(round_: Round) -> dict[str, object]:
@@ -132,10 +99,14 @@ def _document(round_: Round) -> dict[str, object]:
                 "name": one.name,
                 "baseline": one.baseline,
                 "candidate": one.candidate,
+                "conclusion": one.conclusion,
                 "countsRuns": one.of_runs,
-                **one.comparison.model_dump(mode="json"),
+                "missingRuns": one.missing,
+                "comparison": one.comparison.model_dump(mode="json") if one.comparison else None,
                 "differences": [{**asdict(each), "points": points} for each, points in one.likeness.differences],
+                "unexplained": [asdict(each) for each in one.unexplained],
             }
-            for one in _comparisons(round_)
+            for one in comparisons_of(round_)
         ],
+        "hypotheses": hypotheses_document(_decisions(round_)),
     }

@@ -1,25 +1,26 @@
 """A round of a suite on this machine: its directory, with the suite's file, when it began, and a directory per run."""
 
-import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from pydantic import ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import RunPhase
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite, load_suite
+from plimsoll.cli.document import chosen_seed
 from plimsoll.conductor.sink import read_results, read_state, replace_file
+from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
 from plimsoll.suite.children import Child, children_of
 from plimsoll.suite.digest import suite_digest
 
 SUITE_FILE = "suite.yaml"
 _ROUND_FILE = "round.json"
-_SEED_BITS = 63
 _SECONDS_PER_MINUTE = 60
 
 
@@ -57,6 +58,12 @@ class Round:
         directory = self.directory_of(child)
         return read_results(directory) if directory.is_dir() else []
 
+    @property
+    def measured(self) -> list[MeasuredRun]:
+        """The complete runs, with their results."""
+        complete = [child for child in self.children if self.is_complete(child)]
+        return [measured_run(child.variant, child.name, self.results_of(child)) for child in complete]
+
     def runs_of(self, variant: str) -> list[list[BenchmarkResult]]:
         """Return the results of each complete run of a variant, in the order of the repeats."""
         of_variant = sorted((one for one in self.children if one.variant == variant), key=lambda one: one.repeat)
@@ -70,7 +77,7 @@ def begin(directory: Path, file: Path, suite: BenchmarkSuite, seed: int | None) 
         raise click.ClickException(message)
     start = RoundStart(
         minute=int(time.time()) // _SECONDS_PER_MINUTE,
-        seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
+        seed=chosen_seed(seed),
     )
     round_ = Round(directory=directory, suite=suite, start=start)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
@@ -101,9 +108,8 @@ def read_round(directory: Path) -> Round:
     except SpecError as error:
         message = f"{directory / SUITE_FILE} is invalid: {error}"
         raise click.ClickException(message) from error
-    except ValueError as error:
-        problems = "; ".join(map(str, problems_of(error))) if hasattr(error, "errors") else str(error)
-        message = f"{directory / _ROUND_FILE} is invalid: {problems}"
+    except ValidationError as error:
+        message = f"{directory / _ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
         raise click.ClickException(message) from error
     return Round(directory=directory, suite=suite, start=start)
 

@@ -8,7 +8,7 @@ import click
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli.document import freeze, read_suite, runs_of_variants
+from plimsoll.cli.document import freeze, freeze_variants, read_suite
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.launch import LaunchError
 from plimsoll.cli.local_plan import new_plan, resumed_plan
@@ -21,7 +21,7 @@ from plimsoll.cli.suite_targets import targets_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.sink import PLAN_FILE
 from plimsoll.report.text import first_few
-from plimsoll.suite.children import Child
+from plimsoll.suite.children import Child, variant_runs
 
 _EXIT_NOT_MEASURED = 1
 
@@ -73,7 +73,8 @@ def command(
 
 def _check(file: Path, suite: BenchmarkSuite, places: Mapping[str, Target]) -> None:
     """Exit before anything is measured if a variant is no valid run, or cannot be measured on this machine."""
-    for name, run in runs_of_variants(file, suite).items():
+    freeze_variants(file, suite, 0)
+    for name, run in variant_runs(suite).items():
         here = _named(file, name)
         freeze(here, fit_to_machine(here, run, places[name]), 0)
 

@@ -1,0 +1,112 @@
+"""The comparisons between the variants of a round."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import click
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
+from plimsoll.cli.suite_round import Round
+from plimsoll.measure.compare.comparison import Comparison, compare
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS
+from plimsoll.measure.compare.matching import Pair, match_points
+from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.plan.fingerprint import Difference
+from plimsoll.report.likeness import Likeness, likeness_of
+from plimsoll.suite.differences import changes_between
+from plimsoll.suite.identity import unexplained
+
+_PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantComparison:
+    """A comparison of a suite.
+
+    Attributes:
+        comparison: None if a variant has no complete run.
+        unexplained: differences in identity that the variants do not set.
+        missing: planned runs of both variants that are not complete.
+        of_runs: whether each run counts as a trial; otherwise the first run of each variant is compared.
+
+    """
+
+    name: str
+    baseline: str
+    candidate: str
+    comparison: Comparison | None
+    likeness: Likeness
+    unexplained: Sequence[Difference]
+    missing: int
+    of_runs: bool
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """The conclusion; Inconclusive if the variants were measured under different conditions.
+
+        Runs that are missing could show a regression, but cannot disprove one.
+        """
+        if self.comparison is None or self.unexplained:
+            return Conclusion.INCONCLUSIVE
+        found = self.comparison.conclusion
+        return Conclusion.INCONCLUSIVE if self.missing and found is Conclusion.NO_REGRESSION else found
+
+
+def comparisons_of(round_: Round) -> Iterator[VariantComparison]:
+    """Yield all comparisons of the suite."""
+    for comparison in round_.suite.spec.comparisons:
+        ours, theirs = (round_.runs_of(one.variant) for one in (comparison.baseline, comparison.candidate))
+        yield _compared(round_.suite.spec, comparison, ours, theirs)
+
+
+def _compared(
+    spec: SuiteSpec,
+    asked: SuiteComparison,
+    ours: Sequence[list[BenchmarkResult]],
+    theirs: Sequence[list[BenchmarkResult]],
+) -> VariantComparison:
+    of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
+    sides = (combined(ours), combined(theirs)) if of_runs else (_first(ours), _first(theirs))
+    # What the variants change may be a parameter, which does not make it another point here.
+    matching = match_points(*sides, also_by_name=True)
+    return VariantComparison(
+        name=asked.name,
+        baseline=asked.baseline.variant,
+        candidate=asked.candidate.variant,
+        comparison=compare(matching, _rule(asked.allow)) if ours and theirs else None,
+        likeness=likeness_of(matching.pairs),
+        unexplained=_unexplained(spec, asked, matching.pairs),
+        missing=2 * spec.repeat - len(ours) - len(theirs),
+        of_runs=of_runs,
+    )
+
+
+def _first(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
+    return runs[0] if runs else []
+
+
+def _unexplained(spec: SuiteSpec, asked: SuiteComparison, pairs: Sequence[Pair]) -> list[Difference]:
+    """Return the differences in identity that the variants do not set, each once."""
+    changes = changes_between(spec, asked.baseline.variant, asked.candidate.variant)
+    found: list[Difference] = []
+    for pair in pairs:
+        known = likeness_of([pair]).differences
+        for one in unexplained(changes, pair.baseline.spec.workload, [difference for difference, _ in known]):
+            if one not in found:
+                found.append(one)
+    return found
+
+
+def combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
+    """Return the runs of a variant as one; exits if they measured different things."""
+    try:
+        return as_one_run(runs)
+    except RepeatsDifferError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _rule(allow: Allowance) -> RegressionRule:
+    return RegressionRule(rate=allow.rate_percent / _PERCENT, latency=allow.latency_percent / _PERCENT)
