@@ -1,11 +1,13 @@
 """Intervals of a ratio and of an exponent, from values that scatter in proportion to their size.
 
-All statistics are of logarithms. The interval of a ratio is Welch's, that of an exponent the usual one of a slope by
-least squares: slope +- t(0.975, n-2) * s / sqrt(Sxx), with s^2 the sum of squared residuals / (n-2).
+All statistics are of logarithms. Independent samples have Welch's interval; values in pairs, of the same runs, the
+interval of their differences. The exponent is a slope by least squares with an intercept of its own in each block:
+slope +- t(0.975, n - blocks - 1) * s / sqrt(Sxx), with s^2 the sum of squared residuals divided by the same number.
+What a run multiplies all its values with is noise of neither pairs nor blocks.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
@@ -29,20 +31,37 @@ def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     return _interval(mean - other, math.sqrt(parts[0][0] + parts[1][0]), _welch(parts))
 
 
-def exponent(points: Sequence[tuple[float, float]]) -> Interval:
-    """Return the exponent b of y = a * x^b, from positive x and y: at least three points, with two values of x."""
-    xs, ys = ([math.log(point[axis]) for point in points] for axis in (0, 1))
-    middle, height = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
-    spread = math.fsum((x - middle) ** 2 for x in xs)
-    slope = math.fsum((x - middle) * (y - height) for x, y in zip(xs, ys, strict=True)) / spread
-    residuals = math.fsum((y - height - slope * (x - middle)) ** 2 for x, y in zip(xs, ys, strict=True))
-    freedom = len(points) - 2
+def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
+    """Return the same from pairs: at least two of positive values."""
+    mean, variance = _moments([one / other for one, other in zip(left, of, strict=True)])
+    return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
+
+
+def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
+    """Return the exponent b of y = a * x^b, with an a for each block, from positive x and y.
+
+    There are at least two points more than blocks, and two values of x in a block.
+    """
+    points = [point for block in blocks for point in _centred(block)]
+    spread = math.fsum(x * x for x, _ in points)
+    slope = math.fsum(x * y for x, y in points) / spread
+    freedom = len(points) - len(blocks) - 1
+    residuals = math.fsum((y - slope * x) ** 2 for x, y in points)
     return _interval(slope, math.sqrt(residuals / freedom / spread), freedom)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Return the geometric mean of positive values."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield the logarithms of x and y, minus their means in the block."""
+    logarithms = [(math.log(x), math.log(y)) for x, y in block]
+    middle = math.fsum(x for x, _ in logarithms) / len(block)
+    height = math.fsum(y for _, y in logarithms) / len(block)
+    for x, y in logarithms:
+        yield x - middle, y - height
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """The verdict on a hypothesis: held or refuted if the whole 95 % interval says so.
 
 The trial is the unit of statistics, or the run if every side has at least three of them: only repeated runs show the
-noise between runs. A ratio is that of geometric means, scaling the exponent of a power law fitted to all values. If the
-same runs are on both sides, what they share makes the interval of the ratio too wide, never too narrow.
+noise between runs. A ratio is that of geometric means, scaling the exponent of a power law fitted to all values. Points
+of the same runs are compared within each run: what makes a whole run faster or slower changes neither.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.hypothesis import Hypothesis
-from plimsoll.measure.hypotheses.inference import Interval, exponent, geometric_mean, log_ratio
+from plimsoll.measure.hypotheses.inference import Interval, exponent, geometric_mean, log_ratio, log_ratio_of_pairs
 from plimsoll.measure.hypotheses.samples import Sample
 
 MINIMUM_REPLICATES = 3
@@ -58,10 +58,8 @@ class Judgement:
     reasons: tuple[str, ...] = ()
 
 
-_Place = tuple[str, int | None]
-"""The field of a selector, and a value of the axis."""
-
-_Values = Mapping[_Place, Sequence[float]]
+_Places = Mapping[tuple[str, int | None], Sequence[Sample]]
+"""Field of a selector and value of the axis -> the samples of all runs, in the same order everywhere."""
 
 
 def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
@@ -69,41 +67,52 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     problems = tuple(dict.fromkeys(problem for sample in samples for problem in sample.problems))
     if problems:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
-    unit, values = _replicated(samples)
-    if few := tuple(_too_few(hypothesis, values)):
+    places = _places(samples)
+    unit = Unit.RUN if min(map(len, places.values())) >= MINIMUM_REPLICATES else Unit.TRIAL
+    if few := tuple(_too_few(hypothesis, unit, places)):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=few)
-    interval = _interval(hypothesis, values)
+    interval = _exponent(unit, places) if hypothesis.over else _log_ratio(unit, places)
     return Judgement(
         verdict=_verdict(interval, _limits(hypothesis)),
         interval=interval if hypothesis.over else _as_ratio(interval),
         unit=unit,
-        replicates=tuple(_replicates(values)),
+        replicates=tuple(_replicates(unit, places)),
     )
 
 
-def _replicated(samples: Sequence[Sample]) -> tuple[Unit, _Values]:
-    """Return the values of each place: of its trials, or of its runs if there are enough everywhere."""
-    places: dict[_Place, list[Sample]] = {}
+def _places(samples: Sequence[Sample]) -> _Places:
+    places: dict[tuple[str, int | None], list[Sample]] = {}
     for sample in samples:
         places.setdefault((sample.field, sample.selected.axis_value), []).append(sample)
-    if min(map(len, places.values())) < MINIMUM_REPLICATES:
-        return Unit.TRIAL, {place: [one for run in runs for one in run.values] for place, runs in places.items()}
-    return Unit.RUN, {place: [geometric_mean(run.values) for run in runs] for place, runs in places.items()}
+    return places
 
 
-def _too_few(hypothesis: Hypothesis, values: _Values) -> Iterator[str]:
-    for (field, axis_value), of_place in values.items():
-        if len(of_place) < MINIMUM_REPLICATES:
+def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
+    """Return the value of each run, or of each trial of all runs."""
+    if unit is Unit.RUN:
+        return [geometric_mean(sample.values) for sample in samples]
+    return [value for sample in samples for value in sample.values]
+
+
+def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
+    for (field, axis_value), samples in places.items():
+        count = len(_values(unit, samples))
+        if count < MINIMUM_REPLICATES:
             where = f"{field}, {hypothesis.over} {axis_value}" if hypothesis.over else field
-            counts = f"only {len(of_place)} trial{' counts' if len(of_place) == 1 else 's count'}"
+            counts = f"only {count} trial{' counts' if count == 1 else 's count'}"
             yield f"{where}: {counts}, but at least {MINIMUM_REPLICATES} are needed; measure with more repetitions"
 
 
-def _interval(hypothesis: Hypothesis, values: _Values) -> Interval:
-    """Return the interval of the logarithm of the ratio, or of the exponent."""
-    if hypothesis.over:
-        return exponent([(axis_value or 0, one) for (_, axis_value), some in values.items() for one in some])
-    return log_ratio(values["left", None], values["of", None])
+def _log_ratio(unit: Unit, places: _Places) -> Interval:
+    left, of = places["left", None], places["of", None]
+    same = [sample.selected.run for sample in left] == [sample.selected.run for sample in of]
+    compare = log_ratio_of_pairs if same and unit is Unit.RUN else log_ratio
+    return compare(_values(unit, left), _values(unit, of))
+
+
+def _exponent(unit: Unit, places: _Places) -> Interval:
+    rows = [[(axis_value or 0, one) for one in _values(unit, some)] for (_, axis_value), some in places.items()]
+    return exponent([*zip(*rows, strict=True)] if unit is Unit.RUN else [[point for row in rows for point in row]])
 
 
 def _limits(hypothesis: Hypothesis) -> tuple[float, float]:
@@ -130,8 +139,8 @@ def _as_ratio(interval: Interval) -> Interval:
     return Interval(estimate=estimate, low=low, high=high)
 
 
-def _replicates(values: _Values) -> Iterator[int]:
-    for field in ("left", "of"):
-        count = sum(len(some) for (one, _), some in values.items() if one == field)
-        if count:
-            yield count
+def _replicates(unit: Unit, places: _Places) -> Iterator[int]:
+    """Yield the number of units behind each field; the same runs measured all values of an axis."""
+    for field in dict.fromkeys(field for field, _ in places):
+        counts = [len(_values(unit, samples)) for (one, _), samples in places.items() if one == field]
+        yield counts[0] if unit is Unit.RUN else sum(counts)

@@ -33,7 +33,7 @@ P = TypeVar("P", bound=SelectablePoint)
 
 @dataclass(frozen=True, kw_only=True)  # without slots: Python 3.11 cannot create a generic class with them
 class VariantRun(Generic[P]):
-    """One run of a variant; `variant` is empty for a run outside a suite."""
+    """One run of a variant; `variant` is empty outside a suite, `name` in a plan."""
 
     variant: str
     name: str
@@ -186,7 +186,7 @@ def _closest(field: str, selector: Selector, run: VariantRun[P], candidates: Seq
             return f"{field}.where.{key}: {where} has no parameter {key}; {remedy}"
         if not any(_has(point, key, wanted) for point in candidates):
             known = listed(_values(candidates, key))
-            return f"{field}.where.{key}: {where} was not measured with {parameter_text(wanted)}, but with {known}"
+            return f"{field}.where.{key}: {where} has no point with {parameter_text(wanted)}; it has {known}"
     closest = min(candidates, key=lambda point: len(_unmet(selector, point)))
     instead = ", ".join(f"{key} {axis_text(closest, key)}" for key in _unmet(selector, closest))
     together = listed([f"{key} {parameter_text(wanted)}" for key, wanted in selector.where.items()])
@@ -243,16 +243,15 @@ def _check_axis(over: str, selected: Sequence[SelectedPoint[P]], runs: Sequence[
     """
     values = sorted({one.axis_value for one in selected if one.axis_value is not None})
     if len(values) < MINIMUM_AXIS_VALUES:
-        known = ", ".join(dict.fromkeys(axis_text(one.point, over) for one in selected))
-        remedy = "measure more values, or widen range"
-        raise SelectionError(
-            f"over: {over} has only the values {known}; it needs at least {MINIMUM_AXIS_VALUES}: {remedy}"
-        )
+        known = listed(list(dict.fromkeys(axis_text(one.point, over) for one in selected)))
+        remedy = f"at least {MINIMUM_AXIS_VALUES} are needed: measure more, or widen range"
+        raise SelectionError(f"over: {over} has only the values {known}; {remedy}")
     for run in runs:
         own = {one.axis_value for one in selected if one.run == run.name and one.variant == run.variant}
         lacking = [str(value) for value in values if value not in own]
         if lacking:
-            raise SelectionError(f"over: {_run_text(run)} has no point with {over} {listed(lacking)}; measure it again")
+            point = f"no point with {over} {listed(lacking)}"
+            raise SelectionError(f"over: {_run_text(run)} has {point}; measure it again")
 
 
 def _keys(points: Sequence[P]) -> list[str]:
@@ -264,4 +263,7 @@ def _values(points: Sequence[P], key: str) -> list[str]:
 
 
 def _run_text(run: VariantRun[P]) -> str:
+    """Name a run; in a plan the variants are not runs yet."""
+    if not run.name:
+        return f"variant {run.variant}" if run.variant else "the run"
     return f"run {run.name} (variant {run.variant})" if run.variant else f"run {run.name}"

@@ -1,0 +1,149 @@
+"""Hypotheses: both forms, and errors that name the field, the value and the remedy."""
+
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from plimsoll.api.errors import problems_of
+from plimsoll.api.hypothesis import AxisRange, Hypothesis, Quantity
+from plimsoll.measure.latency import PERCENTILES
+from support.hypotheses import RATIO, SCALING, hypothesis
+
+
+def problems(text: str, **changes: Any) -> list[str]:
+    document = yaml.safe_load(text) | changes
+    with pytest.raises(ValidationError) as caught:
+        Hypothesis.model_validate({key: value for key, value in document.items() if value is not None})
+    return [str(problem) for problem in problems_of(caught.value, model=Hypothesis)]
+
+
+@pytest.mark.parametrize(("text", "bounds"), [(RATIO, (0.9, None)), (SCALING, (0.8, None))])
+def test_both_forms_load_and_survive_json(text: str, bounds: tuple[float | None, float | None]) -> None:
+    found = hypothesis(text)
+    assert found.bounds == bounds
+    assert Hypothesis.model_validate_json(found.model_dump_json(exclude_none=True)) == found
+    assert Hypothesis.model_validate_json(found.model_dump_json()) == found
+
+
+def test_bounds_on_both_sides() -> None:
+    assert hypothesis(RATIO, atMostPercent=110).bounds == (0.9, 1.1)
+    assert hypothesis(SCALING, exponentAtLeast="-0.25", exponentAtMost="1").bounds == (-0.25, 1)
+
+
+def test_selectors_are_named_by_their_fields() -> None:
+    assert [field for field, _ in hypothesis(RATIO).selectors] == ["left", "of"]
+    assert [field for field, _ in hypothesis(SCALING).selectors] == ["left"]
+
+
+def test_quantities_are_those_of_a_result() -> None:
+    assert {one.percentile for one in Quantity} - {None} == {str(percentile) for percentile in PERCENTILES}
+    assert [one.value for one in Quantity if not one.percentile] == ["bytesPerSecond", "iops", "meanLatency"]
+    assert Quantity("p99").unit == Quantity("meanLatency").unit != Quantity("iops").unit
+
+
+def test_values_of_a_range_are_numbers_or_sizes() -> None:
+    found = AxisRange.model_validate({"first": "4Ki", "last": 8192})
+    assert (found.first, found.last) == (4096, 8192)
+    assert [found.includes(value) for value in (4095, 4096, 8192, 8193)] == [False, True, True, False]
+    assert AxisRange(first=2).includes(10**9)
+    assert not AxisRange(last=2).includes(3)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "expected"),
+    [
+        (
+            RATIO,
+            {"of": None, "atLeastPercent": None},
+            (
+                "document: must be a ratio or scaling; add of with atLeastPercent or atMostPercent, or over with "
+                "exponentAtLeast or exponentAtMost"
+            ),
+        ),
+        (
+            RATIO,
+            {"over": "clients"},
+            (
+                'over: "clients" excludes of; a ratio has of with atLeastPercent or atMostPercent, scaling has over '
+                "with exponentAtLeast or exponentAtMost"
+            ),
+        ),
+        (RATIO, {"atLeastPercent": None}, "of: has no expectation; add atLeastPercent or atMostPercent"),
+        (SCALING, {"exponentAtLeast": None}, "over: has no expectation; add exponentAtLeast or exponentAtMost"),
+        (RATIO, {"exponentAtMost": "1"}, 'exponentAtMost: "1" belongs to over, not to of; remove it'),
+        (RATIO, {"range": {"first": 1}}, "range: belongs to over, not to of; remove it"),
+        (SCALING, {"atMostPercent": 90}, "atMostPercent: 90 belongs to of, not to over; remove it"),
+        (RATIO, {"atMostPercent": 80}, "atMostPercent: 80 must be at least atLeastPercent, which is 90"),
+        (SCALING, {"exponentAtMost": "0.7"}, 'exponentAtMost: "0.7" must be at least exponentAtLeast, which is 0.8'),
+        (
+            RATIO,
+            {"of": yaml.safe_load(RATIO)["left"]},
+            "of: is the same as left, so the ratio is always 100 %; select another point",
+        ),
+        (
+            RATIO,
+            {"of": {"workload": "rados", "quantity": "p99"}},
+            (
+                'of.quantity: "p99" has no ratio with left.quantity, which is bytesPerSecond; choose quantities of '
+                "the same unit"
+            ),
+        ),
+        (
+            RATIO,
+            {"of": {"variant": "a", "workload": "rados", "quantity": "bytesPerSecond"}},
+            "left.variant: is required, because of.variant is set; add it, or remove both to decide in each variant",
+        ),
+        (
+            RATIO,
+            {"left": {"variant": "a", "workload": "rados", "quantity": "bytesPerSecond"}},
+            "of.variant: is required, because left.variant is set; add it, or remove both to decide in each variant",
+        ),
+        (
+            SCALING,
+            {"left": {"workload": "w", "quantity": "iops", "where": {"clients": 2}}},
+            "left.where.clients: 2 fixes the axis that over names; remove it, or limit the axis with range",
+        ),
+        (SCALING, {"range": {"first": 5, "last": 5}}, "range.last: 5 must be more than first, which is 5"),
+        (
+            SCALING,
+            {"range": {"first": "x"}},
+            'range.first: "x" must be a whole number such as 8, or a quantity such as 4Ki',
+        ),
+        (SCALING, {"exponentAtLeast": 0.8}, "exponentAtLeast: 0.8 must be text; put it in quotes"),
+        (SCALING, {"exponentAtLeast": "0,8"}, 'exponentAtLeast: "0,8" must be a decimal number such as "0.8"'),
+        (SCALING, {"over": "IoDepth"}, 'over: "IoDepth" must be clients, or a parameter of the tool such as ioDepth'),
+        (RATIO, {"atLeastPercent": 0}, "atLeastPercent: 0 must be at least 1"),
+        (RATIO, {"atLeastPercent": 90.5}, "atLeastPercent: 90.5 must be a whole number"),
+        (RATIO, {"atleastPercent": 90}, "atleastPercent: is not a known field; did you mean atLeastPercent?"),
+    ],
+)
+def test_errors_name_field_and_remedy(text: str, changes: dict[str, Any], expected: str) -> None:
+    assert problems(text, **changes) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"clients": 0}, "left.where.clients: 0 must be a number of clients, at least 1"),
+        ({"clients": "8"}, 'left.where.clients: "8" must be a number of clients, at least 1'),
+        ({"clients": True}, "left.where.clients: true must be a number of clients, at least 1"),
+        (
+            {"ioDepth": [1, 2]},
+            "left.where.ioDepth: must be one value; a selector matches one point, with one value of ioDepth",
+        ),
+        ({"ioDepth": None}, "left.where.ioDepth: is empty; give it a value, or remove it"),
+        ({"ioDepth": 1.5}, "left.where.ioDepth: 1.5 must be a whole number, a quantity, text, true or false"),
+    ],
+)
+def test_conditions_are_single_values(where: dict[str, Any], expected: str) -> None:
+    left = {"workload": "w", "quantity": "iops", "where": where}
+    assert problems(SCALING, left=left, over="blockSize") == [expected]
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    left = {"workload": "W", "quantity": "speed", "operation": "writes"}
+    found = problems(RATIO, left=left, name="A b")
+    fields = [problem.partition(":")[0] for problem in found]
+    assert fields == ["name", "left.workload", "left.operation", "left.quantity"]
