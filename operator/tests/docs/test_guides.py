@@ -10,7 +10,7 @@ from plimsoll.cli import main
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-GUIDES = ("quickstart", "gitops")
+GUIDES = ("quickstart", "gitops", "suites")
 FILE = re.compile(r"\b(?:manifests|charts|e2e)/[\w./-]*\w")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.errors import SpecError
+from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import DNS_LABEL_PATTERN
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.suite.children import children_of, turns_of, variant_plans, variant_runs
 from support.suite_documents import RUN, VARIANTS, suite_document
+from support.suite_strategies import SPECS
 
 MINUTE = 29_900_000
 LABEL = r"[a-z0-9]([-a-z0-9]{0,%d}[a-z0-9])?"
@@ -233,3 +234,36 @@ def test_field_of_run_that_some_variants_override_names_the_others() -> None:
     with pytest.raises(SpecError) as caught:
         variant_runs(decode_suite(suite_document(run=RUN | {"repetitions": 0}, variants=variants)))
     assert str(caught.value) == "spec.run.repetitions: 0 must be at least 1 (variants a, b)"
+
+
+@given(SPECS, SPECS, st.booleans())
+def test_every_error_points_into_the_suite(run: dict[str, Any], changes: dict[str, Any], complete: bool) -> None:  # noqa: FBT001 - a case
+    """Whatever users write has a plan, or problems at fields that are in the suite or missing there."""
+    variants = [{"name": "plain"}, {"name": "changed", "set": changes}]
+    document = suite_document(run=RUN | run if complete else run, variants=variants)
+    for problem in planning_problems(document):
+        assert re.match(r"spec\.(run|variants\[[01]\]\.set)\b", problem.field)
+        assert is_within(problem.field, document)
+
+
+def planning_problems(document: Any) -> tuple[Problem, ...]:
+    """Return why a suite has no plans; empty if it has them."""
+    try:
+        variant_plans(decode_suite(document), seed=1)
+    except SpecError as error:
+        return error.problems
+    return ()
+
+
+def is_within(field: str, document: Any) -> bool:
+    """Whether all parts of a path but the last are in the document."""
+    parts = re.findall(r"[^.\[\]]+", field)
+    value = document
+    for part in parts[:-1]:
+        if isinstance(value, list):
+            value = value[int(part)]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
+        else:
+            return False
+    return True

@@ -1,0 +1,67 @@
+"""The examples in the guide to suites are those of the code."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from plimsoll.api.model import Model
+from plimsoll.api.pools import Pool
+from plimsoll.api.storage import RookStorage, Storage
+from plimsoll.api.suite import decode_suite
+from plimsoll.cli import main
+from plimsoll.suite.children import variant_plans
+from plimsoll.suite.merging import merged_spec
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "suites.md").read_text()
+CELL = re.compile(r"`([^`]*)`")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table with that first heading."""
+    lines = GUIDE[GUIDE.index(f"| {heading} |") :].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def examples() -> list[tuple[str, Any, Any, Any]]:
+    return [(rule, *(yaml.safe_load(cell.strip("`")) for cell in cells)) for rule, *cells in rows("rule")]
+
+
+@pytest.mark.parametrize(("rule", "run", "changes", "merged"), examples())
+def test_rule_has_a_true_example(rule: str, run: Any, changes: Any, merged: Any) -> None:
+    assert merged_spec(run, changes) == merged
+    assert merged_spec(run, changes) != run
+
+
+def test_unions_are_those_of_the_models() -> None:
+    unions = {CELL.sub(r"\1", place): CELL.findall(members) for place, members in rows("in")}
+    models: dict[str, type[Model]] = {"storage": Storage, "storage.rook": RookStorage, "a pool": Pool}
+    for place, model in models.items():
+        assert unions.pop(place) == [model.model_fields[name].alias for name in model.one_of]
+    assert unions == {"a workload": []}
+
+
+def test_example_has_a_plan() -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    suite = decode_suite(yaml.safe_load(text))
+    assert list(variant_plans(suite, seed=1)) == ["size-3", "ec-4-2"]
+
+
+def test_error_is_the_one_shown(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "layouts.yaml"
+    file.write_text(text.replace("dataChunks: 4", "dataChunk: 4"))
+    said = CliRunner().invoke(main, ["suite", "plan", str(file)]).output.splitlines()
+    shown = GUIDE.partition("$ plimsoll suite plan layouts.yaml\n")[2].partition("```")[0].splitlines()
+    assert shown[1] in said
+
+
+def test_plan_of_the_sample_is_the_one_shown() -> None:
+    sample = "manifests/local/suite.yaml"
+    shown = GUIDE.partition(f"$ plimsoll suite plan {sample} --seed 1\n")[2].partition("```")[0].splitlines()
+    result = CliRunner().invoke(main, ["suite", "plan", str(ROOT / sample), "--seed", "1"])
+    assert [line.rstrip() for line in result.output.splitlines()] == shown
