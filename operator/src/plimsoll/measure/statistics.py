@@ -6,6 +6,7 @@ a regularised incomplete beta function: P(|T| > t) = I_x(df/2, 1/2) with x = df 
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from plimsoll.api.result import Statistic
 
@@ -41,6 +42,7 @@ def describe(values: Sequence[float]) -> Statistic:
     )
 
 
+@lru_cache(maxsize=1024)  # the same few for every quantity of every point
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     """Return the quantile of Student's distribution at a probability.
 
