@@ -8,6 +8,7 @@ import pytest
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite, load_suite
 from plimsoll.measure.compare.metrics import RegressionRule
+from support.run_documents import problems as load_run_problems
 from support.suite_documents import RUN, suite_document
 
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
@@ -205,5 +206,7 @@ def test_generated_name_is_refused() -> None:
 
 def test_another_kind_is_refused() -> None:
     assert problems(suite_document() | {"kind": "BenchmarkRun"}) == ['kind: "BenchmarkRun" must be BenchmarkSuite']
+    assert load_run_problems(suite_document()) == ['kind: "BenchmarkSuite" must be BenchmarkRun']
+    assert 'kind: "BenchmarkSuit" must be BenchmarkSuite' in problems({"kind": "BenchmarkSuit"})
     assert problems(None) == ["document: is empty; write one BenchmarkSuite of plimsoll.dev/v1alpha1"]
     assert problems([]) == ["document: is not a mapping; write one BenchmarkSuite of plimsoll.dev/v1alpha1"]

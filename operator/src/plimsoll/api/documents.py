@@ -5,9 +5,12 @@ from typing import TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, problems_of
-from plimsoll.api.names import API_VERSION
+from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, SUITE_KIND
+from plimsoll.api.wording import shown
 
 M = TypeVar("M", bound=BaseModel)
+
+_KINDS = (RUN_KIND, RESULT_KIND, SUITE_KIND)
 
 
 def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
@@ -20,6 +23,10 @@ def decode_document(document: JsonValue, model: type[M], kind: str) -> M:
     if not isinstance(document, dict):
         what = "is empty" if document is None else "is not a mapping"
         raise SpecError([Problem(field="", remedy=f"{what}; write one {kind} of {API_VERSION}")])
+    found = document.get("kind")
+    if found in _KINDS and found != kind:
+        # Nothing else in it is of interest.
+        raise SpecError([Problem(field="kind", value=shown(found), remedy=f"must be {kind}")])
     try:
         # By alias only: the API server does not know `settle_seconds`.
         return model.model_validate(document, by_alias=True, by_name=False)

@@ -39,9 +39,7 @@ class Sources:
 
         A field that is missing belongs to the document that has more of its parents.
         """
-        root, *location = _location(merged_field, {_SPEC: dict(self.merged)}) or ("",)
-        if root != _SPEC:
-            return merged_field
+        _, *location = _location(merged_field, {_SPEC: dict(self.merged)})
         shared, own = (_find(document, tuple(location), self.merged) for document in (self.run, self.changes))
         if own.is_complete or own.depth > shared.depth:
             return field_path((_SPEC, "variants", self.variant, "set", *own.location))
