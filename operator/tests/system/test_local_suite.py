@@ -109,15 +109,14 @@ def test_an_interrupted_round_is_resumed_where_it_was(tmp_path: Path, fio: str) 
 def test_a_round_is_not_begun_twice_nor_resumed_with_another_suite(tmp_path: Path, fio: str) -> None:
     suite = LocalSuite(tmp_path, fio)
     (suite.results).mkdir()
-    (suite.results / "round.json").write_text('{"minute": 1, "seed": 1}')
+    (suite.results / "round.json").write_text('{"minute": 1, "seed": 1, "digest": "of another one"}')
     process = suite.start()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "contains a round of a suite; add --resume to continue it" in errors
-    other = {**SUITE, "spec": {**SUITE["spec"], "repeat": 3}}
-    (suite.results / "suite.yaml").write_text(yaml.safe_dump(other))
+    (suite.results / "suite.yaml").write_text(yaml.safe_dump(SUITE))
     process = suite.start("--resume")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "has changed since the round" in errors
+    assert "has other variants, or another run or repeat, than the round measured" in errors
     assert suite.runs() == []

@@ -25,10 +25,18 @@ _SECONDS_PER_MINUTE = 60
 
 
 class RoundStart(Model):
-    """What makes a round another one: the minute of its start since the epoch, and the seed of its order."""
+    """What makes a round another one.
+
+    Attributes:
+        minute: of its start, since the epoch.
+        seed: of its order.
+        digest: of what the suite measured when it began.
+
+    """
 
     minute: Count
     seed: Count
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +86,7 @@ def begin(directory: Path, file: Path, suite: BenchmarkSuite, seed: int | None) 
     start = RoundStart(
         minute=int(time.time()) // _SECONDS_PER_MINUTE,
         seed=chosen_seed(seed),
+        digest=suite_digest(suite.spec),
     )
     round_ = Round(directory=directory, suite=suite, start=start)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
@@ -88,12 +97,13 @@ def begin(directory: Path, file: Path, suite: BenchmarkSuite, seed: int | None) 
 def resume(directory: Path, file: Path, suite: BenchmarkSuite) -> Round:
     """Return the round of a directory; exits if there is none, or if the file measures something else now."""
     begun = read_round(directory)
-    if suite_digest(suite.spec) != suite_digest(begun.suite.spec):
+    if suite_digest(suite.spec) != begun.start.digest:
         message = (
             f"{file} has changed since the round in {directory} began: its run, variants or repeat are others; restore "
             "it, or choose another --output"
         )
         raise click.ClickException(message)
+    replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
     return replace(begun, suite=suite)
 
 
@@ -111,6 +121,12 @@ def read_round(directory: Path) -> Round:
     except ValidationError as error:
         message = f"{directory / _ROUND_FILE} is invalid: {'; '.join(map(str, problems_of(error)))}"
         raise click.ClickException(message) from error
+    if suite_digest(suite.spec) != start.digest:
+        message = (
+            f"{directory / SUITE_FILE} has other variants, or another run or repeat, than the round measured; restore "
+            "it, and change only its comparisons and hypotheses"
+        )
+        raise click.ClickException(message)
     return Round(directory=directory, suite=suite, start=start)
 
 
