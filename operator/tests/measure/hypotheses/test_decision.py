@@ -12,6 +12,7 @@ from support.hypotheses import RATIO, SCALING, decided, hypothesis, operation, p
 from support.repeated import aborted, trial
 
 RADOS = [98, 99, 100, 101, 102]
+RADOS_IOPS = {"workload": "rados", "quantity": "iops"}
 NO_NOISE = "noise between runs is not counted; it is if each variant has at least 3 runs"
 SUSPECT = Finding(reason="NodeCpuSaturated", verdict=Verdict.SUSPECT, message="m")
 INVALID = Finding(reason="PasteFailed", verdict=Verdict.INVALID, message="m")
@@ -78,7 +79,7 @@ def test_the_sentence_of_two_percentiles_of_one_point() -> None:
     given = hypothesis(left=left, of={**left, "quantity": "p50"}, atLeastPercent=None, atMostPercent=1000)
     found = decided(given, run(point("rbd-0", RADOS)))
     assert found.sentence == (
-        "The p99 latency of rbd is 500 % (500 to 500) of the p50 latency of rbd; at most 1000 % was expected: Held."
+        "The p99 latency of rbd is 500 % (500 to 500) of the p50 latency of rbd; at most 1,000 % was expected: Held."
     )
 
 
@@ -109,6 +110,16 @@ def test_rounding_never_contradicts_the_verdict() -> None:
 def test_small_and_large_ratios_are_readable(ratio: float, text: str) -> None:
     found = decided(hypothesis(), pair([1e6 * ratio] * 3, [1e6] * 3))
     assert f"reaches {text} (" in found.sentence
+
+
+def test_even_absurd_values_have_finite_numbers() -> None:
+    for rates in ([1e-150, 1, 1e150], [1e-150] * 3, [1e150] * 3):
+        for count in (1, 3):
+            runs = (pair(trials(rates, block=0), trials([1, 1, 1], block=0), name=f"r{n}") for n in range(count))
+            found = decided(hypothesis(left={"workload": "rbd", "quantity": "iops"}, of=RADOS_IOPS), *runs)
+            assert found.low is not None
+            assert found.high is not None
+            assert 0 < found.low <= found.high < math.inf
 
 
 # Scaling
@@ -184,7 +195,7 @@ def test_three_runs_are_the_unit_and_show_the_noise_between_them() -> None:
     found = decided(given, *runs)
     assert (found.unit, found.replicates, found.notes) == (Unit.RUN, (3, 3), ())
     assert found.verdict is HypothesisVerdict.UNDECIDED
-    assert found.reasons == ("the interval includes 90 %; more repeats (repeat) narrow it",)
+    assert found.reasons == ("the interval includes 90 %; more runs (repeat) narrow it",)
     assert decided(given, runs[1], runs[4]).verdict is HypothesisVerdict.HELD
 
 
