@@ -1,7 +1,7 @@
 """Hypotheses as a user writes them, and runs whose points gave what a test says."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -27,6 +27,9 @@ over: clients
 range: {first: 1, last: 5}
 exponentAtLeast: "0.8"
 """
+
+
+_Measured = Sequence[Trial | float]
 
 
 def hypothesis(text: str = RATIO, **changes: Any) -> Hypothesis:
@@ -56,7 +59,7 @@ def trials(rates: Sequence[float], **fields: Any) -> list[Trial]:
 
 def point(
     name: str,
-    measured: Sequence[Trial] | Sequence[float],
+    measured: _Measured,
     *,
     clients: int = 8,
     run: str = "r1",
@@ -76,13 +79,13 @@ def run(*points: BenchmarkResult, variant: str = "", name: str = "r1") -> Measur
     return measured_run(variant, name, points)
 
 
-def pair(rbd: Sequence[float], rados: Sequence[float], *, variant: str = "", name: str = "r1") -> MeasuredRun:
+def pair(rbd: _Measured, rados: _Measured, *, variant: str = "", name: str = "r1") -> MeasuredRun:
     """Return a run with both points of `RATIO`."""
     points = point("rbd-000", rbd, run=name, blockSize="4Mi"), point("rados-000", rados, run=name, objectSize="4Mi")
     return run(*points, variant=variant, name=name)
 
 
-def sweep(by_clients: dict[int, Sequence[float]], *, variant: str = "", name: str = "r1") -> MeasuredRun:
+def sweep(by_clients: Mapping[int, Sequence[float]], *, variant: str = "", name: str = "r1") -> MeasuredRun:
     """Return a run with the points of `SCALING`."""
     points = (
         point(f"rados-{number:03d}", rates, clients=clients, run=name, objectSize="4Mi")

@@ -215,11 +215,10 @@ def test_a_zero_may_be_excluded_by_the_range() -> None:
 
 
 def test_other_axes_must_be_fixed() -> None:
-    given = {"left": {"workload": "rbd", "quantity": "iops"}, "over": "blockSize"}
     with pytest.raises(
         SelectionError, match=r"^left: rbd-000 and rbd-003 match; add clients \(1 or 8\) to left.where$"
     ):
-        axis(*swept().points, **given)
+        axis(*swept().points, over="blockSize")
 
 
 # Variants and plans

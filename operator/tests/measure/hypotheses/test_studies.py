@@ -149,5 +149,5 @@ def test_ctu_two_tools_agree_on_latency() -> None:
       atLeastPercent: 90
       atMostPercent: 110
     """)
-    points = ("ioping", 83.0, 1, {}), ("fio", 141.0, 1, {"ioDepth": 1}), ("fio", 800.0, 1, {"ioDepth": 16})
-    assert decided(given, one_run(*points)).verdict == "Refuted"
+    fio = ("fio", 141.0, 1, {"ioDepth": 1}), ("fio", 800.0, 1, {"ioDepth": 16})
+    assert decided(given, one_run(("ioping", 83.0, 1, {}), *fio)).verdict == "Refuted"

@@ -26,14 +26,15 @@ class Interval:
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
-    (mean, variance), (other, other_variance) = _moments(left), _moments(of)
+    (mean, variance), (other, other_variance) = _moments(_logarithms(left)), _moments(_logarithms(of))
     parts = ((variance / len(left), len(left) - 1), (other_variance / len(of), len(of) - 1))
     return _interval(mean - other, math.sqrt(parts[0][0] + parts[1][0]), _welch(parts))
 
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the same from pairs: at least two of positive values."""
-    mean, variance = _moments([one / other for one, other in zip(left, of, strict=True)])
+    pairs = zip(_logarithms(left), _logarithms(of), strict=True)
+    mean, variance = _moments([one - other for one, other in pairs])
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
 
 
@@ -52,7 +53,7 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Return the geometric mean of positive values."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
+    return math.exp(math.fsum(_logarithms(values)) / len(values))
 
 
 def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -64,11 +65,14 @@ def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, floa
         yield x - middle, y - height
 
 
+def _logarithms(values: Sequence[float]) -> list[float]:
+    return [math.log(value) for value in values]
+
+
 def _moments(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1) of the logarithms."""
-    logarithms = [*map(math.log, values)]
-    mean = math.fsum(logarithms) / len(logarithms)
-    return mean, math.fsum((one - mean) ** 2 for one in logarithms) / (len(logarithms) - 1)
+    """Return mean and variance (n-1)."""
+    mean = math.fsum(values) / len(values)
+    return mean, math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
 def _welch(parts: Sequence[tuple[float, int]]) -> float:

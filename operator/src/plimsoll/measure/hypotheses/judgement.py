@@ -105,8 +105,8 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
 
 def _log_ratio(unit: Unit, places: _Places) -> Interval:
     left, of = places["left", None], places["of", None]
-    same = [sample.selected.run for sample in left] == [sample.selected.run for sample in of]
-    compare = log_ratio_of_pairs if same and unit is Unit.RUN else log_ratio
+    runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
+    compare = log_ratio_of_pairs if unit is Unit.RUN and runs[0] == runs[1] else log_ratio
     return compare(_values(unit, left), _values(unit, of))
 
 

@@ -39,7 +39,7 @@ def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, 
     """Return why an interval decides nothing; empty if it does."""
     if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
         return ()
-    more = "repeats (repeat)" if judgement.unit is Unit.RUN else "repetitions"
+    more = "runs (repeat)" if judgement.unit is Unit.RUN else "repetitions"
     return (f"{_includes(hypothesis, judgement.interval)}; more {more} narrow it",)
 
 
@@ -125,7 +125,7 @@ def _includes(hypothesis: Hypothesis, interval: Interval) -> str:
 
 
 def _bound_text(bound: float, *, is_ratio: bool) -> str:
-    return f"{round(_PERCENT * bound)}" if is_ratio else f"{bound:g}"
+    return f"{round(_PERCENT * bound):,}" if is_ratio else f"{bound:g}"
 
 
 def _decimals(numbers: Sequence[float], *, is_ratio: bool) -> int:

@@ -1,0 +1,80 @@
+"""Values that decide nothing: without a logarithm, missing, or of a quantity that the tool does not have."""
+
+import math
+
+import pytest
+
+from plimsoll.api.names import LatencyKind, Operation
+from plimsoll.measure.hypotheses.decision import Decision
+from support.hypotheses import decided, hypothesis, operation, point, run, trials
+from support.repeated import trial
+
+RADOS = [98, 99, 100, 101, 102]
+
+
+def broken(rbd: list[float], quantity: str = "iops", **fields: object) -> Decision:
+    left = {"workload": "rbd", "quantity": quantity}
+    given = hypothesis(left=left, of={"workload": "rados", "quantity": quantity})
+    return decided(given, run(point("rbd-0", trials(rbd, **fields)), point("rados-0", trials(RADOS))))
+
+
+@pytest.mark.parametrize(
+    ("rates", "reason"),
+    [
+        ([0, 100, 100], "iops is 0 in 1 of 3 trials of rbd-0 of run r1, so it has no logarithm; check these trials"),
+        (
+            [-1, 0, 100],
+            "iops is 0 or less in 2 of 3 trials of rbd-0 of run r1, so it has no logarithm; check these trials",
+        ),
+        ([math.nan, 1, 1], "iops is not a finite number in 1 of 3 trials of rbd-0 of run r1; check these trials"),
+        ([math.inf, 1, 1], "iops is not a finite number in 1 of 3 trials of rbd-0 of run r1; check these trials"),
+    ],
+)
+def test_values_without_a_logarithm(rates: list[float], reason: str) -> None:
+    assert broken(rates, block=0).reasons == (reason,)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "fields", "instead"),
+    [
+        ("p99", {"latency": LatencyKind.MEAN_ONLY}, "choose meanLatency"),
+        ("p99", {"latency": LatencyKind.MAX_ONLY}, "choose a rate"),
+        ("meanLatency", {"latency": LatencyKind.NONE}, "choose a rate"),
+        ("bytesPerSecond", {"block": 0}, "choose iops, or a latency"),
+    ],
+)
+def test_a_quantity_that_the_tool_does_not_have(quantity: str, fields: dict[str, object], instead: str) -> None:
+    found = broken([float(rate) for rate in RADOS], quantity, **fields)
+    assert found.reasons == (f"left.quantity: the tool of rbd-0 of run r1 does not report {quantity}; {instead}",)
+
+
+def test_a_tool_that_counts_only_bytes() -> None:
+    rates = operation(0).rates.model_copy(update={"bytes_per_second": 4096})
+    bytes_only = [trial(number, operation(0).model_copy(update={"rates": rates})) for number in range(3)]
+    given = hypothesis(left={"workload": "dd", "quantity": "iops"}, of={"workload": "rados", "quantity": "iops"})
+    found = decided(given, run(point("dd-0", bytes_only), point("rados-0", RADOS)))
+    assert found.reasons == ("left.quantity: the tool of dd-0 of run r1 does not report iops; choose bytesPerSecond",)
+
+
+def test_a_percentile_that_some_trials_lack() -> None:
+    some = [trial(number, operation(100, p99=None if number else 10**6)) for number in range(3)]
+    given = hypothesis(left={"workload": "rbd", "quantity": "p99"}, of={"workload": "rados", "quantity": "p99"})
+    found = decided(given, run(point("rbd-0", some), point("rados-0", RADOS)))
+    assert found.reasons == (
+        "p99 is missing in 2 of 3 trials of rbd-0 of run r1: fewer than 10 operations beyond it; measure for longer",
+    )
+
+
+def test_several_operations_need_a_choice() -> None:
+    mixed = [trial(n, operation(70, kind=Operation.READ), operation(30, kind=Operation.WRITE)) for n in range(3)]
+    results = run(point("rbd-0", mixed), point("rados-0", RADOS))
+    of = {"workload": "rados", "quantity": "iops"}
+    left = {"workload": "rbd", "quantity": "iops"}
+    assert decided(hypothesis(left=left, of=of), results).reasons == (
+        "left: rbd-0 of run r1 has the operations read and write; add left.operation",
+    )
+    chosen = decided(hypothesis(left={**left, "operation": "read"}, of=of), results)
+    assert chosen.estimate == pytest.approx(0.7, rel=0.01)
+    assert decided(hypothesis(left={**left, "operation": "trim"}, of=of), results).reasons == (
+        "left.operation: rbd-0 of run r1 has no trim; it has read and write",
+    )
