@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.results import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.sides import Side
 from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of
 from plimsoll.report.likeness import Likeness

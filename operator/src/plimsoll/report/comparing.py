@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.results import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of, place_of
 from plimsoll.report.figure import chunks, colour, part_text, vertical_line
 from plimsoll.report.overview import value_text

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
+from plimsoll.measure.statistics import t_quantile, two_sided_tail
 
 MINIMUM_TRIALS = 3
 """On each side; the deviation of two trials is nearly meaningless."""
@@ -18,7 +18,15 @@ RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
 """No more trials than this are recommended: the measurement has to scatter less."""
 
+CONFIDENCE = 0.9
+"""Of intervals: each of their ends is a bound with a confidence of 95 %."""
+
+SIGNIFICANCE = 1 - CONFIDENCE
+"""Two-sided, as are all p-values here unless they say otherwise."""
+
 _POWER = 0.8
+_DETECTED = 0.95
+"""The confidence of `detectable_change`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +35,22 @@ class Between:
 
     variance: float
     runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What the trials of other points show about the variance of a trial's logarithm.
+
+    Attributes:
+        variance: the usual one.
+        freedom: how many degrees of freedom of a point's own trials it is worth.
+        most: degrees of freedom of all points together: no variance can be known better.
+
+    """
+
+    variance: float
+    freedom: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +65,8 @@ class LogChange:
         variances: sample variance (n-1) of the logarithms of baseline and candidate.
         trials: of baseline and candidate.
         between: None if the noise between runs is unknown; it is then assumed to be zero.
+        freedom: degrees of freedom of the variances; None for Welch's, from the variances themselves.
+        prior: None if nothing is known except the variances.
 
     """
 
@@ -48,11 +74,23 @@ class LogChange:
     variances: tuple[float, float]
     trials: tuple[int, int]
     between: Between | None = None
+    freedom: float | None = None
+    prior: Prior | None = None
+
+    @property
+    def variance(self) -> float:
+        """The variance of a trial that gives the same error if both sides have it."""
+        return self._variance(self.trials)
+
+    @property
+    def own_freedom(self) -> float:
+        """The degrees of freedom of the variances."""
+        return self._own_freedom(self.trials)
 
     def p_value(self, change: float = 0.0) -> float:
         """Return the two-sided probability of an estimate at least this far from `change` if that is the truth.
 
-        It is below 5 % exactly if `change` is outside the 95 % confidence interval.
+        It is below 10 % exactly if `change` is outside the 90 % confidence interval.
         """
         return self._tail(self.estimate - change, self.trials)
 
@@ -62,7 +100,7 @@ class LogChange:
         half = t_quantile((1 + confidence) / 2, self._degrees_of_freedom(self.trials)) * error if error else 0.0
         return self.estimate - half, self.estimate + half
 
-    def trials_needed(self, margin: float, significance: float = 1 - CONFIDENCE) -> int | None:
+    def trials_needed(self, margin: float, significance: float = SIGNIFICANCE) -> int | None:
         """Return how many trials on each side make half of the interval narrower than `margin`.
 
         None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
@@ -85,20 +123,41 @@ class LogChange:
         return two_sided_tail(distance / error, self._degrees_of_freedom(trials))
 
     def _error(self, trials: tuple[int, int]) -> float:
+        variance = self._variance(trials)
+        if self.prior:
+            own, lent = self._own_freedom(self.trials), self.prior.freedom
+            variance = (lent * self.prior.variance + own * variance) / (lent + own)
         between = 2 * self.between.variance if self.between else 0.0
-        return math.sqrt(between + self.variances[0] / trials[0] + self.variances[1] / trials[1])
+        return math.sqrt(between + variance * (1 / trials[0] + 1 / trials[1]))
+
+    def _variance(self, trials: tuple[int, int]) -> float:
+        return math.fsum(self._parts(trials)) / (1 / trials[0] + 1 / trials[1])
+
+    def _parts(self, trials: tuple[int, int]) -> list[float]:
+        return [variance / count for variance, count in zip(self.variances, trials, strict=True)]
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        """Return those of Welch and Satterthwaite, limited by those of the noise between runs."""
-        welch = self._welch(trials)
-        return min(welch, self.between.runs - 1) if self.between else welch
+        """Return those of the variances and of what others lend, limited by those of the noise between runs."""
+        found = self._own_freedom(trials)
+        if self.prior:
+            found = max(found, min(found + self.prior.freedom, self.prior.most))
+        return min(found, self.between.runs - 1) if self.between else found
 
-    def _welch(self, trials: tuple[int, int]) -> float:
-        parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
-        whole = math.fsum(parts)
-        if not whole:
-            return sum(trials) - 2
-        return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
+    def _own_freedom(self, trials: tuple[int, int]) -> float:
+        if self.freedom is None:
+            return welch_freedom(self._parts(trials), trials)
+        return self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
+
+
+def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
+    """Return the degrees of freedom of a sum of squared errors, one from that many trials each.
+
+    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance Components, 1946; Welch 1947.
+    """
+    whole = math.fsum(parts)
+    if not whole:
+        return sum(trials) - 2
+    return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
 def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
@@ -137,7 +196,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable_change(
-    deviation: float, trials: int, between: Between | None = None, confidence: float = CONFIDENCE
+    deviation: float, trials: int, between: Between | None = None, confidence: float = _DETECTED
 ) -> float:
     """Return the change of a logarithm that is found significant in about 80 % of comparisons.
 
@@ -158,7 +217,16 @@ def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
         ValueError: there are fewer than two values, or one is not positive.
 
     """
-    sample = [_logarithm(value) for value in values]
+    return moments([logarithm(value) for value in values])
+
+
+def moments(sample: Sequence[float]) -> tuple[float, float]:
+    """Return mean and variance (n-1).
+
+    Raises:
+        ValueError: there are fewer than two values.
+
+    """
     n = len(sample)
     if n < 2:  # noqa: PLR2004 - one value has no deviation
         raise ValueError(f"a deviation needs at least two values, not {n}")
@@ -166,7 +234,13 @@ def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
 
 
-def _logarithm(value: float) -> float:
+def logarithm(value: float) -> float:
+    """Return the natural logarithm.
+
+    Raises:
+        ValueError: the value is not positive.
+
+    """
     if value <= 0:
         raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
     return math.log(value)

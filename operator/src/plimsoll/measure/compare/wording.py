@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.results import Comparison, MetricComparison, PointComparison
 
 _UNKNOWN = "-"
 
