@@ -1,3 +1,4 @@
+import math
 import random
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ import pytest
 from plimsoll.measure.compare.conclusion import Conclusion, Judgement
 from plimsoll.measure.compare.family import assess_points
 from plimsoll.measure.compare.metrics import Metric
-from support.sweeps import judgement_of, sample_of
+from support.sweeps import RULE, judgement_of, sample_of
 
 SIMULATED = 300
 """Of each cell; its standard error is at most 2.9 %, so that 9 % is more than three of them."""
@@ -105,6 +106,17 @@ def test_a_large_regression_is_confirmed_and_a_large_improvement_reported() -> N
 
 def test_a_regression_near_the_threshold_is_not_confirmed() -> None:
     assert judged(steady(1000), steady(942)) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=False)
+
+
+def test_no_regression_needs_one_bound_and_a_confirmed_regression_the_whole_interval() -> None:
+    """Of 5 and 5 trials t is 1.86 on one side and 2.31 on both; here the error is 1 %."""
+    noise = [math.exp(0.01 * math.sqrt(5 / 2) * one / math.sqrt(2.5)) for one in (-2, -1, 0, 1, 2)]
+    for distance, clear in ((0.0195, True), (0.0175, False)):
+        candidate = [math.exp(-RULE.log_threshold(Metric.IOPS) + distance) * one for one in noise]
+        assert (judged(noise, candidate).conclusion is Conclusion.NO_REGRESSION) == clear
+    for distance, clear in ((0.024, True), (0.022, False)):
+        candidate = [math.exp(-RULE.log_threshold(Metric.IOPS) - distance) * one for one in noise]
+        assert judged(noise, candidate) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=clear)
 
 
 def test_an_inconclusive_change_has_the_number_of_trials_needed() -> None:

@@ -49,7 +49,7 @@ def test_direction_is_that_of_the_metric() -> None:
 def test_what_does_not_gate_is_not_adjusted_and_in_no_family() -> None:
     samples = [point(0), point(1), *(replace(point(number, 0.9), gates=False) for number in range(2))]
     found = assess_points(samples)
-    assert [(one.p_value is None, one.level, one.tests) for one in found[2:]] == [(True, None, 1)] * 2
+    assert [(one.p_worse is None, one.level, one.tests) for one in found[2:]] == [(True, None, 1)] * 2
     assert all(one.worse for one in found[2:])
     assert found[0].tests == 2
     assert [mean.points for mean in assess_means(samples, {})] == [2]
@@ -75,9 +75,9 @@ def test_own_trials_of_a_noisy_point_have_to_agree() -> None:
     noise = (-0.075, 0.075, 0.0, -0.04, 0.04)
     noisy = sample_of([1 + one for one in noise], [0.9 * (1 + one) for one in reversed(noise)], point="w-099")
     found = assess_points([*quiet, noisy])[-1]
-    assert found.p_value is not None
+    assert found.p_worse is not None
     assert found.level is not None
-    assert found.p_value < found.level
+    assert found.p_worse < found.level
     assert found.doubtful
     assert not found.worse
 

@@ -110,7 +110,7 @@ def _compared(
 ) -> MetricComparison:
     baseline, candidate = (tuple(side.values()) for side in sample.trials.sides)
     judgement = conclude(case.metric, assessment, (baseline, candidate), rule)
-    ratios = ratios_of(assessment.change)
+    ratios = ratios_of(case.metric, assessment.change)
     return MetricComparison(
         operation=case.operation,
         metric=case.metric,
@@ -120,9 +120,10 @@ def _compared(
         ratio=ratios.ratio,
         low=ratios.low,
         high=ratios.high,
+        bound=ratios.bound,
         between=ratios.between,
-        p_value=assessment.change.p_value(),
-        adjusted_p_value=assessment.p_value,
+        p_value=assessment.p_value,
+        p_worse=assessment.p_worse,
         level=assessment.level,
         conclusion=judgement.conclusion,
         confirmed=judgement.confirmed,

@@ -1,7 +1,7 @@
 """The conclusion from a change: a regression, no regression, or not enough evidence.
 
 A change must be certain and must matter. `Regression`: significantly worse, and by more than the threshold.
-`NoRegression`: even the bad end of the confidence interval is within the threshold, which is evidence about the storage
+`NoRegression`: with a confidence of 95 % the change is not as bad as the threshold, which is evidence about the storage
 and not only a lack of evidence. Everything else is `Inconclusive`.
 """
 
@@ -10,14 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.measure.compare.family import Assessment
-from plimsoll.measure.compare.inference import SIGNIFICANCE
+from plimsoll.measure.compare.inference import LogChange
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
 from plimsoll.measure.compare.ranks import EXACT_UP_TO, mann_whitney
+from plimsoll.measure.statistics import CONFIDENCE
 
 _RANKS_FROM = 6
 """The least values on each side for ranks to contradict Welch's test; with fewer, ranks are too coarse."""
 
 _RANKS_AGREE = 0.05
+
+_ONE_SIDED = 2 * (1 - CONFIDENCE)
+"""The two-sided significance of one bound with a confidence of 95 %."""
 
 
 class Conclusion(StrEnum):
@@ -55,14 +59,20 @@ def conclude(
     """Judge the change between two samples; `values` are the samples, or their logarithms."""
     threshold = rule.log_threshold(metric)
     worse = worsening(metric, assessment.change.estimate)
-    # Whether the threshold lies outside the confidence interval of the change.
-    clear_of_threshold = assessment.change.p_value(worsening(metric, threshold)) < SIGNIFICANCE
+    # How likely a change by the threshold looks like this one, or like one that is farther away.
+    at_threshold = assessment.change.p_value(worsening(metric, threshold))
     if assessment.worse and worse > threshold:
-        return _regression(values, confirmed=clear_of_threshold)
-    if worse < threshold and clear_of_threshold:
+        return _regression(values, confirmed=at_threshold < 1 - CONFIDENCE)
+    if worse < threshold and at_threshold < _ONE_SIDED:
         improved = assessment.better and -worse > threshold
         return Judgement(conclusion=Conclusion.NO_REGRESSION, improved=improved)
     return _unclear(assessment, worse, threshold)
+
+
+def bound_of(metric: Metric, change: LogChange) -> float:
+    """Return the logarithm of the ratio than which the change is no worse, with a confidence of 95 %."""
+    low, high = change.interval(1 - _ONE_SIDED)
+    return low if metric.is_rate else high
 
 
 def _regression(values: tuple[Sequence[float], Sequence[float]], *, confirmed: bool) -> Judgement:
@@ -80,10 +90,10 @@ def _unclear(assessment: Assessment, worse: float, threshold: float) -> Judgemen
     """Return how many trials would decide it: to find a change beyond the threshold, or to rule one out."""
     change = assessment.change
     if worse > threshold:
-        significance = SIGNIFICANCE if assessment.level is None else 2 * assessment.level / assessment.tests
+        significance = 1 - CONFIDENCE if assessment.level is None else 2 * assessment.level / assessment.tests
         needed = change.trials_needed(worse, significance)
     else:
-        needed = change.trials_needed(threshold - worse)
+        needed = change.trials_needed(threshold - worse, _ONE_SIDED)
     if needed:
         # Several tests have to agree, so that even as many as there are may not have been enough.
         needed = max(needed, min(change.trials) + 1)

@@ -46,8 +46,8 @@ DOUBT = Level(rate=0.026, latency=0.004)
 OWN = 0.01
 """Of the test by a point's own trials alone, not adjusted: variances of others may not describe this point."""
 
-_NOTICED = 0.025
-"""Of metrics that do not gate, one-sided and not adjusted."""
+_NOTICED = 0.05
+"""Of metrics that do not gate, two-sided and not adjusted."""
 
 Group = tuple[str, Operation, Metric]
 """Workload, operation and metric: what has a mean change."""
@@ -79,9 +79,11 @@ class Assessment:
 
     Attributes:
         change: of a point, with a variance to which the other points contributed.
-        p_value: of no change for the worse, one-sided, adjusted for the other tests; None if the metric does not gate.
-        level: the value that the p-value has to be below; None likewise.
-        tests: the number of tests that it is adjusted for.
+        p_value: of no change, two-sided; adjusted for the other tests if the metric gates.
+        p_worse: of no change for the worse, one-sided, adjusted, without noise that points share; None if the metric
+            does not gate.
+        level: the value that `p_worse` has to be below; None likewise.
+        tests: the number of tests that both are adjusted for.
         worse: whether it is significantly worse.
         better: whether it is significantly better.
         doubtful: whether it is worse by the test that prevents `NoRegression`.
@@ -89,7 +91,8 @@ class Assessment:
     """
 
     change: LogChange
-    p_value: float | None = None
+    p_value: float
+    p_worse: float | None = None
     level: float | None = None
     tests: int = 1
     worse: bool
@@ -163,20 +166,21 @@ def _by_level(
 ) -> list[Assessment]:
     """Assess changes by the p-values of those tested in their place, rates and latencies each as one family."""
     worse = [_for_the_worse(metric, change) for metric, change in zip(metrics, tested, strict=True)]
-    better = [1 - _for_the_worse(metric, change) for metric, change in zip(metrics, shown, strict=True)]
+    differing = [change.p_value() for change in shown]
     rates = [metric.is_rate for metric in metrics]
-    adjusted = zip(_holm_by_kind(rates, worse), _holm_by_kind(rates, better), strict=True)
+    adjusted = zip(_holm_by_kind(rates, worse), _holm_by_kind(rates, differing), strict=True)
     return [
         Assessment(
             change=change,
-            p_value=p_worse,
+            p_value=p_value,
+            p_worse=p_worse,
             level=level.of(metric),
             tests=rates.count(metric.is_rate),
             worse=p_worse < level.of(metric),
-            better=p_better < level.of(metric),
+            better=worsening(metric, change.estimate) < 0 and p_value < 2 * level.of(metric),
             doubtful=p_worse < level.of(metric),
         )
-        for metric, change, (p_worse, p_better) in zip(metrics, shown, adjusted, strict=True)
+        for metric, change, (p_worse, p_value) in zip(metrics, shown, adjusted, strict=True)
     ]
 
 
@@ -187,8 +191,9 @@ def _confirmed(metric: Metric, assessment: Assessment, doubt: Assessment, own: L
 
 
 def _unadjusted(metric: Metric, change: LogChange) -> Assessment:
-    p_value = _for_the_worse(metric, change)
-    return Assessment(change=change, worse=p_value < _NOTICED, better=1 - p_value < _NOTICED)
+    p_value, worse = change.p_value(), worsening(metric, change.estimate) > 0
+    noticed = p_value < _NOTICED
+    return Assessment(change=change, p_value=p_value, worse=worse and noticed, better=noticed and not worse)
 
 
 def _moderated(samples: Sequence[Sample], changes: Sequence[LogChange]) -> list[LogChange]:

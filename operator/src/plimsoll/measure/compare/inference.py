@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plimsoll.measure.statistics import t_quantile, two_sided_tail
+from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 MINIMUM_TRIALS = 3
 """On each side; the deviation of two trials is nearly meaningless."""
@@ -18,15 +18,7 @@ RECOMMENDED_TRIALS = 5
 MOST_TRIALS = 100
 """No more trials than this are recommended: the measurement has to scatter less."""
 
-CONFIDENCE = 0.9
-"""Of intervals: each of their ends is a bound with a confidence of 95 %."""
-
-SIGNIFICANCE = 1 - CONFIDENCE
-"""Two-sided, as are all p-values here unless they say otherwise."""
-
 _POWER = 0.8
-_DETECTED = 0.95
-"""The confidence of `detectable_change`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +82,7 @@ class LogChange:
     def p_value(self, change: float = 0.0) -> float:
         """Return the two-sided probability of an estimate at least this far from `change` if that is the truth.
 
-        It is below 10 % exactly if `change` is outside the 90 % confidence interval.
+        It is below 5 % exactly if `change` is outside the 95 % confidence interval.
         """
         return self._tail(self.estimate - change, self.trials)
 
@@ -100,7 +92,7 @@ class LogChange:
         half = t_quantile((1 + confidence) / 2, self._degrees_of_freedom(self.trials)) * error if error else 0.0
         return self.estimate - half, self.estimate + half
 
-    def trials_needed(self, margin: float, significance: float = SIGNIFICANCE) -> int | None:
+    def trials_needed(self, margin: float, significance: float = 1 - CONFIDENCE) -> int | None:
         """Return how many trials on each side make half of the interval narrower than `margin`.
 
         None if that takes more than `MOST_TRIALS`. This assumes that both sides keep their scatter.
@@ -196,7 +188,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable_change(
-    deviation: float, trials: int, between: Between | None = None, confidence: float = _DETECTED
+    deviation: float, trials: int, between: Between | None = None, confidence: float = CONFIDENCE
 ) -> float:
     """Return the change of a logarithm that is found significant in about 80 % of comparisons.
 

@@ -50,7 +50,7 @@ def _compared(mean: MeanAssessment, rule: RegressionRule) -> MeanComparison:
     workload, operation, metric = mean.group
     assessment = mean.assessment
     judgement = conclude(metric, assessment, mean.values, rule)
-    ratios = ratios_of(assessment.change)
+    ratios = ratios_of(metric, assessment.change)
     baseline, candidate = assessment.change.trials
     scatter = Side(trials=baseline, deviation=math.sqrt(assessment.change.variances[0]))
     return MeanComparison(
@@ -63,9 +63,10 @@ def _compared(mean: MeanAssessment, rule: RegressionRule) -> MeanComparison:
         ratio=ratios.ratio,
         low=ratios.low,
         high=ratios.high,
+        bound=ratios.bound,
         between=ratios.between,
-        p_value=assessment.change.p_value(),
-        adjusted_p_value=assessment.p_value,
+        p_value=assessment.p_value,
+        p_worse=assessment.p_worse,
         level=assessment.level,
         conclusion=judgement.conclusion,
         confirmed=judgement.confirmed,

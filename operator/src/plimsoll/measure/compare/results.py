@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
-from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.conclusion import Conclusion, bound_of
 from plimsoll.measure.compare.inference import Between, LogChange
 from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.sides import Side
@@ -16,13 +16,14 @@ class Change(Model):
 
     Attributes:
         ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
-        low: lower end of the 90 % confidence interval of the ratio; it is not adjusted for other tests.
+        low: lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
         high: upper end of it.
+        bound: with a confidence of 95 % the ratio is no worse; `NoRegression` if that is within the threshold.
         between: standard deviation between repeated runs, which widens the interval; absent if unknown.
-        p_value: of no change, two-sided, not adjusted.
-        adjusted_p_value: of no change for the worse, one-sided, adjusted for all tests of its kind; absent if the
+        p_value: of no change, two-sided; adjusted by Holm for all tests of its kind if the metric gates.
+        p_worse: of no change for the worse, one-sided, adjusted, without the noise that points share; absent if the
             metric does not gate.
-        level: what the adjusted p-value of a regression is below; absent likewise.
+        level: what `p_worse` of a regression is below; absent likewise.
         confirmed: a regression whose whole interval is beyond the threshold.
         improved: significantly better, and by more than the threshold.
         trials_needed: on each side, to decide an inconclusive comparison by this change alone.
@@ -34,9 +35,10 @@ class Change(Model):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    bound: float | None = None
     between: float | None = None
     p_value: float | None = None
-    adjusted_p_value: float | None = None
+    p_worse: float | None = None
     level: float | None = None
     conclusion: Conclusion
     confirmed: bool = False
@@ -118,13 +120,15 @@ class Ratios(NamedTuple):
     ratio: float | None
     low: float | None
     high: float | None
+    bound: float | None
     between: float | None
 
 
-def ratios_of(change: LogChange) -> Ratios:
+def ratios_of(metric: Metric, change: LogChange) -> Ratios:
     """Return what a `Change` says of a change of logarithms."""
     low, high = change.interval()
-    return Ratios(_exp(change.estimate), _exp(low), _exp(high), deviation_of(change.between))
+    bound = bound_of(metric, change)
+    return Ratios(_exp(change.estimate), _exp(low), _exp(high), _exp(bound), deviation_of(change.between))
 
 
 def deviation_of(between: Between | None) -> float | None:
