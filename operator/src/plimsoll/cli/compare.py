@@ -18,6 +18,7 @@ from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import Matching, match_points
 from plimsoll.measure.compare.results import Comparison
+from plimsoll.measure.compare.wording import mean_text
 from plimsoll.report.likeness import Likeness, likeness_of
 from plimsoll.report.text import count_text, first_few
 
@@ -25,8 +26,12 @@ COLUMNS = (
     *("point", "workload", "label", "clients", "operation", "metric", "gates"),
     *("baseline_trials", "baseline", "candidate_trials", "candidate"),
     *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
+    *("bound", "p_worse", "level", "in_mean", "suspected"),
 )
-"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline."""
+"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
+
+Mean changes come first; they have no point and no number of clients, and their trials are passes.
+"""
 
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
 
@@ -154,6 +159,11 @@ def _document(comparison: Comparison, likeness: Likeness) -> dict[str, object]:
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
+    for mean in comparison.means:
+        row = {**dict.fromkeys(COLUMNS), **mean.model_dump(mode="json", by_alias=False)}
+        row |= {"label": mean_text(mean), "gates": True, "in_mean": False, "suspected": False}
+        row |= {"baseline_trials": mean.baseline_passes, "candidate_trials": mean.candidate_passes}
+        yield {name: row[name] for name in COLUMNS}
     for point in comparison.points:
         for metric in point.metrics:
             row = {**point.model_dump(by_alias=False), **metric.model_dump(mode="json", by_alias=False)}

@@ -101,7 +101,7 @@ def _incomparable(case: Case, *, in_mean: bool) -> MetricComparison:
         between=deviation_of(case.between),
         conclusion=Conclusion.INCONCLUSIVE,
         in_mean=in_mean,
-        notes=(case.problem, *case.notes),
+        notes=(*filter(None, (case.problem, case.noise)), *case.notes),
     )
 
 
@@ -131,7 +131,8 @@ def _compared(
         trials_needed=judgement.trials_needed,
         in_mean=in_mean,
         suspected=in_mean and judgement.suspected,
-        notes=(*([judgement.note] if judgement.note else ()), *case.notes),
+        # Of several points the scatter of their mean decides, and has a note of its own.
+        notes=(*filter(None, (judgement.note, "" if in_mean else case.noise)), *case.notes),
     )
 
 

@@ -57,6 +57,7 @@ class Case:
         between: the noise between repeated runs; None if no such runs were given.
         sample: the values of every trial that counts; None if they cannot be compared.
         problem: why they cannot be compared; empty if they can.
+        noise: that the metric scatters too much to gate at this point alone; empty if it does not.
         notes: other remarks on the values.
         gates: whether the metric decides.
 
@@ -68,6 +69,7 @@ class Case:
     between: Between | None
     sample: Sample | None
     problem: str
+    noise: str
     notes: tuple[str, ...]
     gates: bool
 
@@ -128,7 +130,7 @@ def _case(
     trials = trials_of(pair)
     values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
     baseline, candidate = side_of(values[0]), side_of(values[1])
-    notes = (noise_note(baseline, metric, rule), *(_two_states(name, side) for name, side in _named(values)))
+    notes = (_two_states(name, side) for name, side in _named(values))
     problem = _too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), "")
     between = _between(same, operation, metric) if same is not None else None
     if same is not None and between is None:
@@ -141,6 +143,7 @@ def _case(
         between=between,
         sample=sample,
         problem=problem,
+        noise=noise_note(baseline, metric, rule),
         notes=tuple(filter(None, notes)),
         gates=gates,
     )
