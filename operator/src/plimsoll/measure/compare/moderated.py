@@ -20,6 +20,9 @@ from plimsoll.measure.compare.inference import LogChange, Prior, welch_freedom
 _DOUBT = 0.5
 """In standard errors of the variance between logarithms of variances."""
 
+_CHANCES = (-1.15, -0.32, 0.32, 1.15)
+"""Normal deviates in the middle of quarters of their distribution."""
+
 _ASYMPTOTIC_FROM = 10.0
 _STEPS = 50
 _PRECISION = 1e-10
@@ -50,6 +53,15 @@ def prior_of(variances: Sequence[float], freedoms: Sequence[float]) -> Prior | N
     freedom = 2 * inverse_trigamma(differing)
     variance = math.exp(mean + digamma(freedom / 2) - math.log(freedom / 2))
     return Prior(variance=variance, freedom=freedom, most=math.fsum(freedoms))
+
+
+def usual_worths(points: int, freedom: float) -> tuple[float, ...]:
+    """Return degrees of freedom that points lend each other whose variances are the same in truth.
+
+    Such variances differ by chance by more or less than was to be expected; the cases returned are equally likely.
+    """
+    error = trigamma(freedom / 2) * math.sqrt(2 / (points - 1))
+    return tuple(2 * inverse_trigamma((max(0.0, chance) + _DOUBT) * error) for chance in _CHANCES)
 
 
 def digamma(x: float) -> float:
