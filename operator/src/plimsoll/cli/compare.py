@@ -71,7 +71,8 @@ def command(
     """Compare two runs: whether CANDIDATE is worse than BASELINE, and how certain that is.
 
     Each is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
-    Points are matched by workload, parameters and clients.
+    Points are matched by workload, parameters and clients. A workload with several points is judged by its mean change
+    and by each point that is certainly worse.
 
     Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), 4 if there is not
     enough evidence (inconclusive), 1 if the runs cannot be compared, 2 for a usage error.

@@ -4,9 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plimsoll.measure.compare.family import ALONE, MEANS, POINTS, Sample, assess_means, assess_points
 from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.passes import Trials
 from support.sweeps import Sweep, sample_of
 
 QUIET = (0.99, 1.0, 1.01, 1.0, 1.0)
@@ -100,6 +103,40 @@ def test_a_point_among_better_ones_is_not_worse_itself() -> None:
     for _ in range(20):
         rates = [one for one in Sweep(points=20, correlation=0.5).samples(chance, gains) if one.metric.is_rate]
         assert not assess_points(rates)[0].worse
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32), st.integers(2, 5), st.sampled_from([0.0, 0.5]))
+def test_order_and_units_do_not_matter(seed: int, points: int, correlation: float) -> None:
+    """Neither the order of points, nor that of a side's passes if it is the same at all points, nor a factor."""
+    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
+    samples = Sweep(points=points, trials=4, correlation=correlation).samples(chance, {0: -0.1})
+    order = chance.sample(range(len(samples)), len(samples))
+    passes = dict(enumerate(chance.sample(range(4), 4)))
+    other = [
+        replace(
+            sample,
+            trials=Trials(
+                baseline={passes[number]: value + 3 for number, value in sample.trials.baseline.items()},
+                candidate={number: value + 3 for number, value in sample.trials.candidate.items()},
+            ),
+        )
+        for sample in (samples[index] for index in order)
+    ]
+    plain, mixed = assess_points(samples), assess_points(other)
+    assert [mixed[order.index(index)].p_worse for index in range(len(samples))] == pytest.approx(
+        [one.p_worse for one in plain], rel=1e-6
+    )
+    means = [sorted(one.assessment.p_worse or 0 for one in assess_means(of, {})) for of in (samples, other)]
+    assert means[0] == pytest.approx(means[1], rel=1e-6)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32), st.integers(2, 5))
+def test_a_regression_of_a_point_is_always_doubtful_too(seed: int, points: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
+    samples = Sweep(points=points, trials=4).samples(chance, {0: -0.15})
+    assert all(one.doubtful for one in assess_points(samples) if one.worse)
 
 
 @pytest.mark.parametrize("metric", [Metric.IOPS, Metric.P99])
