@@ -79,7 +79,7 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
 
     Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
     """
-    trials = trials_of(pair)
+    trials = _trials_of(pair)
     both = [*trials[0], *trials[1]]
     same = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
     done = {result.operation for trial in both for result in trial.operations}
@@ -91,7 +91,7 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
                 yield _case(pair, operation, metric, rule, same, gates=metric in gates)
 
 
-def trials_of(pair: Pair) -> tuple[list[Trial], list[Trial]]:
+def _trials_of(pair: Pair) -> tuple[list[Trial], list[Trial]]:
     """Return the trials that count, of baseline and candidate."""
     return counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
 
@@ -127,7 +127,7 @@ def _case(
     *,
     gates: bool,
 ) -> Case:
-    trials = trials_of(pair)
+    trials = _trials_of(pair)
     values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
     baseline, candidate = side_of(values[0]), side_of(values[1])
     notes = (_two_states(name, side) for name, side in _named(values))
@@ -150,7 +150,7 @@ def _case(
 
 
 def _sample(pair: Pair, operation: Operation, metric: Metric, between: Between | None, *, gates: bool) -> Sample:
-    baseline, candidate = (series_of(trials, operation, metric) for trials in trials_of(pair))
+    baseline, candidate = (series_of(trials, operation, metric) for trials in _trials_of(pair))
     return Sample(
         workload=pair.baseline.spec.workload,
         point=pair.baseline.spec.point,
