@@ -17,6 +17,7 @@ REAL := fio or network or system or crd or chart or browser
 SELECT :=
 WORKERS := 0
 RUNS :=
+COMPARISONS :=
 
 export PLIMSOLL_VENV := $(VENV)
 # Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
@@ -151,6 +152,10 @@ demo-layers: setup ## One BenchmarkRun on that Ceph from the network to a file s
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py
+
+.PHONY: bench-comparing
+bench-comparing: setup ## Measure how often comparisons are right: the tables of docs/comparing.md; takes hours
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs

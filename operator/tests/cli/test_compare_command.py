@@ -1,5 +1,6 @@
 """`plimsoll compare` and `plimsoll noise`."""
 
+import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_regression() -> None:
     assert text.splitlines()[-1] == "Regression"
     (iops,) = [line for line in text.splitlines() if " iops " in line]
     assert iops.split() == [
-        *("w", "read", "iops", "998", "798", "-20.0", "%", "-21.0", "%", "to", "-19.0", "%", "5+5"),
+        *("w", "read", "iops", "998", "798", "-20.0", "%", "-21.0", "%", "to", "-19.0", "%", "-20.8", "%", "5+5"),
         *("Regression,", "confirmed"),
     ]
     assert "Tolerated: 5 % less rate, 10 % more latency. Gates: iops, p99." in text
@@ -121,8 +122,72 @@ def test_no_column_vanishes_silently(monkeypatch: pytest.MonkeyPatch, width: int
     headings = text.splitlines()[0]
     for heading in ("Metric", "Verdict", "Change"):
         assert heading in headings
-    for heading in ("Baseline", "Candidate", "95 % interval", "Trials"):
-        assert heading in headings or heading in text.partition("No room for")[2].partition("\n")[0], heading
+    missed = " ".join(text.partition("No room for")[2].partition("In brackets")[0].split())
+    for heading in ("Baseline", "Candidate", "95 % interval", "At worst", "Trials"):
+        assert heading in headings or heading in missed, heading
+
+
+# Sweeps
+
+
+def sweep(name: str, factors: Sequence[float] = (1, 1, 1, 1)) -> list[BenchmarkResult]:
+    """Return points whose rates scatter by about 5 %, each in another order, times these factors."""
+    noise = [0.93, 0.97, 1.0, 1.03, 1.07]
+    return [
+        result(
+            trials_of(factor * 1000 * noise[(point * len(name) + number) % 5] for number in range(5)),
+            run=name,
+            point=f"w-{point:03d}",
+            parameters={"ioDepth": point + 1},
+        )
+        for point, factor in enumerate(factors)
+    ]
+
+
+def test_mean_of_a_sweep_comes_first_and_decides_what_its_points_leave_open() -> None:
+    save("ab", sweep("ab"))
+    save("abc", sweep("abc"))
+    text = compare("ab", "abc")
+    lines = text.splitlines()
+    assert lines[1].split()[:3] == ["w", "read", "iops"]
+    assert lines[1].split()[-2:] == ["5+5", "NoRegression"]
+    assert lines[2].split()[:4] == ["mean", "of", "4", "points"]
+    assert "The mean decides what a point alone leaves Inconclusive" in text
+    assert "- NoRegression in 2 of 2 mean changes of workloads" in text
+    assert sum(line.rstrip().endswith(" Inconclusive") for line in lines) == 4
+    assert "would decide it" not in text
+
+
+def test_documents_have_the_means() -> None:
+    save("ab", sweep("ab"))
+    save("abc", sweep("abc"))
+    document = json.loads(compare("ab", "abc", "-o", "json"))
+    iops, p99 = document["means"]
+    assert (iops["workload"], iops["points"], iops["metric"]) == ("w", 4, "iops")
+    assert (iops["baselinePasses"], iops["candidatePasses"]) == (5, 5)
+    assert 0.95 < iops["low"] < iops["bound"] < iops["ratio"] < iops["high"]
+    assert p99["conclusion"] == "NoRegression"
+    assert all(point["metrics"][0]["inMean"] for point in document["points"])
+
+
+def test_rows_of_csv_begin_with_the_means() -> None:
+    save("ab", sweep("ab"))
+    save("abc", sweep("abc"))
+    rows = [*csv.DictReader(compare("ab", "abc", "-o", "csv").splitlines())]
+    assert len(rows) == 2 + 4 * 5
+    assert [(row["point"], row["label"], row["metric"], row["baseline_trials"]) for row in rows[:2]] == [
+        ("", "mean of 4 points", "iops", "5"),
+        ("", "mean of 4 points", "p99", "5"),
+    ]
+
+
+def test_a_suspected_point_is_marked() -> None:
+    save("ab", sweep("ab"))
+    save("abc", sweep("abc", (0.91, 1, 1, 1)))
+    text = compare("ab", "abc", code=4)
+    assert text.count("Inconclusive, suspected") == 1
+    assert "- a regression is suspected in 1 of 8 gating metrics of single points" in text
+    assert "w-000 read iops: about " in text
 
 
 # What differs
@@ -261,7 +326,7 @@ def test_a_point_that_the_noise_runs_do_not_tell_of_is_inconclusive() -> None:
 def test_noise_of_a_run() -> None:
     text = invoke("noise", "baseline", code=0)
     (iops,) = [line for line in text.splitlines() if " iops " in line]
-    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.7", "%", "5.0", "%", "gates"]
+    assert iops.split()[-10:] == ["998", "5", "0.8", "%", "-", "1.8", "%", "5.0", "%", "gates"]
 
 
 def test_noise_beyond_the_threshold_is_ungateable() -> None:

@@ -46,6 +46,32 @@ def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:
     assert marks == {"iops": "NoRegression", "bytesPerSecond": "", "mean": "", "p50": "", "p99": "NoRegression"}
 
 
+def test_mean_changes_of_a_sweep_have_a_table_and_mark_what_they_decide() -> None:
+    noise = [0.93, 0.97, 1.0, 1.03, 1.07]
+    sides = [
+        [
+            result(
+                trials_of(1000 * noise[(point * step + number) % 5] for number in range(5)),
+                run=run,
+                point=f"w-{point:03d}",
+                parameters={"ioDepth": point + 1},
+            )
+            for point in range(4)
+        ]
+        for run, step in (("baseline", 2), ("candidate", 3))
+    ]
+    section = comparison_section([compared(*sides)])
+    means, points = tables_of(section)
+    assert means.caption == "after against before, mean changes of workloads"
+    assert [(row[0].text, row[1].text, row[3].text, row[-1].mark) for row in means.rows] == [
+        ("w", "mean of 4 points", "iops", "NoRegression"),
+        ("w", "mean of 4 points", "p99", "NoRegression"),
+    ]
+    iops = [row[-1] for row in points.rows if row[3].text == "iops"]
+    assert {(cell.text, cell.mark) for cell in iops} == {("Inconclusive", "")}
+    assert "The mean change of a workload decides" in words_of(section)
+
+
 def test_runs_with_different_specifications_are_compared_with_a_warning() -> None:
     difference = Difference(part="identity", key="pool.size", baseline=3, candidate=2)
     one = compared(

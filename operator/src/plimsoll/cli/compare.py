@@ -14,9 +14,11 @@ from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv
 from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor
-from plimsoll.measure.compare.comparison import NO_FLOOR, Comparison, compare
+from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import Matching, match_points
+from plimsoll.measure.compare.results import Comparison
+from plimsoll.measure.compare.wording import mean_text
 from plimsoll.report.likeness import Likeness, likeness_of
 from plimsoll.report.text import count_text, first_few
 
@@ -24,8 +26,12 @@ COLUMNS = (
     *("point", "workload", "label", "clients", "operation", "metric", "gates"),
     *("baseline_trials", "baseline", "candidate_trials", "candidate"),
     *("ratio", "low", "high", "p_value", "conclusion", "confirmed", "improved", "trials_needed"),
+    *("bound", "p_worse", "level", "in_mean", "suspected"),
 )
-"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline."""
+"""Columns of CSV, a row per metric: operations and bytes per second, nanoseconds, and ratios to the baseline.
+
+Mean changes come first; they have no point and no number of clients, and their trials are passes.
+"""
 
 EXIT_OF = {Conclusion.NO_REGRESSION: 0, Conclusion.REGRESSION: 3, Conclusion.INCONCLUSIVE: 4}
 
@@ -65,7 +71,8 @@ def command(
     """Compare two runs: whether CANDIDATE is worse than BASELINE, and how certain that is.
 
     Each is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
-    Points are matched by workload, parameters and clients.
+    Points are matched by workload, parameters and clients. A workload with several points is judged by its mean change
+    and by each point that is certainly worse.
 
     Exits with 0 if no gating metric is worse by more than its threshold, 3 if one is (a regression), 4 if there is not
     enough evidence (inconclusive), 1 if the runs cannot be compared, 2 for a usage error.
@@ -153,6 +160,11 @@ def _document(comparison: Comparison, likeness: Likeness) -> dict[str, object]:
 
 
 def _rows(comparison: Comparison) -> Iterator[dict[str, object]]:
+    for mean in comparison.means:
+        row = {**dict.fromkeys(COLUMNS), **mean.model_dump(mode="json", by_alias=False)}
+        row |= {"label": mean_text(mean), "gates": True, "in_mean": False, "suspected": False}
+        row |= {"baseline_trials": mean.baseline_passes, "candidate_trials": mean.candidate_passes}
+        yield {name: row[name] for name in COLUMNS}
     for point in comparison.points:
         for metric in point.metrics:
             row = {**point.model_dump(by_alias=False), **metric.model_dump(mode="json", by_alias=False)}

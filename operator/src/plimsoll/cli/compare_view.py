@@ -3,16 +3,26 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.sides import Side
-from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of
+from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison
+from plimsoll.measure.compare.wording import (
+    change_text,
+    conclusion_text,
+    interval_text,
+    is_left_to_mean,
+    mean_text,
+    notes_of,
+    passes_text,
+    trials_text,
+    verdict_text,
+)
 from plimsoll.report.likeness import Likeness
 from plimsoll.report.text import count_text, first_few, metric_text
 
@@ -21,12 +31,15 @@ _VALUE_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ComparedMetric:
-    """One metric. Only the first one of a point shows its name."""
+class _Line:
+    """One metric of a point, or its mean change over a workload's points; `name` is empty if the line above has it."""
 
-    point: PointComparison
-    metric: MetricComparison
-    is_first: bool
+    name: Text
+    change: Change
+    baseline: str = "-"
+    candidate: str = "-"
+    trials: str
+    verdict: Text
 
 
 def show_comparison(console: Console, comparison: Comparison, likeness: Likeness, *, of_runs: bool = False) -> None:
@@ -34,10 +47,21 @@ def show_comparison(console: Console, comparison: Comparison, likeness: Likeness
     lines = [*_lines(comparison)]
     if lines:
         console.print(_table(lines))
-        console.print(Text("In brackets: metrics that do not gate; their p-values are not adjusted.", style="dim"))
+        console.print(Text(_legend(comparison), style="dim"), soft_wrap=True)
     for part in (_notes(comparison), likeness_lines(likeness), _conclusion(comparison, of_runs=of_runs)):
         for text in part:
             console.print(text, soft_wrap=True)
+
+
+def _legend(comparison: Comparison) -> str:
+    words = (
+        "At worst: with 95 % confidence it is no worse.",
+        "In brackets: metrics that do not gate; their p-values are not adjusted.",
+        "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
+        if comparison.means
+        else "",
+    )
+    return " ".join(filter(None, words))
 
 
 def likeness_lines(likeness: Likeness) -> Iterator[Text]:
@@ -54,53 +78,60 @@ def likeness_lines(likeness: Likeness) -> Iterator[Text]:
         yield Text(f"  {difference.part} {difference.key}: {change}, at {first_few(points)}", style=style)
 
 
-def _lines(comparison: Comparison) -> Iterator[_ComparedMetric]:
+def _lines(comparison: Comparison) -> Iterator[_Line]:
+    for workload, means in groupby(comparison.means, lambda mean: mean.workload):
+        for number, mean in enumerate(means):
+            yield _mean_line(mean, Text() if number else _name(workload, mean_text(mean)))
     for point in comparison.points:
         for number, metric in enumerate(point.metrics):
-            yield _ComparedMetric(point=point, metric=metric, is_first=number == 0)
+            label = f"{point.label}, {count_text(point.clients, 'client')}"
+            yield _point_line(metric, Text() if number else _name(point.workload, label))
 
 
-def _point(line: _ComparedMetric) -> Text:
-    if not line.is_first:
-        return Text()
-    text = Text(f"{line.point.workload}\n")
-    return text.append(f"{line.point.label}, {count_text(line.point.clients, 'client')}", style="dim")
+def _mean_line(mean: MeanComparison, name: Text) -> _Line:
+    verdict = Text(verdict_text(mean), style=_COLOUR[mean.conclusion])
+    return _Line(name=name, change=mean, trials=passes_text(mean), verdict=verdict)
 
 
-def _mean(line: _ComparedMetric, side: Side) -> str:
-    return metric_text(line.metric.metric, side.mean)
+def _point_line(metric: MetricComparison, name: Text) -> _Line:
+    decides = metric.gates and not is_left_to_mean(metric)
+    return _Line(
+        name=name,
+        change=metric,
+        baseline=metric_text(metric.metric, metric.baseline.mean),
+        candidate=metric_text(metric.metric, metric.candidate.mean),
+        trials=trials_text(metric),
+        verdict=Text(conclusion_text(metric), style=_COLOUR[metric.conclusion] if decides else "dim"),
+    )
 
 
-def _verdict(line: _ComparedMetric) -> Text:
-    metric = line.metric
-    return Text(conclusion_text(metric), style=_COLOUR[metric.conclusion] if metric.gates else "dim")
+def _name(workload: str, what: str) -> Text:
+    return Text(f"{workload}\n").append(what, style="dim")
 
 
-_Column = FittedColumn[_ComparedMetric]
-_POINT = _Column(heading="Point", cell=_point, folded=True)
-_OPERATION = _Column(heading="Op", cell=text_of(lambda line: line.metric.operation.value))
-_METRIC = _Column(heading="Metric", cell=text_of(lambda line: line.metric.metric.value))
-_BASELINE = _Column(heading="Baseline", cell=text_of(lambda line: _mean(line, line.metric.baseline)), right=True)
-_CANDIDATE = _Column(heading="Candidate", cell=text_of(lambda line: _mean(line, line.metric.candidate)), right=True)
-_CHANGE = _Column(heading="Change", cell=text_of(lambda line: change_text(line.metric.ratio)), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda line: interval_text(line.metric)), right=True)
-_TRIALS = _Column(
-    heading="Trials",
-    cell=text_of(lambda line: f"{line.metric.baseline.trials}+{line.metric.candidate.trials}"),
-    right=True,
-)
-_VERDICT = _Column(heading="Verdict", cell=_verdict)
+_Column = FittedColumn[_Line]
+_POINT = _Column(heading="Point", cell=lambda line: line.name, folded=True)
+_OPERATION = _Column(heading="Op", cell=text_of(lambda line: line.change.operation.value))
+_METRIC = _Column(heading="Metric", cell=text_of(lambda line: line.change.metric.value))
+_BASELINE = _Column(heading="Baseline", cell=text_of(lambda line: line.baseline), right=True)
+_CANDIDATE = _Column(heading="Candidate", cell=text_of(lambda line: line.candidate), right=True)
+_CHANGE = _Column(heading="Change", cell=text_of(lambda line: change_text(line.change.ratio)), right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda line: interval_text(line.change)), right=True)
+_BOUND = _Column(heading="At worst", cell=text_of(lambda line: change_text(line.change.bound)), right=True)
+_TRIALS = _Column(heading="Trials", cell=text_of(lambda line: line.trials), right=True)
+_VERDICT = _Column(heading="Verdict", cell=lambda line: line.verdict)
 
-_NUMBERS = (_BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _TRIALS)
+_NUMBERS = (_BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _BOUND, _TRIALS)
 _LAYOUTS = (
     (_POINT, _OPERATION, _METRIC, *_NUMBERS, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _VERDICT),
-    (_POINT, _OPERATION, _METRIC, _CHANGE, _INTERVAL, _VERDICT),
+    (_POINT, _OPERATION, _METRIC, _BASELINE, _CANDIDATE, _CHANGE, _INTERVAL, _BOUND, _VERDICT),
+    (_POINT, _OPERATION, _METRIC, _CHANGE, _INTERVAL, _BOUND, _VERDICT),
+    (_POINT, _OPERATION, _METRIC, _CHANGE, _BOUND, _VERDICT),
     (_POINT, _OPERATION, _METRIC, _CHANGE, _VERDICT),
 )
 
 
-def _table(lines: Sequence[_ComparedMetric]) -> FittedTable[_ComparedMetric]:
+def _table(lines: Sequence[_Line]) -> FittedTable[_Line]:
     return FittedTable(rows=lines, layouts=_LAYOUTS, missed=_NUMBERS, remedy="-o json")
 
 

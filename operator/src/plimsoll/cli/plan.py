@@ -17,6 +17,7 @@ from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_run
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
@@ -36,9 +37,18 @@ _NAMED_POINTS = 8
 @click.argument("run", metavar="FILE|RUN")
 @output_option(TABLE, JSON, YAML)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of the order; random by default. Only for a FILE.")
+@power_options
 @cluster_options
-def command(*, run: str, output: str, seed: int | None) -> None:
-    """Show the points, the duration and the capacity of a BenchmarkRun.
+def command(
+    *,
+    run: str,
+    output: str,
+    seed: int | None,
+    scatter_rate: float,
+    scatter_latency: float,
+    pass_correlation: float,
+) -> None:
+    """Show the points, the duration and the capacity of a BenchmarkRun, and what a comparison of two could find.
 
     For a FILE, before it is applied; or for a RUN in a cluster, NAME or NAMESPACE/NAME: the plan that was frozen when
     the run was admitted.
@@ -55,7 +65,8 @@ def command(*, run: str, output: str, seed: int | None) -> None:
         write_document(plan.model_dump(mode="json"), output)
         return
     console = stdout_console()
-    for part in (plan.run.name, _table(plan), "", _costs(plan)):
+    assumed = assumptions_of(scatter_rate, scatter_latency, pass_correlation)
+    for part in (plan.run.name, _table(plan), "", _costs(plan), "", power_heading(assumed), power_table(plan, assumed)):
         console.print(part, highlight=False)
 
 

@@ -2,9 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.wording import change_text, conclusion_text, interval_text, notes_of, place_of
+from plimsoll.measure.compare.results import Comparison, MeanComparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.wording import (
+    change_text,
+    conclusion_text,
+    interval_text,
+    is_left_to_mean,
+    mean_text,
+    notes_of,
+    passes_text,
+    place_of,
+    trials_text,
+    verdict_text,
+)
 from plimsoll.report.figure import chunks, colour, part_text, vertical_line
 from plimsoll.report.overview import value_text
 from plimsoll.report.runs import Compared
@@ -24,6 +35,11 @@ _COARSE = (0.01, 0.1, 0.5, 1, 2, 10, 100)
 """Ratios."""
 
 _NAMED = 6
+
+_OF_MEANS = (
+    "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
+    "suspected. "
+)
 
 _Line = tuple[PointComparison, MetricComparison]
 
@@ -51,6 +67,8 @@ def _blocks(number: int, one: Compared) -> Iterator[Block]:
     yield from charts[:_MOST_CHARTS]
     if len(charts) > _MOST_CHARTS:
         yield Text(paragraphs=[f"{len(charts) - _MOST_CHARTS} more figures are omitted; the table has every metric."])
+    if one.comparison.means:
+        yield _means(names, one.comparison.means)
     yield _table(names, lines)
     yield from _notes(one.comparison)
     yield from _differences(one)
@@ -72,8 +90,9 @@ def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
         )
     limits = f"{100 * comparison.rate_threshold:g} % less rate, {100 * comparison.latency_threshold:g} % more latency"
     yield (
-        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: even the worse end of "
-        "the interval is within it. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
+        f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: with 95 % confidence "
+        "no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
+        f"{_OF_MEANS if comparison.means else ''}"
         f"Gates: {', '.join(comparison.gates)}. The noise between runs is unknown here and may look like a change; "
         "`plimsoll compare --noise` takes it into account."
     )
@@ -142,8 +161,32 @@ def _ticks(lines: Sequence[_Line]) -> Json:
     return {"tickvals": [*ticks], "ticktext": ["0" if tick == 1 else f"{100 * (tick - 1):+.0f} %" for tick in ticks]}
 
 
+def _means(names: str, means: Sequence[MeanComparison]) -> Table:
+    numbers = ("Change", "95 % interval", "At worst", "Passes")
+    return Table(
+        caption=f"{names}, mean changes of workloads",
+        headings=("Workload", "Of", "Op", "Metric", *numbers, "Conclusion"),
+        numbers=numbers,
+        rows=[_mean_row(mean) for mean in means],
+    )
+
+
+def _mean_row(mean: MeanComparison) -> list[Cell]:
+    return [
+        Cell(text=mean.workload),
+        Cell(text=mean_text(mean)),
+        Cell(text=mean.operation),
+        Cell(text=mean.metric),
+        Cell(text=change_text(mean.ratio), sort=mean.ratio),
+        Cell(text=interval_text(mean), sort=mean.low),
+        Cell(text=change_text(mean.bound), sort=mean.bound),
+        Cell(text=passes_text(mean)),
+        Cell(text=verdict_text(mean), mark=mean.conclusion),
+    ]
+
+
 def _table(names: str, lines: Sequence[_Line]) -> Table:
-    numbers = ("Baseline", "Candidate", "Change", "95 % interval", "Trials")
+    numbers = ("Baseline", "Candidate", "Change", "95 % interval", "At worst", "Trials")
     return Table(
         caption=f"{names}, all metrics",
         headings=("Point", "Parameters", "Op", "Metric", *numbers, "Conclusion"),
@@ -154,8 +197,9 @@ def _table(names: str, lines: Sequence[_Line]) -> Table:
 
 
 def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
-    # Only gating metrics have a marked conclusion.
-    conclusion = Cell(text=conclusion_text(metric), mark=metric.conclusion if metric.gates else "")
+    # Only what decides has a marked conclusion.
+    decides = metric.gates and not is_left_to_mean(metric)
+    conclusion = Cell(text=conclusion_text(metric), mark=metric.conclusion if decides else "")
     return [
         Cell(text=point.baseline),
         Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
@@ -165,7 +209,8 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
         Cell(text=metric_text(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),
         Cell(text=change_text(metric.ratio), sort=metric.ratio),
         Cell(text=interval_text(metric), sort=metric.low),
-        Cell(text=f"{metric.baseline.trials}+{metric.candidate.trials}"),
+        Cell(text=change_text(metric.bound), sort=metric.bound),
+        Cell(text=trials_text(metric)),
         conclusion,
     ]
 

@@ -6,10 +6,12 @@ import pytest
 
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, compare
+from plimsoll.measure.compare.between import Floor
+from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.results import Comparison, MetricComparison
 from support.repeated import MILLISECOND, aborted, measured, result, steady, trial, trials_of
 
 RULE = RegressionRule()
@@ -238,35 +240,128 @@ def test_runs_without_a_common_point_are_inconclusive() -> None:
 def test_p_values_of_gates_are_adjusted_for_all_points_and_others_are_not() -> None:
     rates = [1000, 1010, 1005, 995, 1003]
     worse = [970, 985, 960, 990, 958]
-    alone = one(trials_of(rates), trials_of(worse))
+    alone = metric(one(trials_of(rates), trials_of(worse)), Metric.IOPS)
     sides = [
-        [result(trials_of(side), run=run, point=f"w-{n:03d}", parameters={"ioDepth": n + 1}) for n in range(4)]
+        [result(trials_of(side), run=run, point=f"{n}-000") for n in range(4)]
         for run, side in (("a", rates), ("b", worse))
     ]
-    many = compared(sides[0], sides[1])
-    raw, adjusted = metric(alone, Metric.BYTES).p_value, metric(many, Metric.IOPS).p_value
-    assert raw is not None
-    assert metric(alone, Metric.IOPS).p_value == pytest.approx(2 * raw)
-    assert adjusted == pytest.approx(8 * raw)
-    assert metric(many, Metric.BYTES).p_value == raw
+    many = metric(compared(sides[0], sides[1]), Metric.IOPS)
+    assert alone.p_value is not None
+    assert many.p_value is not None
+    other = metric(compared(sides[0], sides[1]), Metric.BYTES)
+    assert other.p_value is not None
+    assert (other.p_worse, other.level) == (None, None)
+    assert alone.p_worse == pytest.approx(alone.p_value / 2)
+    assert many.p_value == pytest.approx(4 * other.p_value)
+    assert many.p_worse == pytest.approx(4 * other.p_value / 2)
+    assert (alone.level, many.level) == (0.02, 0.0065)
 
 
-def test_nothing_changed_is_seldom_a_regression_however_many_points() -> None:
-    """Without adjustment about a third of these comparisons would find one."""
-    chance = random.Random(7)  # noqa: S311 - numbers, not secrets
-    found = 0
-    for _ in range(20):
-        runs = [
-            [
-                result(
-                    trials_of(10_000 * (1 + chance.gauss(0, 0.06)) for _ in range(4)),
-                    run=run,
-                    point=f"w-{number:03d}",
-                    parameters={"ioDepth": number + 1},
-                )
-                for number in range(20)
-            ]
-            for run in ("a", "b")
+# Mean changes
+
+
+def scattered(run: str, seed: int, points: int, change: float = 0) -> list[BenchmarkResult]:
+    """Return points with a scatter of 3 %; the rate of the first one changes by this part."""
+    chance = random.Random(f"{run} {seed}")  # noqa: S311 - numbers, not secrets
+    return [
+        result(
+            trials_of(10_000 * (1 + (0 if point else change)) * (1 + chance.gauss(0, 0.03)) for _ in range(5)),
+            run=run,
+            point=f"w-{point:03d}",
+            parameters={"ioDepth": point + 1},
+        )
+        for point in range(points)
+    ]
+
+
+def test_points_that_show_nothing_alone_have_no_regression_together() -> None:
+    found = compared(scattered("a", 1, 12), scattered("b", 1, 12))
+    assert Conclusion.INCONCLUSIVE in {point.metrics[0].conclusion for point in found.points}
+    assert found.conclusion is Conclusion.NO_REGRESSION
+    assert found.reasons == ("NoRegression in 2 of 2 mean changes of workloads",)
+    mean = found.means[0]
+    assert (mean.workload, mean.operation, mean.metric, mean.points) == ("w", Operation.READ, Metric.IOPS, 12)
+    assert (mean.baseline_passes, mean.candidate_passes) == (5, 5)
+    assert mean.low is not None
+    assert mean.ratio is not None
+    assert mean.high is not None
+    assert 0.95 < mean.low < mean.ratio < mean.high < 1.05
+    assert all(metric.in_mean == metric.gates for point in found.points for metric in point.metrics)
+
+
+def test_a_loss_at_all_points_is_one_of_their_mean_though_none_shows_it_alone() -> None:
+    rates = [[1000, 1040, 960, 1020, 980], [900, 940, 860, 920, 880]]
+    turned = [[[side[(number + point) % 5] for number in range(5)] for point in range(10)] for side in rates]
+    sides = [
+        [
+            result(trials_of(values), run=run, point=f"w-{number:03d}", parameters={"ioDepth": number + 1})
+            for number, values in enumerate(of_side)
         ]
-        found += compared(runs[0], runs[1]).conclusion is Conclusion.REGRESSION
-    assert found <= 3
+        for run, of_side in zip(("a", "b"), turned, strict=True)
+    ]
+    found = compared(sides[0], sides[1])
+    assert found.conclusion is Conclusion.REGRESSION
+    assert found.means[0].conclusion is Conclusion.REGRESSION
+    assert found.means[0].confirmed
+    assert found.reasons[0] == "Regression in 1 of 2 mean changes of workloads"
+
+
+def test_a_suspected_point_prevents_no_regression() -> None:
+    """One point of 12 looks 5.4 % slower, which is too likely for `NoRegression`, and too unlikely for a regression."""
+    found = compared(scattered("a", 1, 12), scattered("b", 1, 12, change=-0.095))
+    iops = found.points[0].metrics[0]
+    assert (iops.conclusion, iops.suspected) == (Conclusion.INCONCLUSIVE, True)
+    assert {mean.conclusion for mean in found.means} == {Conclusion.NO_REGRESSION}
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert found.reasons[-1] == "a regression is suspected in 1 of 24 gating metrics of single points"
+
+
+def test_a_point_that_cannot_be_compared_prevents_no_regression_of_the_others() -> None:
+    short = scattered("b", 1, 12)
+    short[3] = result(trials_of([10_000, 10_000]), run="b", point="w-003", parameters={"ioDepth": 4})
+    found = compared(scattered("a", 1, 12), short)
+    assert {(mean.points, mean.conclusion) for mean in found.means} == {(11, Conclusion.NO_REGRESSION)}
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+
+
+def test_missing_passes_are_missing_in_the_mean_too() -> None:
+    runs = scattered("b", 1, 12)
+    runs[3] = runs[3].model_copy(
+        update={"status": runs[3].status.model_copy(update={"trials": runs[3].status.trials[1:]})}
+    )
+    found = compared(scattered("a", 1, 12), runs)
+    assert found.conclusion is Conclusion.NO_REGRESSION
+    assert (found.means[0].points, found.means[0].candidate_passes) == (12, 5)
+
+
+def test_workloads_have_means_of_their_own() -> None:
+    """One workload is 20 % faster, and hides nothing of the other one."""
+    sides = [
+        [
+            result(trials_of(steady(rate)), run=run, point=f"{name}-{number:03d}", parameters={"ioDepth": number + 1})
+            for name, rate in (("fast", fast), ("slow", slow))
+            for number in range(2)
+        ]
+        for run, fast, slow in (("a", 1000, 1000), ("b", 1200, 900))
+    ]
+    found = compared(sides[0], sides[1])
+    assert found.conclusion is Conclusion.REGRESSION
+    assert {(mean.workload, mean.conclusion) for mean in found.means if mean.metric is Metric.IOPS} == {
+        ("fast", Conclusion.NO_REGRESSION),
+        ("slow", Conclusion.REGRESSION),
+    }
+    assert found.means[0].improved
+
+
+def test_noise_runs_widen_the_mean_and_need_all_its_points() -> None:
+    runs = [scattered(f"same-{number}", number, 4) for number in range(3)]
+    matching = match_points(scattered("a", 1, 4), scattered("b", 1, 4))
+    alone, known = compare(matching, RULE).means[0], compare(matching, RULE, Floor(runs=runs)).means[0]
+    assert known.between is not None
+    assert (known.ratio, alone.between) == (alone.ratio, None)
+    assert (known.low or 0) < (alone.low or 0)
+    partly = Floor(runs=[runs[0], runs[1][:3], runs[2][1:], *(runs[1:2])])
+    assert compare(matching, RULE, partly).means[0].between is not None
+    unknown = compare(matching, RULE, Floor(runs=[runs[0], runs[1][:3], runs[2][1:]])).means[0]
+    assert (unknown.conclusion, unknown.ratio) == (Conclusion.INCONCLUSIVE, None)
+    assert "noise between runs is unknown" in unknown.notes[0]

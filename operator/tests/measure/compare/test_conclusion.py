@@ -1,20 +1,24 @@
+import math
 import random
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from plimsoll.measure.compare.conclusion import Change, Conclusion, Judgement, conclude
-from plimsoll.measure.compare.inference import log_change
-from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.conclusion import Conclusion, Judgement
+from plimsoll.measure.compare.family import assess_points
+from plimsoll.measure.compare.metrics import Metric
+from support.sweeps import RULE, judgement_of, sample_of
 
-RULE = RegressionRule()
-SIMULATED = 1000
-"""Of each cell; its standard error is at most 1.6 %, so that 5 % is more than three of them."""
+SIMULATED = 300
+"""Of each cell; its standard error is at most 2.9 %, so that 9 % is more than three of them."""
 
 
-def judged(baseline: list[float], candidate: list[float], metric: Metric = Metric.IOPS, **changes: int) -> Judgement:
-    log = log_change(baseline, candidate)
-    change = Change(metric=metric, baseline=baseline, candidate=candidate, log=log, p_value=log.p_value(), **changes)
-    return conclude(change, RULE)
+def judged(baseline: list[float], candidate: list[float], metric: Metric = Metric.IOPS, **changes: Any) -> Judgement:
+    """Judge one point with one gate; `changes` are of the assessment."""
+    sample = sample_of(baseline, candidate, metric)
+    (assessment,) = assess_points([sample])
+    return judgement_of(sample, replace(assessment, **changes))
 
 
 def steady(mean: float, trials: int = 5) -> list[float]:
@@ -37,13 +41,13 @@ def regressions(chance: random.Random, trials: int, variation: float, change: fl
 @pytest.mark.parametrize(
     ("trials", "variation", "expected"),
     [
-        (3, 0.02, (0.001, 0.39, 0.89, 0.98, 1.00)),
-        (3, 0.03, (0.008, 0.24, 0.60, 0.79, 0.98)),
-        (3, 0.05, (0.018, 0.11, 0.26, 0.40, 0.74)),
-        (5, 0.02, (0.000, 0.51, 0.99, 1.00, 1.00)),
-        (5, 0.03, (0.004, 0.47, 0.94, 0.995, 1.00)),
-        (5, 0.05, (0.016, 0.27, 0.61, 0.80, 0.99)),
-        (8, 0.05, (0.013, 0.39, 0.82, 0.96, 1.00)),
+        (3, 0.02, (0.000, 0.34, 0.85, 0.97, 1.00)),
+        (3, 0.03, (0.004, 0.20, 0.54, 0.73, 0.97)),
+        (3, 0.05, (0.011, 0.09, 0.22, 0.35, 0.68)),
+        (5, 0.02, (0.000, 0.49, 0.995, 1.00, 1.00)),
+        (5, 0.03, (0.002, 0.45, 0.92, 0.994, 1.00)),
+        (5, 0.05, (0.013, 0.23, 0.55, 0.77, 0.98)),
+        (8, 0.05, (0.012, 0.39, 0.82, 0.96, 1.00)),
     ],
 )
 def test_regressions_are_found_as_often_as_documented(
@@ -51,7 +55,7 @@ def test_regressions_are_found_as_often_as_documented(
 ) -> None:
     chance = random.Random(f"{trials} {variation}")  # noqa: S311 - numbers, not secrets
     found = [regressions(chance, trials, variation, change) for change in (0, -0.05, -0.08, -0.10, -0.15)]
-    assert found == pytest.approx(expected, abs=0.05)
+    assert found == pytest.approx(expected, abs=0.09)
     assert found[0] <= 0.03
 
 
@@ -63,14 +67,14 @@ def test_five_trials_find_ten_percent_without_false_alarms() -> None:
 
 
 def test_a_regression_is_seldom_called_none() -> None:
+    """Exactly at the threshold it may be 5 %, with a standard error of 1.3 %."""
     chance = random.Random(6)  # noqa: S311 - numbers, not secrets
     missed = 0
-    for _ in range(1000):
+    for _ in range(SIMULATED):
         baseline = [chance.gauss(1, 0.02) for _ in range(5)]
         candidate = [0.95 * chance.gauss(1, 0.02) for _ in range(5)]
         missed += judged(baseline, candidate).conclusion is Conclusion.NO_REGRESSION
-    # Exactly at the threshold it may be 2.5 %.
-    assert missed / 1000 <= 0.045
+    assert missed / SIMULATED <= 0.09
 
 
 # Single judgements
@@ -104,6 +108,17 @@ def test_a_regression_near_the_threshold_is_not_confirmed() -> None:
     assert judged(steady(1000), steady(942)) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=False)
 
 
+def test_no_regression_needs_one_bound_and_a_confirmed_regression_the_whole_interval() -> None:
+    """Of 5 and 5 trials t is 1.86 on one side and 2.31 on both; here the error is 1 %."""
+    noise = [math.exp(0.01 * math.sqrt(5 / 2) * one / math.sqrt(2.5)) for one in (-2, -1, 0, 1, 2)]
+    for distance, clear in ((0.0195, True), (0.0175, False)):
+        candidate = [math.exp(-RULE.log_threshold(Metric.IOPS) + distance) * one for one in noise]
+        assert (judged(noise, candidate).conclusion is Conclusion.NO_REGRESSION) == clear
+    for distance, clear in ((0.024, True), (0.022, False)):
+        candidate = [math.exp(-RULE.log_threshold(Metric.IOPS) - distance) * one for one in noise]
+        assert judged(noise, candidate) == Judgement(conclusion=Conclusion.REGRESSION, confirmed=clear)
+
+
 def test_an_inconclusive_change_has_the_number_of_trials_needed() -> None:
     noisy = [800.0, 1000, 1200]
     found = judged(noisy, [0.85 * value for value in noisy])
@@ -114,7 +129,7 @@ def test_an_inconclusive_change_has_the_number_of_trials_needed() -> None:
 
 def test_in_a_larger_family_more_trials_are_needed() -> None:
     noisy = [900.0, 1000, 1100]
-    alone, among = (judged(noisy, [0.85 * one for one in noisy], family=family).trials_needed for family in (1, 40))
+    alone, among = (judged(noisy, [0.85 * one for one in noisy], tests=tests).trials_needed for tests in (1, 40))
     assert alone is not None
     assert among is not None
     assert among > alone
@@ -131,18 +146,28 @@ def test_hopeless_noise_is_reported() -> None:
     assert "too noisy" in judged(noisy, [value * 0.9 for value in noisy]).note
 
 
-def test_adjusted_p_value_decides() -> None:
-    log = log_change(steady(1000), steady(900))
-    change = Change(metric=Metric.IOPS, baseline=steady(1000), candidate=steady(900), log=log, p_value=0.06)
-    assert conclude(change, RULE).conclusion is Conclusion.INCONCLUSIVE
+def test_a_change_that_is_not_significant_is_inconclusive() -> None:
+    found = judged(steady(1000), steady(900), worse=False, doubtful=False)
+    assert (found.conclusion, found.suspected) == (Conclusion.INCONCLUSIVE, False)
+
+
+def test_a_doubtful_change_beyond_the_threshold_is_suspected() -> None:
+    assert judged(steady(1000), steady(900), worse=False, doubtful=True).suspected
+    assert not judged(steady(1000), steady(950.001), worse=False, doubtful=True).suspected
+
+
+def test_more_trials_are_needed_than_there_were() -> None:
+    """Of several tests that had to agree, one did not, though this one alone would have been enough."""
+    assert judged(steady(1000), steady(900), worse=False).trials_needed == 6
 
 
 def test_ranks_that_see_nothing_keep_a_regression_from_being_one() -> None:
-    """An outlier on each side: Welch's p is below 5 %, that of ranks is not."""
+    """An outlier on each side: the p-value of Welch's test is below its level, that of ranks is not."""
     baseline, candidate = [917.0, 1004, 954, 944, 965, 963], [856.0, 854, 973, 870, 944, 837]
     found = judged(baseline, candidate)
     assert found.conclusion is Conclusion.INCONCLUSIVE
     assert "(Mann-Whitney p 0.074)" in found.note
+    assert found.suspected
 
 
 def test_of_fewer_than_six_trials_ranks_are_not_asked() -> None:

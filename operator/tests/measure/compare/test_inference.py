@@ -11,6 +11,7 @@ from plimsoll.measure.compare.inference import (
     MOST_TRIALS,
     RECOMMENDED_TRIALS,
     LogChange,
+    Prior,
     detectable_change,
     holm,
     log_change,
@@ -100,6 +101,30 @@ def test_intervals_cover_the_truth_in_95_percent() -> None:
         candidate = [chance.lognormvariate(truth, 0.05) for _ in range(6)]
         covered += log_change(baseline, candidate).p_value(truth) >= 0.05
     assert covered / 2000 == pytest.approx(0.95, abs=0.015)
+
+
+# Variances known from elsewhere
+
+
+def test_common_degrees_of_freedom_replace_welchs_and_grow_with_the_trials() -> None:
+    found = LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5), freedom=8)
+    assert found.own_freedom == 8
+    assert LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5)).own_freedom == 4
+    assert found.p_value() < LogChange(estimate=0.1, variances=(0.01, 0), trials=(5, 5)).p_value()
+
+
+def test_a_prior_is_a_part_of_the_variance_and_adds_degrees_of_freedom() -> None:
+    """Of (8 x 0.0004 + 24 x 0.0008) / 32 = 0.0007, with 32 degrees of freedom, where t is 2.0369."""
+    prior = Prior(variance=0.0008, freedom=24, most=100)
+    found = LogChange(estimate=0, variances=(0.0004, 0.0004), trials=(5, 5), freedom=8, prior=prior)
+    assert found.interval()[1] == pytest.approx(2.0369 * math.sqrt(0.0007 * 2 / 5), rel=1e-4)
+
+
+def test_no_variance_is_known_better_than_from_all_points_together() -> None:
+    """With 10 degrees of freedom t is 2.2281."""
+    prior = Prior(variance=0.0004, freedom=1e6, most=10)
+    found = LogChange(estimate=0, variances=(0.0004, 0.0004), trials=(5, 5), freedom=8, prior=prior)
+    assert found.interval()[1] == pytest.approx(2.2281 * math.sqrt(0.0004 * 2 / 5), rel=1e-4)
 
 
 # How many trials

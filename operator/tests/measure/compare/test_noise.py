@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from plimsoll.measure.compare.family import ALONE
 from plimsoll.measure.compare.inference import detectable_change
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
@@ -24,7 +25,7 @@ def test_noise_of_one_run() -> None:
     assert found.side.trials == 3
     assert found.side.mean == 1000
     assert found.side.deviation == pytest.approx(0.01, rel=0.01)
-    assert found.detectable == pytest.approx(detectable_change(0.01, 5), rel=0.02)
+    assert found.detectable == pytest.approx(detectable_change(0.01, 5, confidence=1 - 2 * ALONE.rate), rel=0.02)
     assert found.note == ""
 
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, moments_of_logarithms
+from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, moments, moments_of_logarithms
 from plimsoll.measure.compare.matching import Pair, match_points
+from plimsoll.measure.compare.passes import Series, mean_over
 
 MINIMUM_RUNS = 2
 
@@ -39,14 +40,32 @@ def components_of(runs: Sequence[Sequence[float | None]]) -> Components | None:
     whole = [values for values, run in zip(known, runs, strict=True) if len(values) == len(run) >= MINIMUM_TRIALS]
     if len(whole) < MINIMUM_RUNS:
         return None
-    moments = [moments_of_logarithms(values) for values in whole]
-    middle = math.fsum(mean for mean, _ in moments) / len(moments)
-    spread = math.fsum((mean - middle) ** 2 for mean, _ in moments) / (len(moments) - 1)
-    explained = math.fsum(variance / len(run) for (_, variance), run in zip(moments, whole, strict=True)) / len(whole)
+    found = [moments_of_logarithms(values) for values in whole]
     freedom = sum(len(run) - 1 for run in whole)
-    within = math.fsum(variance * (len(run) - 1) for (_, variance), run in zip(moments, whole, strict=True)) / freedom
-    between = Between(variance=max(0.0, spread - explained), runs=len(whole))
+    within = math.fsum(variance * (len(run) - 1) for (_, variance), run in zip(found, whole, strict=True)) / freedom
+    between = _between(
+        [mean for mean, _ in found], [variance / len(run) for (_, variance), run in zip(found, whole, strict=True)]
+    )
     return Components(within=math.sqrt(within), between=between)
+
+
+def between_means(runs: Sequence[Sequence[Series]]) -> Between | None:
+    """Return the noise between runs in the mean over points, from each run's points; None if it is unknown.
+
+    A run in which a point has fewer than `MINIMUM_TRIALS` trials is excluded.
+    """
+    whole = [points for points in runs if points and all(len(series) >= MINIMUM_TRIALS for series in points)]
+    if len(whole) < MINIMUM_RUNS:
+        return None
+    means = [mean_over(points) for points in whole]
+    return _between([one.mean for one in means], [one.variance / len(one.values) for one in means])
+
+
+def _between(means: Sequence[float], squared_errors: Sequence[float]) -> Between:
+    """Return the variance of runs' means beyond their errors."""
+    _, spread = moments(means)
+    explained = math.fsum(squared_errors) / len(squared_errors)
+    return Between(variance=max(0.0, spread - explained), runs=len(means))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +78,9 @@ class Floor:
         """Return the results of the baseline's point, one from each run that has it."""
         found = (match_points([pair.baseline], run).pairs for run in self.runs)
         return [pairs[0].candidate for pairs in found if pairs]
+
+    def runs_of(self, pairs: Sequence[Pair]) -> list[list[BenchmarkResult]]:
+        """Return the results of the baseline's points, from each run that has all of them."""
+        points = [pair.baseline for pair in pairs]
+        found = (match_points(points, run).pairs for run in self.runs)
+        return [[pair.candidate for pair in matched] for matched in found if len(matched) == len(points)]

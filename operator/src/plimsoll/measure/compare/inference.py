@@ -30,6 +30,22 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """What the trials of other points show about the variance of a trial's logarithm.
+
+    Attributes:
+        variance: the usual one.
+        freedom: how many degrees of freedom of a point's own trials it is worth.
+        most: degrees of freedom of all points together: no variance can be known better.
+
+    """
+
+    variance: float
+    freedom: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogChange:
     """The change of the mean logarithm of a quantity.
 
@@ -41,6 +57,8 @@ class LogChange:
         variances: sample variance (n-1) of the logarithms of baseline and candidate.
         trials: of baseline and candidate.
         between: None if the noise between runs is unknown; it is then assumed to be zero.
+        freedom: degrees of freedom of the variances; None for Welch's, from the variances themselves.
+        prior: None if nothing is known except the variances.
 
     """
 
@@ -48,6 +66,18 @@ class LogChange:
     variances: tuple[float, float]
     trials: tuple[int, int]
     between: Between | None = None
+    freedom: float | None = None
+    prior: Prior | None = None
+
+    @property
+    def variance(self) -> float:
+        """The variance of a trial that gives the same error if both sides have it."""
+        return self._variance(self.trials)
+
+    @property
+    def own_freedom(self) -> float:
+        """The degrees of freedom of the variances."""
+        return self._own_freedom(self.trials)
 
     def p_value(self, change: float = 0.0) -> float:
         """Return the two-sided probability of an estimate at least this far from `change` if that is the truth.
@@ -85,20 +115,41 @@ class LogChange:
         return two_sided_tail(distance / error, self._degrees_of_freedom(trials))
 
     def _error(self, trials: tuple[int, int]) -> float:
+        variance = self._variance(trials)
+        if self.prior:
+            own, lent = self._own_freedom(self.trials), self.prior.freedom
+            variance = (lent * self.prior.variance + own * variance) / (lent + own)
         between = 2 * self.between.variance if self.between else 0.0
-        return math.sqrt(between + self.variances[0] / trials[0] + self.variances[1] / trials[1])
+        return math.sqrt(between + variance * (1 / trials[0] + 1 / trials[1]))
+
+    def _variance(self, trials: tuple[int, int]) -> float:
+        return math.fsum(self._parts(trials)) / (1 / trials[0] + 1 / trials[1])
+
+    def _parts(self, trials: tuple[int, int]) -> list[float]:
+        return [variance / count for variance, count in zip(self.variances, trials, strict=True)]
 
     def _degrees_of_freedom(self, trials: tuple[int, int]) -> float:
-        """Return those of Welch and Satterthwaite, limited by those of the noise between runs."""
-        welch = self._welch(trials)
-        return min(welch, self.between.runs - 1) if self.between else welch
+        """Return those of the variances and of what others lend, limited by those of the noise between runs."""
+        found = self._own_freedom(trials)
+        if self.prior:
+            found = max(found, min(found + self.prior.freedom, self.prior.most))
+        return min(found, self.between.runs - 1) if self.between else found
 
-    def _welch(self, trials: tuple[int, int]) -> float:
-        parts = [variance / count for variance, count in zip(self.variances, trials, strict=True)]
-        whole = math.fsum(parts)
-        if not whole:
-            return sum(trials) - 2
-        return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
+    def _own_freedom(self, trials: tuple[int, int]) -> float:
+        if self.freedom is None:
+            return welch_freedom(self._parts(trials), trials)
+        return self.freedom * (sum(trials) - 2) / (sum(self.trials) - 2)
+
+
+def welch_freedom(parts: Sequence[float], trials: Sequence[int]) -> float:
+    """Return the degrees of freedom of a sum of squared errors, one from that many trials each.
+
+    Source: Satterthwaite, An Approximate Distribution of Estimates of Variance Components, 1946; Welch 1947.
+    """
+    whole = math.fsum(parts)
+    if not whole:
+        return sum(trials) - 2
+    return 1 / math.fsum((part / whole) ** 2 / (count - 1) for part, count in zip(parts, trials, strict=True))
 
 
 def log_change(baseline: Sequence[float], candidate: Sequence[float], between: Between | None = None) -> LogChange:
@@ -158,7 +209,16 @@ def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
         ValueError: there are fewer than two values, or one is not positive.
 
     """
-    sample = [_logarithm(value) for value in values]
+    return moments([logarithm(value) for value in values])
+
+
+def moments(sample: Sequence[float]) -> tuple[float, float]:
+    """Return mean and variance (n-1).
+
+    Raises:
+        ValueError: there are fewer than two values.
+
+    """
     n = len(sample)
     if n < 2:  # noqa: PLR2004 - one value has no deviation
         raise ValueError(f"a deviation needs at least two values, not {n}")
@@ -166,7 +226,13 @@ def moments_of_logarithms(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
 
 
-def _logarithm(value: float) -> float:
+def logarithm(value: float) -> float:
+    """Return the natural logarithm.
+
+    Raises:
+        ValueError: the value is not positive.
+
+    """
     if value <= 0:
         raise ValueError(f"{value} has no logarithm: only positive quantities have a ratio")
     return math.log(value)

@@ -12,6 +12,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.between import components_of
+from plimsoll.measure.compare.family import ALONE
 from plimsoll.measure.compare.inference import Between, detectable_change
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.sides import Side, noise_note, side_of
@@ -26,8 +27,8 @@ class MetricNoise(Model):
         within: standard deviation of the logarithms within a run; absent if unknown.
         between: the same between the means of runs, without what the scatter within them explains; absent for one run.
         runs: the number of runs behind `between`; 0 for one run.
-        detectable: the smallest change for the worse that would be significant in about 80 % of comparisons, as a part
-            of the baseline; absent if unknown.
+        detectable: the smallest change for the worse that would be significant in about 80 % of comparisons of this
+            point alone, as a part of the baseline; absent if unknown.
         threshold: the change that matters, likewise.
         note: that the metric is ungateable, and what to do; empty if it is not.
 
@@ -93,7 +94,7 @@ def _noise(
 
 def _for_the_worse(metric: Metric, deviation: float, trials: int, between: Between | None) -> float:
     """Return the detectable change as a part of the baseline."""
-    change = detectable_change(deviation, trials, between)
+    change = detectable_change(deviation, trials, between, 1 - 2 * ALONE.of(metric))
     return -math.expm1(-change) if metric.is_rate else math.expm1(min(change, _MOST))
 
 

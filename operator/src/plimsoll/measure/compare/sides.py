@@ -5,21 +5,28 @@ Only trials that count are used: neither Invalid ones, nor attempts that a later
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plimsoll.api.model import Model
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import Trial
 from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor, components_of
+from plimsoll.measure.compare.family import Sample
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, log_deviation
 from plimsoll.measure.compare.matching import Pair
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.passes import Trials, series_of
 from plimsoll.measure.compare.ranks import falls_into_two
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.measure.summary import counted
 
 UNGATEABLE_MARGIN = 1.5
 """A metric whose scatter exceeds its threshold divided by this gives random conclusions."""
+
+UNKNOWN_NOISE = (
+    f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
+    f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
+)
 
 _BIMODAL_FROM = 8
 _KINDS_WITH_PERCENTILES = {LatencyKind.FULL}
@@ -47,9 +54,10 @@ class Case:
     """One metric of one operation on both sides.
 
     Attributes:
-        values: of every trial that counts, baseline and candidate; not comparable if there is a problem.
         between: the noise between repeated runs; None if no such runs were given.
-        problem: why the values cannot be compared; empty if they can.
+        sample: the values of every trial that counts; None if they cannot be compared.
+        problem: why they cannot be compared; empty if they can.
+        noise: that the metric scatters too much to gate at this point alone; empty if it does not.
         notes: other remarks on the values.
         gates: whether the metric decides.
 
@@ -57,10 +65,11 @@ class Case:
 
     operation: Operation
     metric: Metric
-    values: tuple[tuple[float, ...], tuple[float, ...]]
     sides: tuple[Side, Side]
     between: Between | None
+    sample: Sample | None
     problem: str
+    noise: str
     notes: tuple[str, ...]
     gates: bool
 
@@ -70,7 +79,7 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
 
     Metrics that the tool does not measure are omitted, and so are those without any value unless they gate.
     """
-    trials = counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
+    trials = _trials_of(pair)
     both = [*trials[0], *trials[1]]
     same = [counted(result.status.trials) for result in floor.results_of(pair)] if floor.runs else None
     done = {result.operation for trial in both for result in trial.operations}
@@ -79,8 +88,12 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
         for metric in Metric:
             known = any(value is not None for value in values_of(both, operation, metric))
             if known or (metric in gates and _is_measured(both, operation, metric)):
-                case = _case(trials, operation, metric, rule, gates=metric in gates)
-                yield case if same is None else _with_noise(case, same)
+                yield _case(pair, operation, metric, rule, same, gates=metric in gates)
+
+
+def _trials_of(pair: Pair) -> tuple[list[Trial], list[Trial]]:
+    """Return the trials that count, of baseline and candidate."""
+    return counted(pair.baseline.status.trials), counted(pair.candidate.status.trials)
 
 
 def side_of(values: Sequence[float | None]) -> Side:
@@ -106,33 +119,52 @@ def noise_note(side: Side, metric: Metric, rule: RegressionRule) -> str:
 
 
 def _case(
-    trials: tuple[list[Trial], list[Trial]], operation: Operation, metric: Metric, rule: RegressionRule, *, gates: bool
+    pair: Pair,
+    operation: Operation,
+    metric: Metric,
+    rule: RegressionRule,
+    same: Sequence[Sequence[Trial]] | None,
+    *,
+    gates: bool,
 ) -> Case:
+    trials = _trials_of(pair)
     values = (values_of(trials[0], operation, metric), values_of(trials[1], operation, metric))
     baseline, candidate = side_of(values[0]), side_of(values[1])
-    notes = (noise_note(baseline, metric, rule), *(_two_states(name, side) for name, side in _named(values)))
+    notes = (_two_states(name, side) for name, side in _named(values))
+    problem = _too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), "")
+    between = _between(same, operation, metric) if same is not None else None
+    if same is not None and between is None:
+        problem = problem or UNKNOWN_NOISE
+    sample = None if problem else _sample(pair, operation, metric, between, gates=gates)
     return Case(
         operation=operation,
         metric=metric,
-        values=(_known(values[0]), _known(values[1])),
         sides=(baseline, candidate),
-        between=None,
-        problem=_too_few(trials) or next(filter(None, (_gap(name, side) for name, side in _named(values))), ""),
+        between=between,
+        sample=sample,
+        problem=problem,
+        noise=noise_note(baseline, metric, rule),
         notes=tuple(filter(None, notes)),
         gates=gates,
     )
 
 
-def _with_noise(case: Case, same: Sequence[Sequence[Trial]]) -> Case:
-    """Add the noise between repeated runs; if it is unknown, the case cannot be compared."""
-    components = components_of([values_of(trials, case.operation, case.metric) for trials in same])
-    if components is not None:
-        return replace(case, between=components.between)
-    unknown = (
-        f"its noise between runs is unknown: fewer than {MINIMUM_RUNS} of the --noise runs have this point with "
-        f"{MINIMUM_TRIALS} trials that count and a value in each; pass other --noise runs, or none"
+def _sample(pair: Pair, operation: Operation, metric: Metric, between: Between | None, *, gates: bool) -> Sample:
+    baseline, candidate = (series_of(trials, operation, metric) for trials in _trials_of(pair))
+    return Sample(
+        workload=pair.baseline.spec.workload,
+        point=pair.baseline.spec.point,
+        operation=operation,
+        metric=metric,
+        gates=gates,
+        trials=Trials(baseline=baseline, candidate=candidate, between=between),
     )
-    return replace(case, problem=case.problem or unknown)
+
+
+def _between(same: Sequence[Sequence[Trial]], operation: Operation, metric: Metric) -> Between | None:
+    """Return the noise between repeated runs; None if it is unknown."""
+    components = components_of([values_of(trials, operation, metric) for trials in same])
+    return components.between if components else None
 
 
 def _named(

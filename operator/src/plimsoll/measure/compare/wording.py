@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from plimsoll.measure.compare.comparison import Comparison, MetricComparison, PointComparison
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.overall import has_to_decide
+from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison, PointComparison
 
 _UNKNOWN = "-"
 
@@ -17,15 +19,40 @@ def change_text(ratio: float | None) -> str:
     return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
 
 
-def interval_text(metric: MetricComparison) -> str:
+def interval_text(change: Change) -> str:
     """Return the 95 % confidence interval of the change."""
-    return _UNKNOWN if metric.low is None else f"{change_text(metric.low)} to {change_text(metric.high)}"
+    return _UNKNOWN if change.low is None else f"{change_text(change.low)} to {change_text(change.high)}"
+
+
+def mean_text(mean: MeanComparison) -> str:
+    """Return what a mean change is of."""
+    return f"mean of {mean.points} points"
+
+
+def passes_text(mean: MeanComparison) -> str:
+    """Return the numbers of passes on both sides."""
+    return f"{mean.baseline_passes}+{mean.candidate_passes}"
+
+
+def trials_text(metric: MetricComparison) -> str:
+    """Return the numbers of trials on both sides."""
+    return f"{metric.baseline.trials}+{metric.candidate.trials}"
+
+
+def verdict_text(change: Change) -> str:
+    """Return the conclusion with what else is known of it."""
+    return change.conclusion + (", confirmed" if change.confirmed else ", improved" if change.improved else "")
 
 
 def conclusion_text(metric: MetricComparison) -> str:
     """Return the conclusion, in brackets if the metric does not gate: its p-value is not adjusted."""
-    words = metric.conclusion + (", confirmed" if metric.confirmed else ", improved" if metric.improved else "")
+    words = verdict_text(metric) + (", suspected" if metric.suspected else "")
     return words if metric.gates else f"({words})"
+
+
+def is_left_to_mean(metric: MetricComparison) -> bool:
+    """Whether a point leaves open what the mean change of its workload decides."""
+    return metric.gates and metric.conclusion is Conclusion.INCONCLUSIVE and not has_to_decide(metric)
 
 
 def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
@@ -34,15 +61,18 @@ def notes_of(comparison: Comparison) -> Mapping[str, Sequence[str]]:
     for point in comparison.points:
         for note in point.notes:
             found.setdefault(note, []).append(point.baseline)
+    for mean in comparison.means:
+        for note in _notes(mean):
+            found.setdefault(note, []).append(f"{mean.workload} {mean.operation} {mean.metric}, {mean_text(mean)}")
     for point in comparison.points:
         for metric in point.metrics:
-            for note in _notes(metric):
-                found.setdefault(note, []).append(place_of(point, metric))
+            if metric.gates and not is_left_to_mean(metric):
+                for note in _notes(metric):
+                    found.setdefault(note, []).append(place_of(point, metric))
     return found
 
 
-def _notes(metric: MetricComparison) -> Iterator[str]:
-    if metric.gates:
-        yield from metric.notes
-        if metric.trials_needed is not None:
-            yield f"about {metric.trials_needed} trials on each side would decide it at this scatter"
+def _notes(change: Change) -> Iterator[str]:
+    yield from change.notes
+    if change.trials_needed is not None:
+        yield f"about {change.trials_needed} trials on each side would decide it at this scatter"

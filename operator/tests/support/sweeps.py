@@ -1,0 +1,116 @@
+"""Comparisons of simulated sweeps, as their trials' values only: no results, no histograms."""
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.api.names import Operation
+from plimsoll.measure.compare.conclusion import Conclusion, Judgement, conclude
+from plimsoll.measure.compare.family import Assessment, Sample, assess_means, assess_points
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.overall import overall
+from plimsoll.measure.compare.passes import Series, Trials
+
+RULE = RegressionRule()
+SCATTER = {Metric.IOPS: 0.03, Metric.P99: 0.08}
+"""Coefficient of variation of the trials of a point."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Two runs of one workload.
+
+    Attributes:
+        correlation: of trials of different points in one pass.
+        quiet: factor of the scatter of every other point, from the first; the remaining ones are as much noisier, so
+            that the mean is the same.
+        calm: factor of the variance of the baseline's trials; the candidate's are as much noisier.
+        scatter: of each metric.
+
+    """
+
+    points: int
+    trials: int = 5
+    correlation: float = 0.0
+    quiet: float = 1.0
+    calm: float = 1.0
+    scatter: Mapping[Metric, float] = field(default_factory=lambda: SCATTER)
+
+    def samples(self, chance: random.Random, changes: Mapping[int, float]) -> list[Sample]:
+        """Return the trials of all metrics; rates of these points change by a part of the baseline: -0.1."""
+        return [
+            Sample(
+                workload="w",
+                point=f"w-{point:03d}",
+                operation=Operation.READ,
+                metric=metric,
+                gates=True,
+                trials=Trials(baseline=baseline, candidate=candidate),
+            )
+            for metric in self.scatter
+            for point, (baseline, candidate) in enumerate(
+                zip(
+                    self._side(chance, metric, math.sqrt(self.calm), {}),
+                    self._side(chance, metric, math.sqrt(2 - self.calm), changes if metric.is_rate else {}),
+                    strict=True,
+                )
+            )
+        ]
+
+    def _side(
+        self, chance: random.Random, metric: Metric, factor: float, changes: Mapping[int, float]
+    ) -> Iterator[Series]:
+        shared, own = math.sqrt(self.correlation), math.sqrt(1 - self.correlation)
+        passes = [shared * chance.gauss(0, 1) for _ in range(self.trials)]
+        for point in range(self.points):
+            scatter = factor * self.scatter[metric] * (2 - self.quiet if point % 2 else self.quiet)
+            yield {
+                number: math.log((1 + changes.get(point, 0)) * (1 + scatter * (common + own * chance.gauss(0, 1))))
+                for number, common in enumerate(passes)
+            }
+
+    def conclusion(self, chance: random.Random, changes: Mapping[int, float] | None = None) -> Conclusion:
+        """Return the conclusion of one comparison."""
+        return conclusion_of(self.samples(chance, changes or {}))
+
+
+def conclusion_of(samples: Sequence[Sample], rule: RegressionRule = RULE) -> Conclusion:
+    """Return the conclusion of a comparison of these samples."""
+    means = assess_means(samples, {})
+    of_means = [conclude(mean.group[2], mean.assessment, mean.values, rule).conclusion for mean in means]
+    regressed = {mean.group for mean, found in zip(means, of_means, strict=True) if found is Conclusion.REGRESSION}
+    judged = [
+        judgement_of(sample, assessment, rule)
+        for sample, assessment in zip(samples, assess_points(samples, regressed), strict=True)
+    ]
+    included = {mean.group for mean in means}
+    alone = [one.conclusion for sample, one in zip(samples, judged, strict=True) if sample.group not in included]
+    doubted = any(one.suspected for one in judged)
+    return overall([*of_means, *alone], [one.conclusion for one in judged], doubted=doubted)
+
+
+def judgement_of(sample: Sample, assessment: Assessment, rule: RegressionRule = RULE) -> Judgement:
+    """Return the judgement of one metric at one point."""
+    baseline, candidate = ([*side.values()] for side in sample.trials.sides)
+    return conclude(sample.metric, assessment, (baseline, candidate), rule)
+
+
+def sample_of(
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    metric: Metric = Metric.IOPS,
+    *,
+    point: str = "w-000",
+    gates: bool = True,
+) -> Sample:
+    """Return a sample with these values, one in each pass."""
+    series = [{number: math.log(value) for number, value in enumerate(side)} for side in (baseline, candidate)]
+    return Sample(
+        workload=point.rpartition("-")[0],
+        point=point,
+        operation=Operation.READ,
+        metric=metric,
+        gates=gates,
+        trials=Trials(baseline=series[0], candidate=series[1]),
+    )
