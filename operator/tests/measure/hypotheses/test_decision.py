@@ -206,6 +206,17 @@ def test_what_the_same_runs_share_is_no_noise_of_their_ratio() -> None:
     assert found.low == pytest.approx(0.95, rel=1e-6)
 
 
+def test_runs_of_different_variants_are_no_pairs_whatever_their_names() -> None:
+    left = {"workload": "rbd", "quantity": "iops"}
+    given = hypothesis(left={**left, "variant": "a"}, of={**left, "variant": "b"})
+    runs = [
+        run(point("rbd-0", [noise * rate] * 5), variant=variant, name=f"r{noise}")
+        for variant, rate in (("a", 95.0), ("b", 100.0))
+        for noise in (0.8, 1, 1.2)
+    ]
+    assert decided(given, *runs).verdict is HypothesisVerdict.UNDECIDED
+
+
 def test_what_a_run_shares_is_no_noise_of_its_exponent() -> None:
     runs = [
         sweep({clients: [1e6 * noise * clients] * 3 for clients in (1, 2, 4)}, name=f"r{noise}")
@@ -303,6 +314,7 @@ def test_an_invalid_point_decides_nothing() -> None:
         "Undecided: rbd-000 of run r1 is Invalid (PasteFailed), so it decides nothing; fix the cause and measure again."
     )
     assert [one.trials for one in found.basis] == [0, 5]
+    assert found.notes == ()
 
 
 def test_a_point_without_trials_that_count_decides_nothing() -> None:

@@ -109,6 +109,12 @@ def test_not_exactly_one_point(where: dict[str, Any], reason: str) -> None:
     assert refused(swept(), where) == reason
 
 
+def test_the_order_of_points_changes_no_reason() -> None:
+    reversed_run = run(*reversed(swept().points))
+    assert refused(reversed_run, {}) == refused(swept(), {})
+    assert refused(reversed_run, {"blockSize": "8Mi"}) == refused(swept(), {"blockSize": "8Mi"})
+
+
 def test_values_that_were_never_measured_together() -> None:
     points = [
         PlannedPoint(name="a", clients=1, parameters={"blockSize": "4Ki"}),
