@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from plimsoll.api.hypothesis import Hypothesis
 from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.storage import RookStorage, Storage
@@ -19,6 +20,7 @@ from plimsoll.suite.merging import merged_spec
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "suites.md").read_text()
 CELL = re.compile(r"`([^`]*)`")
+EXAMPLE, HYPOTHESES = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -46,15 +48,18 @@ def test_unions_are_those_of_the_models() -> None:
 
 
 def test_example_has_a_plan() -> None:
-    (text,) = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
-    suite = decode_suite(yaml.safe_load(text))
+    suite = decode_suite(yaml.safe_load(EXAMPLE))
     assert list(variant_plans(suite, seed=1)) == ["size-3", "ec-4-2"]
 
 
+def test_hypotheses_are_valid() -> None:
+    found = [Hypothesis.model_validate(one) for one in yaml.safe_load(HYPOTHESES)["hypotheses"]]
+    assert [one.name for one in found] == ["rbd-close-to-rados", "journal-limits", "scales-with-clients"]
+
+
 def test_error_is_the_one_shown(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     file = tmp_path / "layouts.yaml"
-    file.write_text(text.replace("dataChunks: 4", "dataChunk: 4"))
+    file.write_text(EXAMPLE.replace("dataChunks: 4", "dataChunk: 4"))
     said = CliRunner().invoke(main, ["suite", "plan", str(file)]).output.splitlines()
     shown = GUIDE.partition("$ plimsoll suite plan layouts.yaml\n")[2].partition("```")[0].splitlines()
     assert shown[1] in said

@@ -48,7 +48,7 @@ def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:
 
 def test_mean_changes_of_a_sweep_have_a_table_and_mark_what_they_decide() -> None:
     noise = [0.93, 0.97, 1.0, 1.03, 1.07]
-    sides = [
+    baseline, candidate = (
         [
             result(
                 trials_of(1000 * noise[(point * step + number) % 5] for number in range(5)),
@@ -59,8 +59,8 @@ def test_mean_changes_of_a_sweep_have_a_table_and_mark_what_they_decide() -> Non
             for point in range(4)
         ]
         for run, step in (("baseline", 2), ("candidate", 3))
-    ]
-    section = comparison_section([compared(*sides)])
+    )
+    section = comparison_section([compared(baseline, candidate)])
     means, points = tables_of(section)
     assert means.caption == "after against before, mean changes of workloads"
     assert [(row[0].text, row[1].text, row[3].text, row[-1].mark) for row in means.rows] == [

@@ -42,7 +42,7 @@ class LocalSuite:
     def __init__(self, directory: Path, fio: str) -> None:
         self.results = directory / "results"
         self._data, self._file, self._fio = directory / "data", directory / "suite.yaml", fio
-        self._data.mkdir()
+        self._data.mkdir(exist_ok=True)
         self._file.write_text(yaml.safe_dump(SUITE))
 
     def start(self, *options: str) -> "subprocess.Popen[str]":

@@ -15,9 +15,10 @@ from plimsoll.api.run import Workload
 from plimsoll.cli.rows import rows
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import result_of
-from plimsoll.measure.compare.comparison import Comparison, compare
+from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.results import Comparison
 from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Cells, ClientDocument, LatencySample, Measurement, OperationSample
 from plimsoll.plan.document import Plan, Point

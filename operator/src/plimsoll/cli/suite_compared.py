@@ -8,12 +8,13 @@ import click
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
 from plimsoll.cli.suite_round import Round
-from plimsoll.measure.compare.comparison import Comparison, compare
+from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS
 from plimsoll.measure.compare.matching import Pair, match_points
 from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.compare.results import Comparison
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.likeness import Likeness, likeness_of
 from plimsoll.suite.differences import changes_between

@@ -68,9 +68,11 @@ class Round:
 
     @property
     def measured(self) -> list[MeasuredRun]:
-        """The complete runs, with their results."""
-        complete = [child for child in self.children if self.is_complete(child)]
-        return [measured_run(child.variant, child.name, self.results_of(child)) for child in complete]
+        """All runs with their results; without those of runs that are not complete."""
+        return [
+            measured_run(child.variant, child.name, self.results_of(child) if self.is_complete(child) else [])
+            for child in self.children
+        ]
 
     def runs_of(self, variant: str) -> list[list[BenchmarkResult]]:
         """Return the results of each complete run of a variant, in the order of the repeats."""

@@ -2,6 +2,7 @@
 
 import random
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from plimsoll.measure.statistics import t_quantile
 from support.sweeps import Sweep
 
 
-def power(*sizes: int, repetitions: int = 5, has_latency: bool = True, **assumed: float) -> Power:
+def power(*sizes: int, repetitions: int = 5, has_latency: bool = True, **assumed: Any) -> Power:
     workloads = [PlannedWorkload(points=points, has_latency=has_latency) for points in sizes]
     return power_of(workloads, repetitions, Assumptions(**assumed))
 
