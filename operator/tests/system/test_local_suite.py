@@ -90,7 +90,7 @@ def test_an_interrupted_round_is_resumed_where_it_was(tmp_path: Path, fio: str) 
     assert again.returncode in {0, 2}, errors
     assert "run 1 of 4" not in errors
     assert "run 2 of 4" in errors
-    assert "small: 2 of 2 runs" in output
+    assert "small: 2 of 2 runs, each counted as a trial" in output
     assert "costs: is large worse than small?" in output
     assert len(suite.runs()) == 4
     names = [path.name.rsplit("-", 2) for path in suite.runs()]

@@ -48,7 +48,8 @@ def show_round(console: Console, round_: Round) -> None:
     """Print the results of each variant, the comparisons and the hypotheses."""
     for variant in round_.suite.spec.variants:
         runs = round_.runs_of(variant.name)
-        console.print(Text(f"{variant.name}: {len(runs)} of {round_.suite.spec.repeat} runs", style="bold"))
+        done = f"{len(runs)} of {round_.suite.spec.repeat} runs, each counted as a trial"
+        console.print(Text(f"{variant.name}: {done}", style="bold"))
         if runs:
             console.print(results_table(combined(runs)))
     for compared in comparisons_of(round_):
