@@ -5,9 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-
 from grafana import live, operator, results
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 DIRECTORY = Path(__file__).parent.parent / "charts" / "plimsoll" / "files" / "dashboards"
 

@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from runs import run, workload
-
 from recorder import Recorder
+from runs import run, workload
 from support import OPERATOR_NAMESPACE, Cluster
 from timeline import rows, stages
 

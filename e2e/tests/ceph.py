@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs import run, workload
-
 from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")

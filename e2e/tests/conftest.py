@@ -7,9 +7,8 @@ from types import FrameType
 
 import pytest
 
-from runs import WORKER
-
 from ceph import Ceph
+from runs import WORKER
 from support import Cluster
 
 OURS = "kind-plimsoll"

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runs import CLEAN, LATE, MEASURED, STORAGE_CLASS, invalid_for_load
-
 from api import Api
+from runs import CLEAN, LATE, MEASURED, STORAGE_CLASS, invalid_for_load
 
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "e2e" / "cluster" / "cluster"

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from runs import run
-
 from ceph import Ceph, files_run
+from runs import run
 from support import Cluster
 
 SMALL: dict[str, Any] = {"size": "4Mi", "characters": False, "seeks": 256, "files": 1}

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import pytest
 
 from runs import run, workload
-
 from support import Cluster
 
 # Every drop slows down whatever else uses this machine's files.

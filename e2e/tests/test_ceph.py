@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from runs import RATE, workload
-
 from ceph import ALLOW_BENCHMARKS, KEYRING, Ceph
+from runs import RATE, workload
 from support import Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.secondary]

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from runs import LATE, RATE, workload
-
 from ceph import NAMESPACE, Ceph, files_run
+from runs import LATE, RATE, workload
 from support import Cluster
 
 pytestmark = pytest.mark.ceph

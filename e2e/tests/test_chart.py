@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from runs import assert_measured_once, run, workload
-
 from support import OPERATOR_NAMESPACE, ROOT, Cluster
 
 pytestmark = pytest.mark.release

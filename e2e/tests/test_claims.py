@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from runs import workload
-
 from ceph import NAMESPACE, OSDS, OURS, PLACEMENT_GROUPS, Ceph, erasure_coded, rook_run
+from runs import workload
 from support import Cluster
 
 pytestmark = [pytest.mark.ceph, pytest.mark.tertiary]

@@ -3,7 +3,6 @@
 import pytest
 
 from runs import STORAGE_CLASS, run, workload
-
 from support import Cluster
 
 PHASES = ["Waiting", "Provisioning", "Measuring", "Suspended", "CleaningUp", "Finished"]

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 from runs import invalid_for_load, run
-
 from support import Cluster
 
 CLIENTS = 2

@@ -3,7 +3,6 @@
 import pytest
 
 from runs import assert_measured_once, run, workload
-
 from support import Cluster
 
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from runs import MAX_ATTEMPTS, STORAGE_CLASS, run
-
 from ceph import Ceph, rook_run
+from runs import MAX_ATTEMPTS, STORAGE_CLASS, run
 from support import Cluster
 
 pytestmark = pytest.mark.burner

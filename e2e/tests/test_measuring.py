@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from runs import RATE, assert_measured_once, run, workload
-
 from support import Cluster
 
 

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from runs import run, workload
-
 import grafana
 from ceph import Ceph
 from grafana import Query
 from prometheus import Prometheus, Sample
+from runs import run, workload
 from support import OPERATOR_NAMESPACE, Cluster
 
 NAME, FAILED = "watched", "failed"

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from runs import invalid_for_load, run
-
 from support import Cluster
 
 PROGRAMS = {"iperf3": "iperf 3", "netcat": "[v1.1", "ping": "iputils"}

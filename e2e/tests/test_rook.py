@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from runs import RATE, workload
-
 from ceph import ADMINISTRATOR, ADMINISTRATOR_KEYRING, OSDS, PLACEMENT_GROUPS, Ceph, erasure_coded, replicated, rook_run
+from runs import RATE, workload
 from support import Cluster
 
 pytestmark = pytest.mark.ceph

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from runs import LOAD_REASONS, invalid_for_load, run, workload
-
 from support import Cluster
 
 pytestmark = pytest.mark.quiet
