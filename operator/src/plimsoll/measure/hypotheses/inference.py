@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from plimsoll.measure.compare.inference import log_change, moments
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
 _QUANTILE = (1 + CONFIDENCE) / 2
@@ -26,15 +27,14 @@ class Interval:
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the logarithm of the ratio of geometric means. Each side has at least two positive values."""
-    (mean, variance), (other, other_variance) = _moments(_logarithms(left)), _moments(_logarithms(of))
-    parts = ((variance / len(left), len(left) - 1), (other_variance / len(of), len(of) - 1))
-    return _interval(mean - other, math.sqrt(parts[0][0] + parts[1][0]), _welch(parts))
+    change = log_change(of, left)
+    low, high = change.interval()
+    return Interval(estimate=change.estimate, low=low, high=high)
 
 
 def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the same from pairs: at least two of positive values."""
-    pairs = zip(_logarithms(left), _logarithms(of), strict=True)
-    mean, variance = _moments([one - other for one, other in pairs])
+    mean, variance = moments([math.log(one) - math.log(other) for one, other in zip(left, of, strict=True)])
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
 
 
@@ -53,7 +53,7 @@ def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:
 
 def geometric_mean(values: Sequence[float]) -> float:
     """Return the geometric mean of positive values."""
-    return math.exp(math.fsum(_logarithms(values)) / len(values))
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -63,24 +63,6 @@ def _centred(block: Sequence[tuple[float, float]]) -> Iterator[tuple[float, floa
     height = math.fsum(y for _, y in logarithms) / len(block)
     for x, y in logarithms:
         yield x - middle, y - height
-
-
-def _logarithms(values: Sequence[float]) -> list[float]:
-    return [math.log(value) for value in values]
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and variance (n-1)."""
-    mean = math.fsum(values) / len(values)
-    return mean, math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-
-
-def _welch(parts: Sequence[tuple[float, int]]) -> float:
-    """Return the degrees of freedom of Welch and Satterthwaite, from the squared error and freedom of each side."""
-    whole = math.fsum(square for square, _ in parts)
-    if not whole:
-        return sum(freedom for _, freedom in parts)
-    return 1 / math.fsum((square / whole) ** 2 / freedom for square, freedom in parts)
 
 
 def _interval(estimate: float, error: float, freedom: float) -> Interval:
