@@ -84,15 +84,7 @@ class LocalRun:
 
     def wait_for(self, what: Callable[[], T | None], *, seconds: float = 60) -> T:
         """Return the first true value of `what`, or fail."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            value = what()
-            if value:
-                return value
-            assert self.process.poll() is None, self.process.communicate()
-            time.sleep(0.02)
-        message = f"not within {seconds} s; state: {self.state}"
-        raise AssertionError(message)
+        return wait_for(self.process, what, seconds=seconds, shown=lambda: self.state)
 
     def wait_for_trial(self, *, seconds_in: float) -> RunState:
         """Return `seconds_in` seconds after the T0 of a trial, or before it if negative."""
@@ -148,6 +140,25 @@ class LocalRun:
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGINT)
+
+
+def wait_for(
+    process: "subprocess.Popen[str]",
+    what: Callable[[], T | None],
+    *,
+    seconds: float = 60,
+    shown: Callable[[], object] = lambda: None,
+) -> T:
+    """Return the first true value of `what`; fail, with what is to be shown, after a time, or if the process ends."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = what()
+        if value:
+            return value
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    message = f"not within {seconds} s; state: {shown()}"
+    raise AssertionError(message)
 
 
 def invalid_for_load(trials: Sequence[Trial]) -> bool:

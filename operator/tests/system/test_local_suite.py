@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import yaml
 
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
 from plimsoll.conductor.sink import read_results, read_state
-from support.local_run import make_spec
+from support.local_run import make_spec, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.fio, pytest.mark.usefixtures("own_disk")]
 
@@ -65,19 +63,12 @@ class LocalSuite:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-def until(holds: Callable[[], object], *, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def test_an_interrupted_round_is_resumed_where_it_was(tmp_path: Path, fio: str) -> None:
     suite = LocalSuite(tmp_path, fio)
     first = suite.start("--seed", "1")
-    until(lambda: suite.results.is_dir() and len(suite.runs()) == 2)
+    wait_for(first, lambda: suite.results.is_dir() and len(suite.runs()) == 2)
     second_run = suite.runs()[-1] if read_results(suite.runs()[0]) else suite.runs()[0]
-    until(lambda: (state := read_state(second_run)) is not None and state.current is not None)
+    wait_for(first, lambda: (state := read_state(second_run)) is not None and state.current is not None)
     first.send_signal(signal.SIGINT)
     output, errors = first.communicate(timeout=60)
     assert first.returncode == EXIT_INTERRUPTED, errors
@@ -109,7 +100,7 @@ def test_an_interrupted_round_is_resumed_where_it_was(tmp_path: Path, fio: str) 
 def test_a_round_is_not_begun_twice_nor_resumed_with_another_suite(tmp_path: Path, fio: str) -> None:
     suite = LocalSuite(tmp_path, fio)
     (suite.results).mkdir()
-    (suite.results / "round.json").write_text('{"minute": 1, "seed": 1, "digest": "of another one"}')
+    (suite.results / "round.json").write_text('{"minute": 1, "seed": 1, "digest": "of another one", "targets": {}}')
     process = suite.start()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1

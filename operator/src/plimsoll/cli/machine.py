@@ -32,6 +32,11 @@ class Target:
         """The mode of volumes on it."""
         return "Filesystem" if self.directory is not None else "Block"
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The directory, or the devices."""
+        return self.devices if self.directory is None else (self.directory,)
+
     @contextmanager
     def claimed(self, name: str, *, destroy: bool) -> Iterator[None]:
         """Keep other runs from the target while the run `name` uses it.

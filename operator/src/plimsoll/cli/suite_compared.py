@@ -1,15 +1,15 @@
 """The comparisons between the variants of a round."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
-from plimsoll.cli.suite_round import Round
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.doubts import repeated_too_often
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS
 from plimsoll.measure.compare.matching import Pair, match_points
 from plimsoll.measure.compare.metrics import RegressionRule
@@ -17,6 +17,7 @@ from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.results import Comparison
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.likeness import Likeness, likeness_of
+from plimsoll.report.text import first_few
 from plimsoll.suite.differences import changes_between
 from plimsoll.suite.identity import unexplained
 
@@ -30,6 +31,7 @@ class VariantComparison:
     Attributes:
         comparison: None if a variant has no complete run.
         unexplained: differences in identity that the variants do not set.
+        doubts: other reasons not to rely on any of these runs.
         missing: planned runs of both variants that are not complete.
         of_runs: whether each run counts as a trial; otherwise the first run of each variant is compared.
 
@@ -41,26 +43,25 @@ class VariantComparison:
     comparison: Comparison | None
     likeness: Likeness
     unexplained: Sequence[Difference]
+    doubts: Sequence[str]
     missing: int
     of_runs: bool
 
     @property
     def conclusion(self) -> Conclusion:
-        """The conclusion; Inconclusive if the variants were measured under different conditions.
+        """The conclusion; Inconclusive if the variants were, or may have been, measured under different conditions.
 
         Runs that are missing could show a regression, but cannot disprove one.
         """
-        if self.comparison is None or self.unexplained:
+        if self.comparison is None or self.unexplained or self.doubts:
             return Conclusion.INCONCLUSIVE
         found = self.comparison.conclusion
         return Conclusion.INCONCLUSIVE if self.missing and found is Conclusion.NO_REGRESSION else found
 
 
-def comparisons_of(round_: Round) -> Iterator[VariantComparison]:
-    """Yield all comparisons of the suite."""
-    for comparison in round_.suite.spec.comparisons:
-        ours, theirs = (round_.runs_of(one.variant) for one in (comparison.baseline, comparison.candidate))
-        yield _compared(round_.suite.spec, comparison, ours, theirs)
+def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
+    """Return all comparisons of a suite; `runs` are the complete ones of each variant."""
+    return [_compared(spec, one, runs[one.baseline.variant], runs[one.candidate.variant]) for one in spec.comparisons]
 
 
 def _compared(
@@ -73,16 +74,28 @@ def _compared(
     sides = (combined(ours), combined(theirs)) if of_runs else (_first(ours), _first(theirs))
     # What the variants change may be a parameter, which does not make it another point here.
     matching = match_points(*sides, also_by_name=True)
+    likeness = likeness_of(matching.pairs)
     return VariantComparison(
         name=asked.name,
         baseline=asked.baseline.variant,
         candidate=asked.candidate.variant,
         comparison=compare(matching, _rule(asked.allow)) if ours and theirs else None,
-        likeness=likeness_of(matching.pairs),
+        likeness=likeness,
         unexplained=_unexplained(spec, asked, matching.pairs),
+        doubts=[*_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
         missing=2 * spec.repeat - len(ours) - len(theirs),
         of_runs=of_runs,
     )
+
+
+def _unknown(likeness: Likeness) -> Iterator[str]:
+    if likeness.unknown:
+        yield f"without fingerprints, nothing shows that only the variants differ: {first_few(likeness.unknown)}"
+
+
+def _repeated(run: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield that a run repeated too many trials; the trials that stand for whole runs do not show it."""
+    yield from repeated_too_often(run[0].spec.run if run else "", run)
 
 
 def _first(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:

@@ -1,7 +1,7 @@
 """`plimsoll suite results DIR`: what a round of a suite shows."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from plimsoll.cli.compare_view import show_comparison
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.suite_compared import VariantComparison, combined, comparisons_of
-from plimsoll.cli.suite_round import Round, read_round
+from plimsoll.cli.suite_compared import VariantComparison, combined
+from plimsoll.cli.suite_findings import Findings, findings_of
+from plimsoll.cli.suite_round import read_round
 from plimsoll.cli.table import results_table
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.hypotheses.decision import Decision, decide_all
 from plimsoll.report.text import count_text
 
 
@@ -34,30 +34,28 @@ def command(*, directory: Path, output: str) -> None:
     Exits with 0 if no comparison of the suite has a regression, 3 if one has, 4 if none has but one is inconclusive,
     and 1 if the round cannot be read. Hypotheses do not change the exit code.
     """
-    round_ = read_round(directory)
+    findings = findings_of(read_round(directory))
     if output == TABLE:
-        show_round(stdout_console(), round_)
+        show_findings(stdout_console(), findings)
     else:
-        write_document(_document(round_), output)
-    conclusions = {one.conclusion for one in comparisons_of(round_)}
+        write_document(_document(findings), output)
+    conclusions = {one.conclusion for one in findings.comparisons}
     worst = next((one for one in (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE) if one in conclusions), None)
     sys.exit(EXIT_OF[worst] if worst else 0)
 
 
-def show_round(console: Console, round_: Round) -> None:
+def show_findings(console: Console, findings: Findings) -> None:
     """Print the results of each variant, the comparisons and the hypotheses."""
-    for variant in round_.suite.spec.variants:
-        runs = round_.runs_of(variant.name)
-        done = f"{len(runs)} of {round_.suite.spec.repeat} runs, each counted as a trial"
-        console.print(Text(f"{variant.name}: {done}", style="bold"))
+    for variant, runs in findings.runs.items():
+        done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
+        console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
             console.print(results_table(combined(runs)))
-    for compared in comparisons_of(round_):
+    for compared in findings.comparisons:
         _show_comparison(console, compared)
-    decisions = _decisions(round_)
-    if decisions:
+    if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
-        show_hypotheses(console, decisions)
+        show_hypotheses(console, findings.decisions)
 
 
 def _show_comparison(console: Console, compared: VariantComparison) -> None:
@@ -73,6 +71,7 @@ def _doubts(compared: VariantComparison) -> Iterator[str]:
     """Yield why the conclusion is another one than that of the comparison of the results."""
     for difference in compared.unexplained:
         yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
+    yield from compared.doubts
     if compared.missing:
         runs = count_text(compared.missing, "run")
         yield f"{runs} of the two variants not measured completely; continue with plimsoll suite run --resume."
@@ -80,20 +79,13 @@ def _doubts(compared: VariantComparison) -> Iterator[str]:
         yield compared.conclusion
 
 
-def _decisions(round_: Round) -> Sequence[Decision]:
-    return decide_all(round_.suite.spec.hypotheses, round_.measured)
-
-
-def _document(round_: Round) -> dict[str, object]:
+def _document(findings: Findings) -> dict[str, object]:
     """Return everything as a document; results are those of the runs."""
     return {
-        "suite": round_.suite.metadata.name,
+        "suite": findings.suite.metadata.name,
         "variants": [
-            {
-                "name": variant.name,
-                "runs": [[result.model_dump(mode="json") for result in run] for run in round_.runs_of(variant.name)],
-            }
-            for variant in round_.suite.spec.variants
+            {"name": name, "runs": [[result.model_dump(mode="json") for result in run] for run in runs]}
+            for name, runs in findings.runs.items()
         ],
         "comparisons": [
             {
@@ -106,8 +98,9 @@ def _document(round_: Round) -> dict[str, object]:
                 "comparison": one.comparison.model_dump(mode="json") if one.comparison else None,
                 "differences": [{**asdict(each), "points": points} for each, points in one.likeness.differences],
                 "unexplained": [asdict(each) for each in one.unexplained],
+                "doubts": one.doubts,
             }
-            for one in comparisons_of(round_)
+            for one in findings.comparisons
         ],
-        "hypotheses": hypotheses_document(_decisions(round_)),
+        "hypotheses": hypotheses_document(findings.decisions),
     }

@@ -1,8 +1,8 @@
 """A round of a suite on this machine: its directory, with the suite's file, when it began, and a directory per run."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,11 +11,10 @@ from pydantic import ValidationError
 from plimsoll.api.errors import SpecError, problems_of
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import RunPhase
-from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite, load_suite
 from plimsoll.cli.document import chosen_seed
-from plimsoll.conductor.sink import read_results, read_state, replace_file
-from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.cli.machine import Target
+from plimsoll.conductor.sink import read_state, replace_file
 from plimsoll.suite.children import Child, children_of
 from plimsoll.suite.digest import suite_digest
 
@@ -31,26 +30,24 @@ class RoundStart(Model):
         minute: of its start, since the epoch.
         seed: of its order.
         digest: of what the suite measured when it began.
+        targets: variant -> absolute paths of what it is measured on.
 
     """
 
     minute: Count
     seed: Count
     digest: str
+    targets: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A round that has begun."""
+    """A round that has begun; `children` are its runs, in their order."""
 
     directory: Path
     suite: BenchmarkSuite
     start: RoundStart
-
-    @property
-    def children(self) -> tuple[Child, ...]:
-        """Its runs, in their order."""
-        return children_of(self.suite, minute=self.start.minute, seed=self.start.seed)
+    children: tuple[Child, ...]
 
     def directory_of(self, child: Child) -> Path:
         """Return the results directory of a run."""
@@ -61,26 +58,8 @@ class Round:
         state = read_state(self.directory_of(child))
         return state is not None and state.phase is RunPhase.COMPLETE
 
-    def results_of(self, child: Child) -> list[BenchmarkResult]:
-        """Return what a run has measured so far."""
-        directory = self.directory_of(child)
-        return read_results(directory) if directory.is_dir() else []
 
-    @property
-    def measured(self) -> list[MeasuredRun]:
-        """All runs with their results; without those of runs that are not complete."""
-        return [
-            measured_run(child.variant, child.name, self.results_of(child) if self.is_complete(child) else [])
-            for child in self.children
-        ]
-
-    def runs_of(self, variant: str) -> list[list[BenchmarkResult]]:
-        """Return the results of each complete run of a variant, in the order of the repeats."""
-        of_variant = sorted((one for one in self.children if one.variant == variant), key=lambda one: one.repeat)
-        return [self.results_of(child) for child in of_variant if self.is_complete(child)]
-
-
-def begin(directory: Path, file: Path, suite: BenchmarkSuite, seed: int | None) -> Round:
+def begin(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target], seed: int | None) -> Round:
     """Begin a round in a new directory; exits if it has one already."""
     if (directory / _ROUND_FILE).exists():
         message = f"{directory} contains a round of a suite; add --resume to continue it, or choose another --output"
@@ -89,24 +68,29 @@ def begin(directory: Path, file: Path, suite: BenchmarkSuite, seed: int | None) 
         minute=int(time.time()) // _SECONDS_PER_MINUTE,
         seed=chosen_seed(seed),
         digest=suite_digest(suite.spec),
+        targets=_paths(targets),
     )
-    round_ = Round(directory=directory, suite=suite, start=start)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
     replace_file(directory / _ROUND_FILE, f"{start.model_dump_json()}\n", sync=True)
-    return round_
+    return _round(directory, suite, start)
 
 
-def resume(directory: Path, file: Path, suite: BenchmarkSuite) -> Round:
-    """Return the round of a directory; exits if there is none, or if the file measures something else now."""
-    begun = read_round(directory)
-    if suite_digest(suite.spec) != begun.start.digest:
+def resume(directory: Path, file: Path, suite: BenchmarkSuite, targets: Mapping[str, Target]) -> Round:
+    """Return the round of a directory; exits if there is none, or if it would measure something else now."""
+    start = read_round(directory).start
+    if suite_digest(suite.spec) != start.digest:
         message = (
             f"{file} has changed since the round in {directory} began: its run, variants or repeat are others; restore "
             "it, or choose another --output"
         )
         raise click.ClickException(message)
+    changed = [name for name, paths in _paths(targets).items() if paths != start.targets.get(name)]
+    if changed:
+        before = ", ".join(start.targets.get(changed[0], ()))
+        message = f"the round in {directory} measures variant {changed[0]} on {before}; name the same --target"
+        raise click.ClickException(message)
     replace_file(directory / SUITE_FILE, file.read_text(), sync=True)
-    return replace(begun, suite=suite)
+    return _round(directory, suite, start)
 
 
 def read_round(directory: Path) -> Round:
@@ -129,9 +113,18 @@ def read_round(directory: Path) -> Round:
             "it, and change only its comparisons and hypotheses"
         )
         raise click.ClickException(message)
-    return Round(directory=directory, suite=suite, start=start)
+    return _round(directory, suite, start)
 
 
 def unfinished(round_: Round) -> Sequence[Child]:
     """Return the runs that are still to be measured or continued, in their order."""
     return [child for child in round_.children if not round_.is_complete(child)]
+
+
+def _round(directory: Path, suite: BenchmarkSuite, start: RoundStart) -> Round:
+    children = children_of(suite, minute=start.minute, seed=start.seed)
+    return Round(directory=directory, suite=suite, start=start, children=children)
+
+
+def _paths(targets: Mapping[str, Target]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(str(path.absolute()) for path in target.paths) for name, target in targets.items()}

@@ -15,7 +15,8 @@ from plimsoll.cli.local_plan import new_plan, resumed_plan
 from plimsoll.cli.machine import Target, fit_to_machine
 from plimsoll.cli.measuring import EXIT_INVALID, measure
 from plimsoll.cli.place import PlaceError
-from plimsoll.cli.suite_results import show_round
+from plimsoll.cli.suite_findings import findings_of
+from plimsoll.cli.suite_results import show_findings
 from plimsoll.cli.suite_round import Round, begin, resume, unfinished
 from plimsoll.cli.suite_targets import targets_of
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
@@ -66,7 +67,7 @@ def command(
     places = targets_of([variant.name for variant in suite.spec.variants], targets)
     directory = output or Path("plimsoll-results") / suite.metadata.name
     _check(file, suite, places)
-    round_ = resume(directory, file, suite) if resuming else begin(directory, file, suite, seed)
+    round_ = resume(directory, file, suite, places) if resuming else begin(directory, file, suite, places, seed)
     codes = _measure_all(round_, file, places, destroy=destroy_data, fio=fio)
     sys.exit(_conclude(round_, codes))
 
@@ -110,12 +111,13 @@ def _conclude(round_: Round, codes: Mapping[str, int]) -> int:
     """Print what the round shows, and return its exit code."""
     if EXIT_INTERRUPTED in codes.values():
         return EXIT_INTERRUPTED
-    show_round(stdout_console(), round_)
+    findings = findings_of(round_)
+    show_findings(stdout_console(), findings)
     failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
     if failed:
         click.echo(f"not measured: {first_few([*failed])}; run the same command with --resume to try again", err=True)
         return next(iter(failed.values()))
-    found = (result.status.verdict for child in round_.children for result in round_.results_of(child))
+    found = (result.status.verdict for runs in findings.runs.values() for run in runs for result in run)
     return EXIT_INVALID if Verdict.INVALID in found else EXIT_COMPLETE
 
 

@@ -19,17 +19,19 @@ def marks_of(pair: Pair) -> tuple[str, ...]:
 
 def repeated_runs(matching: Matching) -> Iterator[str]:
     """Yield the runs that repeated too many trials: the remaining ones are a selection."""
-    for name, results in (
-        ("baseline", [pair.baseline for pair in matching.pairs]),
-        ("candidate", [pair.candidate for pair in matching.pairs]),
-    ):
-        planned = sum(result.spec.repetitions for result in results)
-        failed = sum(len(_failed_passes(result.status.trials)) for result in results)
-        if failed > MAX_REPLACED * planned:
-            yield (
-                f"{failed} of {planned} trials of the {name} were repeated or do not count (limit "
-                f"{100 * MAX_REPLACED:g} %); find the cause, then measure again"
-            )
+    yield from repeated_too_often("the baseline", [pair.baseline for pair in matching.pairs])
+    yield from repeated_too_often("the candidate", [pair.candidate for pair in matching.pairs])
+
+
+def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield that a run repeated too many trials, if it did."""
+    planned = sum(result.spec.repetitions for result in results)
+    failed = sum(len(_failed_passes(result.status.trials)) for result in results)
+    if failed > MAX_REPLACED * planned:
+        yield (
+            f"{failed} of {planned} trials of {name} were repeated or do not count (limit {100 * MAX_REPLACED:g} %); "
+            "find the cause, then measure again"
+        )
 
 
 def gaps(matching: Matching, ungated: Sequence[str]) -> Iterator[str]:
