@@ -183,6 +183,27 @@ async def test_reasons_are_collected_before_the_removal(world: World) -> None:
     assert files["problems.txt"] == "PersistentVolumeClaim pvc-0-1 is Pending: waiting for a volume to be created"
 
 
+async def test_starts_of_pods_are_collected_before_the_removal(world: World) -> None:
+    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
+    await world.runs()
+    world.put_leftovers()
+    await world.kube.delete(VOLUME, "pv-1")
+    metadata = {
+        "name": "pod-0-1",
+        "namespace": "plimsoll-burn-x",
+        "uid": "p",
+        "creationTimestamp": "1970-01-01T00:00:01Z",
+    }
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    world.kube.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": status})
+    event = {"name": f"pod-0-1.{3 * 10**15:015x}", "namespace": "plimsoll-burn-x"}
+    about = {"involvedObject": {"uid": "p"}, "reason": "Started"}
+    world.kube.put({"apiVersion": "v1", "kind": "Event", "metadata": event, **about})
+    world.may_end()
+    (pod,) = json.loads((await ordered).files["pods.json"])
+    assert pod == {"name": "pod-0-1", "created": 10**9, "started": 3 * 10**15, "exact": True}
+
+
 async def test_client_that_goes_ends_kube_burner_and_leaves_nothing(world: World) -> None:
     ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
     await world.runs()

@@ -30,7 +30,7 @@ def seen_by_kube_burner(template: str) -> Any:
 def test_job_creates_what_was_ordered_in_a_namespace_with_labels() -> None:
     found = job(objects=50, qps=5)
     assert (found["jobIterations"], found["qps"], found["burst"], found["maxWaitTimeout"]) == (50, 5, 5, "300s")
-    assert found["jobPause"] == "130s"
+    assert found["jobPause"] == "10s"
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
     assert (found["namespace"], found["namespaceLabels"]) == ("plimsoll-burn-a", {**PLACE.labels, **restricted})
     assert [entry["objectTemplate"] for entry in found["objects"]] == ["pvc.yml", "pod.yml"]
@@ -95,9 +95,9 @@ def test_without_pods_there_is_no_template_and_no_measurement_of_pods() -> None:
 @pytest.mark.parametrize(
     ("fields", "seconds"),
     [
-        ({}, 1 + 420 + 50),
+        ({}, 1 + 420 + 10),
         ({"objects": 200, "qps": 2, "pods": False, "readySeconds": 60}, 100 + 180),
-        ({"churn": {"cycles": 2}, "readySeconds": 60}, 1 + 3 * 180 + 50),
+        ({"churn": {"cycles": 2}, "readySeconds": 60}, 1 + 3 * 180 + 10),
     ],
 )
 def test_limit_covers_creation_and_waiting(fields: dict[str, object], seconds: int) -> None:

@@ -44,6 +44,7 @@ from plimsoll.protocol.burning import (
 from plimsoll.tools.base import Output
 from plimsoll.tools.kube_burner.job import COLLECTED, CONFIG_FILE, Place, files_of
 from plimsoll.tools.kube_burner.output import PROBLEMS_FILE
+from plimsoll.tools.kube_burner.pods import PODS_FILE
 
 _BODY_SECONDS = 5.0
 _CLEAN_SECONDS = 900.0
@@ -218,12 +219,12 @@ class Helper:
                 (directory / file).write_text(text)
             output = await self._run(directory, uuid, order.parameters.limit_seconds)
             files = _collected(directory / COLLECTED)
-        problems = await self._problems(labels)
+        looked = {PODS_FILE: await self._pods(labels), PROBLEMS_FILE: "\n".join(await self._problems(labels))}
         return BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
             stderr=output.stderr,
-            files={**files, **({PROBLEMS_FILE: "\n".join(problems)} if problems else {})},
+            files={**files, **{name: text for name, text in looked.items() if text}},
         )
 
     async def _run(self, directory: Path, uuid: str, seconds: int) -> Output:
@@ -245,6 +246,14 @@ class Helper:
             return await Namespaces(self._means.api, labels).problems()
         except ApiError as error:
             return [f"why objects are not ready is unknown: {error}"]
+
+    async def _pods(self, labels: Mapping[str, str]) -> str:
+        """Return when pods started; empty if that is unknown, and kube-burner's own times have to suffice."""
+        try:
+            return await Namespaces(self._means.api, labels).started()
+        except ApiError as error:
+            _log.warning("when pods started is unknown: %s", error)
+            return ""
 
     async def _remove(self, labels: Mapping[str, str]) -> list[str]:
         namespaces = Namespaces(self._means.api, labels, poll_seconds=self._means.poll_seconds)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Object
+from plimsoll.tools.kube_burner.pods import is_ready, pods_text
 
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
@@ -57,12 +58,21 @@ class Namespaces:
         for namespace in await self._api.list(_NAMESPACE, labels=self._labels):
             name = namespace["metadata"]["name"]
             waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
-            waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not _is_ready(obj)]
+            waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
             events = await self._api.list(_EVENT, namespace=name) if waiting else ()
             found.extend(_problem(obj, events) for obj in waiting)
             if len(found) >= _MAX_PROBLEMS:
                 break
         return found[:_MAX_PROBLEMS]
+
+    async def started(self) -> str:
+        """Return when their pods started, as the content of PODS_FILE."""
+        pods: list[Object] = []
+        events: list[Object] = []
+        for name in await self.names():
+            pods += await self._api.list(_POD, namespace=name)
+            events += await self._api.list(_EVENT, namespace=name)
+        return pods_text(pods, events)
 
     async def remove(self, *, limit_seconds: float) -> list[str]:
         """Delete them and wait until they and their volumes are gone; return what is left after the limit.
@@ -112,11 +122,6 @@ def _blocker(namespace: Object) -> str:
 
 def _phase(obj: Object) -> str:
     return str(obj.get("status", {}).get("phase", ""))
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _problem(obj: Object, events: Sequence[Object]) -> str:

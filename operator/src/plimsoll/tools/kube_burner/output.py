@@ -6,7 +6,8 @@ ready has no document. The quantiles beside them are not read: kube-burner takes
 
 A claim is timed by kube-burner's own clock. Of a pod, only `containersStartedLatency` has milliseconds; without a
 readiness probe, a pod is ready as soon as its containers have started. It begins at the creation in whole seconds, so
-it may be up to one second too long, and never too short. All other times of a pod also end in whole seconds.
+it may be up to one second too long, and never too short. All other times of a pod also end in whole seconds. The starts
+that kube-burner has missed come from the cluster (`pods.py`).
 
 Source: kube-burner 2.7.3; `tests/golden/kube-burner-2.7.3`.
 """
@@ -24,6 +25,7 @@ from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
+from plimsoll.tools.kube_burner.pods import started_pods
 from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure, nanoseconds_of, printable
 
 _MILLISECOND = 10**6
@@ -181,8 +183,9 @@ def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject,
     # Without any usable object, kube-burner writes no file.
     documents = _documents(output, names[0]) if names else []
     found = [_timed(kind, parameters, summary, document) for document in documents]
-    usable = [one for one in found if one.latency]
     _check_names(kind, parameters, found)
+    usable, missed = _completed(kind, parameters, [one for one in found if one.latency], output)
+    _check_names(kind, parameters, usable)
     return _Timings(
         kind=kind,
         usable=usable,
@@ -190,8 +193,33 @@ def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject,
         warnings=[
             *(f"unknown field: {path}" for document in documents for path in document.unknown(_COMMON | _fields(kind))),
             *_untimed(kind, parameters, usable),
+            *missed,
         ],
     )
+
+
+def _completed(
+    kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[_Timed], output: Output
+) -> tuple[Sequence[_Timed], Sequence[str]]:
+    """Return the usable objects, with the pods that kube-burner has missed, and warnings of these."""
+    if kind is not _POD:
+        return timed, ()
+    seen = {(one.name, one.created) for one in timed}
+    missed = [pod for pod in started_pods(output) if (pod.name, pod.created) not in seen]
+    if any(pod.iteration >= parameters.objects for pod in missed):
+        raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
+    added = [
+        _Timed(name=pod.name, iteration=pod.iteration, created=pod.created, latency=pod.started - pod.created)
+        for pod in missed
+    ]
+    return [*timed, *added], [*_missed(len(missed), sum(not pod.exact for pod in missed), parameters.claims)]
+
+
+def _missed(count: int, inexact: int, wanted: int) -> Iterator[str]:
+    if count:
+        yield f"kube-burner missed the start of {count} of {wanted} pods; their times are from the cluster's own events"
+    if inexact:
+        yield f"{inexact} of {wanted} pods have no event of their start; their times may be up to 2 s too long"
 
 
 def _fields(kind: _Kind) -> frozenset[str]:

@@ -19,11 +19,8 @@ DEFAULT_VOLUME = 64 * 2**20
 MAX_SECONDS = 4 * 3600
 """How long one measurement may take, during which no other run can use kube-burner."""
 
-_LEAST_PAUSE_SECONDS = 30
-"""How long kube-burner handles two pods whose events come more than 3 s late: it looks for them again after 12.5 s."""
-
-_SECONDS_PER_POD = 2
-"""How long it handles a pod whose events come late: 0.6 s or, where the machine is busy, up to 3 s."""
+_PAUSE_SECONDS = 10
+"""How long kube-burner waits for late events of pods; those that it misses are read from the cluster."""
 
 _MARGIN_SECONDS = 120
 _LEAST_VOLUME = 2**20
@@ -101,12 +98,8 @@ class KubeBurnerParameters(ToolParameters):
 
     @property
     def pause_seconds(self) -> int:
-        """How long kube-burner goes on watching after the last pod is ready, which is not measured.
-
-        It handles one pod after the other, and waits for the event that a pod's container has started. Pods that it has
-        not handled when it stops count as never ready. Source: kube-burner 2.7, `getStartedTimeFromEvent`.
-        """
-        return _LEAST_PAUSE_SECONDS + _SECONDS_PER_POD * self.objects if self.pods else 0
+        """How long kube-burner goes on watching after the last pod is ready, which is not measured."""
+        return _PAUSE_SECONDS if self.pods else 0
 
     @property
     def burst_requests(self) -> int:
