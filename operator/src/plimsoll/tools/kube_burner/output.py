@@ -12,7 +12,6 @@ that kube-burner has missed come from the cluster (`pods.py`).
 Source: kube-burner 2.7.3; `tests/golden/kube-burner-2.7.3`.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,10 +22,11 @@ from plimsoll.api.quantity import format_quantity, parse_quantity
 from plimsoll.measure.latency import sample_of
 from plimsoll.measure.sample import Measurement, OperationSample
 from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.kube_burner.documents import documents_of
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
 from plimsoll.tools.kube_burner.pods import started_pods
-from plimsoll.tools.reading import JsonObject, bounded, excerpt, failure, nanoseconds_of, printable
+from plimsoll.tools.reading import JsonObject, bounded, excerpt, nanoseconds_of, printable
 
 _MILLISECOND = 10**6
 _SECOND = 10**9
@@ -152,28 +152,10 @@ def parse_measurement(parameters: KubeBurnerParameters, output: Output) -> Measu
 
 def _summary(output: Output) -> JsonObject:
     """Return the summary of the only job."""
-    jobs = _documents(output, _SUMMARY)
+    jobs = documents_of(output, _SUMMARY)
     if len(jobs) != 1:
         raise OutputError(f"{_SUMMARY} has {len(jobs)} jobs instead of one")
     return jobs[0]
-
-
-def _documents(output: Output, name: str) -> list[JsonObject]:
-    """Return the list of objects in a file."""
-    if name not in output.files:
-        raise OutputError(f"kube-burner wrote no {name}, {failure(output, *Log.of(output).errors)}")
-    try:
-        found = json.loads(output.files[name], object_pairs_hook=_without_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise OutputError(f"{name} is no JSON document: {printable(str(error))}") from error
-    return JsonObject(path="", fields={name: found}).children(name)
-
-
-def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
 
 
 def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject, output: Output) -> _Timings:
@@ -181,7 +163,7 @@ def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject,
     if len(names) > 1:
         raise OutputError(f"there are several files {kind.prefix}*.json: {', '.join(sorted(map(printable, names)))}")
     # Without any usable object, kube-burner writes no file.
-    documents = _documents(output, names[0]) if names else []
+    documents = documents_of(output, names[0]) if names else []
     found = [_timed(kind, parameters, summary, document) for document in documents]
     _check_names(kind, parameters, found)
     usable, missed = _completed(kind, parameters, [one for one in found if one.latency], output)

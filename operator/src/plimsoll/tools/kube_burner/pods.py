@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.tools.base import Output, OutputError
+from plimsoll.tools.kube_burner.documents import documents_of
 from plimsoll.tools.reading import JsonObject, nanoseconds_of, printable
 
 PODS_FILE = "pods.json"
@@ -54,13 +55,8 @@ def started_pods(output: Output) -> list[StartedPod]:
         OutputError: the file is malformed.
 
     """
-    if PODS_FILE not in output.files:
-        return []
-    try:
-        found = json.loads(output.files[PODS_FILE])
-    except (ValueError, RecursionError) as error:
-        raise OutputError(f"{PODS_FILE} is no JSON document: {printable(str(error))}") from error
-    return [_pod(document) for document in JsonObject(path="", fields={PODS_FILE: found}).children(PODS_FILE)]
+    documents = documents_of(output, PODS_FILE) if PODS_FILE in output.files else []
+    return [_pod(document) for document in documents]
 
 
 def _entry(pod: Mapping[str, Any], times: Mapping[str, int]) -> Mapping[str, object] | None:
