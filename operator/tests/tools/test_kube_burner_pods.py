@@ -55,6 +55,18 @@ def test_pod_that_is_not_ready_or_has_no_start_is_left_out(one: dict[str, Any]) 
     assert pods_text([one], []) == ""
 
 
+def test_pods_of_others_are_left_out() -> None:
+    other = pod("agent-x7k2p", started=CREATED)
+    assert pods_text([other], [event(START + SECOND, name="agent-x7k2p")]) == ""
+
+
+def test_pod_that_started_too_late_is_an_error() -> None:
+    late = missed(4, pods_text([pod()], [event(START + 62 * SECOND)]))
+    measurement = parse(late, readySeconds=60)
+    assert measurement.errors == ("9 of 10 pods were ready within 60 s; not ready: number 4",)
+    assert parse(late, readySeconds=62).errors == ()
+
+
 @pytest.mark.parametrize("latency", [None, 0])
 def test_pod_that_kube_burner_missed_has_the_time_of_the_cluster(latency: int | None) -> None:
     output = missed(4, pods_text([pod()], [event(START + 18_364_000_000)]), latency=latency)

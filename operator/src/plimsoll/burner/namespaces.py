@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Object
-from plimsoll.tools.kube_burner.pods import is_ready, pods_text
+from plimsoll.tools.kube_burner.pods import STARTED, is_ready, pods_text
 
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
@@ -71,7 +71,7 @@ class Namespaces:
         events: list[Object] = []
         for name in await self.names():
             pods += await self._api.list(_POD, namespace=name)
-            events += await self._api.list(_EVENT, namespace=name)
+            events += await self._api.list(_EVENT, namespace=name, fields={"reason": STARTED})
         return pods_text(pods, events)
 
     async def remove(self, *, limit_seconds: float) -> list[str]:

@@ -25,7 +25,7 @@ from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.kube_burner.documents import documents_of
 from plimsoll.tools.kube_burner.log import Log
 from plimsoll.tools.kube_burner.parameters import KubeBurnerParameters
-from plimsoll.tools.kube_burner.pods import started_pods
+from plimsoll.tools.kube_burner.pods import StartedPod, started_pods
 from plimsoll.tools.reading import JsonObject, bounded, excerpt, nanoseconds_of, printable
 
 _MILLISECOND = 10**6
@@ -187,7 +187,7 @@ def _completed(
     if kind is not _POD:
         return timed, ()
     seen = {(one.name, one.created) for one in timed}
-    missed = [pod for pod in started_pods(output) if (pod.name, pod.created) not in seen]
+    missed = [pod for pod in _in_time(parameters, timed, started_pods(output)) if (pod.name, pod.created) not in seen]
     if any(pod.iteration >= parameters.objects for pod in missed):
         raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
     added = [
@@ -195,6 +195,15 @@ def _completed(
         for pod in missed
     ]
     return [*timed, *added], [*_missed(len(missed), sum(not pod.exact for pod in missed), parameters.claims)]
+
+
+def _in_time(
+    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[StartedPod]
+) -> Iterator[StartedPod]:
+    """Return the pods that started while kube-burner waited: the helper looks later, when more may have started."""
+    last = max([*(one.created for one in timed), *(pod.created for pod in pods)], default=0)
+    limit = last + _SECOND + parameters.ready_seconds * _SECOND
+    return (pod for pod in pods if pod.started <= limit)
 
 
 def _missed(count: int, inexact: int, wanted: int) -> Iterator[str]:

@@ -19,6 +19,9 @@ PODS_FILE = "pods.json"
 """Written by the helper beside kube-burner's files: a list with `name`, `created` and, of a pod that has started,
 `started` in Unix nanoseconds and `exact`, which is false if only its second is known."""
 
+STARTED = "Started"
+"""Reason of the event of a container's start."""
+
 _SECOND = 10**9
 _NAME = re.compile(r"pod-(?P<iteration>\d{1,6})-\d{1,6}", re.ASCII)
 _EVENT = re.compile(r".+\.(?P<time>[0-9a-f]{15,16})", re.ASCII)
@@ -36,9 +39,13 @@ class StartedPod:
 
 
 def pods_text(pods: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]]) -> str:
-    """Return the content of PODS_FILE from pods and events as the API server returns them; empty without ready pods."""
+    """Return the content of PODS_FILE from pods and events as the API server returns them; empty without ready pods.
+
+    Others may create pods in every namespace of a cluster: only those with names of kube-burner's template count.
+    """
     times = _event_times(events)
-    entries = [entry for pod in pods if is_ready(pod) and (entry := _entry(pod, times))]
+    own = [pod for pod in pods if _NAME.fullmatch(pod["metadata"]["name"])]
+    entries = [entry for pod in own if is_ready(pod) and (entry := _entry(pod, times))]
     return json.dumps(entries) if entries else ""
 
 
@@ -86,7 +93,7 @@ def _event_times(events: Sequence[Mapping[str, Any]]) -> Mapping[str, int]:
 
 def _started_events(events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
     for event in events:
-        if event.get("reason") == "Started" and (found := _EVENT.fullmatch(event["metadata"]["name"])):
+        if event.get("reason") == STARTED and (found := _EVENT.fullmatch(event["metadata"]["name"])):
             yield event.get("involvedObject", {}).get("uid", ""), int(found["time"], 16)
 
 
