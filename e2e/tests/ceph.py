@@ -295,8 +295,13 @@ class Ceph:
         return [str(each["name"]) for each in listed]
 
     def remove_file_system(self, name: str) -> None:
-        """Delete that CephFilesystem with its pools, and wait until it is gone."""
+        """Delete that CephFilesystem with its pools once Ceph has purged its volumes, and wait until it is gone."""
+        self._cluster.until(lambda: self._is_purged(name), seconds=60, what="the deleted volumes are purged")
         self._cluster.kubectl("delete", "cephfilesystem", name, "-n", NAMESPACE, "--timeout=120s")
+
+    def _is_purged(self, file_system: str) -> bool:
+        """Return whether the manager has purged all deleted volumes; interrupted, it could never delete one again."""
+        return not self.json("ceph", "fs", "volume", "info", file_system).get("pending_subvolume_deletions")
 
     # -- faults
 

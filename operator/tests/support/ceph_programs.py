@@ -136,10 +136,18 @@ def _obey(state: State, arguments: list[str]) -> None:
             pool["flags_names"] = ",".join(sorted(flags))
 
 
-def _file_system(state: State, name: str) -> str:
+def _file_system(state: State, arguments: list[str]) -> str:
+    """Answer `fs get` or `fs volume info`; each time, one of the deleted subvolumes has been purged meanwhile."""
+    *question, name = arguments
     if state.get("file_system", {}).get("fs_name") != name:
         raise ProgramError(2, f"Error ENOENT: filesystem '{name}' not found")
-    return "\n" + json.dumps({"mdsmap": state["file_system"], "id": 1})
+    if question == ["fs", "get"]:
+        return "\n" + json.dumps({"mdsmap": state["file_system"], "id": 1})
+    purging = state.get("purging")
+    if purging is None:
+        return "\n" + json.dumps({"pools": {}})
+    state["purging"] = max(purging - 1, 0)
+    return "\n" + json.dumps({"pending_subvolume_deletions": purging, "pools": {}})
 
 
 def _ceph(state: State, arguments: list[str]) -> str:
@@ -152,8 +160,8 @@ def _ceph(state: State, arguments: list[str]) -> str:
         case ["osd", "pool", "set", *_] | ["tell", _, "cache", "drop"]:
             _obey(state, arguments)
             return ""
-        case ["fs", "get", name]:
-            return _file_system(state, name)
+        case ["fs", "get", _] | ["fs", "volume", "info", _]:
+            return _file_system(state, arguments)
         case ["pg", "dump", "pgs_brief"]:
             groups = [
                 {"pgid": f"{pool['pool_id']}.{number:x}", "state": state.get("groups", "active+clean")}

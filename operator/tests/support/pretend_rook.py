@@ -67,6 +67,7 @@ class PretendRook:
     Attributes:
         images: pool that has the headers -> images.
         notes: pool -> runs whose conductor has noted flags or written objects there, by UID.
+        purging: pools of deleted volumes that nobody has seen to be purged.
 
     """
 
@@ -74,6 +75,7 @@ class PretendRook:
     knobs: RookKnobs = field(default_factory=RookKnobs)
     images: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     notes: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    purging: set[str] = field(default_factory=set)
     _since: dict[str, datetime] = field(default_factory=dict)
 
     def install(self) -> None:
@@ -154,6 +156,7 @@ class PretendRook:
         if any(images for pool, images in self.images.items() if pool.startswith(f"{name}-")):
             self._be_as_recorded(found, "deleting-blocked")
             return
+        assert not any(pool.startswith(f"{name}-") for pool in self.purging), "Ceph's manager hangs"
         for pool in [pool for pool in self.notes if pool.startswith(f"{name}-")]:
             self.notes.pop(pool)
         self.cluster.let_go(found, "cephfilesystem.ceph.rook.io")
@@ -239,6 +242,7 @@ class PretendRook:
             uid = volume["spec"]["claimRef"]["uid"]
             if uid not in claims and not self.knobs.slow_volumes:
                 self.images[volume["spec"]["pool"]].discard(f"csi-vol-{uid}")
+                self.purging.add(volume["spec"]["pool"])
                 self.cluster.delete(volume)
 
     def _use_pools(self) -> None:
@@ -281,6 +285,8 @@ class PretendRook:
         assert uid == label(pod, naming.LABEL_RUN_UID)
         self.notes[pool].discard(uid)
         self.images[pool] = {image for image in self.images[pool] if not image.startswith(image_prefix(uid))}
+        if name := arguments.get("--file-system"):
+            self.purging = {pool for pool in self.purging if not pool.startswith(f"{name}-")}
         self.cluster.end(pod, 0)
 
 

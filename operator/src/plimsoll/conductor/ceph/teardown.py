@@ -34,6 +34,10 @@ _OUT_OF_REACH = (
 _log = logging.getLogger(__name__)
 
 
+class _PurgeError(Exception):
+    """Ceph has not purged what was deleted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeardownTarget:
     """What to tear down.
@@ -42,6 +46,7 @@ class TeardownTarget:
         pool: contains the conductor's note, the images' names, and objects.
         other_pools: of the run, too.
         has_images: whether there may be RBD images.
+        file_system: of the run, which is removed next; empty if there is none.
 
     """
 
@@ -50,6 +55,7 @@ class TeardownTarget:
     pool: str
     other_pools: tuple[str, ...] = ()
     has_images: bool = True
+    file_system: str = ""
 
 
 async def tear_down(
@@ -122,6 +128,8 @@ class _Pass:
         await asyncio.gather(
             *(self._try(self._remove_objects(pool.name, name, turn)) for pool in pools for name in namespaces)
         )
+        if self._target.file_system:
+            await self._try(self._check_purge(self._target.file_system))
         return self._problems
 
     async def _pools(self) -> list[PoolDetail]:
@@ -143,6 +151,30 @@ class _Pass:
     async def _remove(self, *arguments: str) -> None:
         await self._commands.rbd(*arguments, "--no-progress", limit_seconds=_REMOVAL_SECONDS)
         _log.info("removed image %s", arguments[-1])
+
+    async def _check_purge(self, file_system: str) -> None:
+        """Check that Ceph's manager has purged the deleted subvolumes.
+
+        A file system that is removed meanwhile leaves one of the manager's threads waiting for metadata servers for
+        ever, with a lock without which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
+
+        Raises:
+            _PurgeError: if it has not.
+
+        """
+        try:
+            answer = await self._commands.ceph("fs", "volume", "info", file_system)
+        except UnresponsiveError:
+            _log.warning("file system %s does not answer, so nothing in it can be purged", file_system)
+            return
+        except CommandError as error:
+            if error.is_missing:
+                return
+            raise
+        # Absent if the file system has never had a subvolume.
+        pending = Node.parse(answer).get("pending_subvolume_deletions")
+        if pending is not None and pending.count():
+            raise _PurgeError(f"Ceph is still purging the deleted volumes of {file_system} ({pending.count()} left)")
 
     async def _remove_objects(self, pool: str, namespace: str, turn: asyncio.Semaphore) -> None:
         place = ("--pool", pool, "--namespace", namespace)
@@ -185,6 +217,6 @@ class _Pass:
             return
         try:
             await step
-        except (CommandError, ValueError) as error:
+        except (CommandError, ValueError, _PurgeError) as error:
             # Includes objects that somebody else has removed; the next pass does not find them.
             self._problems.append(error)

@@ -121,7 +121,8 @@ def _pools(target: CephTarget) -> list[str]:
     if target.file_system is not None:
         # The note is in the first pool. There are no images.
         others = [f"--other-pool={pool}" for pool in target.pools_by_note[1:]]
-        return [f"--pool={target.note_pool}", *others, "--no-images"]
+        made = [f"--file-system={target.file_system.name}"] if target.file_system.made else []
+        return [f"--pool={target.note_pool}", *others, "--no-images", *made]
     data_pool = [f"--data-pool={target.data_pool}"] if target.data_pool is not None else []
     return [f"--pool={target.pool}", *data_pool]
 

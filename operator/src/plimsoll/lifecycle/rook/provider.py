@@ -12,7 +12,7 @@ from plimsoll.lifecycle.platform import MAX_CHARACTERS, Platform, environment_of
 from plimsoll.lifecycle.rook.existing_file_system import with_all_pools
 from plimsoll.lifecycle.rook.look import Scope, look_at_rook, survey_rook
 from plimsoll.lifecycle.rook.render import needs_storage_class
-from plimsoll.lifecycle.rook.resources import Cluster, Pools, RookAccess, Users
+from plimsoll.lifecycle.rook.resources import Cluster, FileSystemLeftovers, Pools, RookAccess, Users
 from plimsoll.lifecycle.rook.survey import RookPlatform, cluster_name, why_not_usable, with_placement_groups
 from plimsoll.lifecycle.run import Run
 from plimsoll.lifecycle.settings import Settings
@@ -45,14 +45,16 @@ class RookProvider(Provider):
         claims, there = Claims(view=view, storage_class=_storage_class(view)), view.seen.external
         if not isinstance(there, ExternalObjects):
             return [Unseen(), claims]
+        makes_file_system = bool(view.run.written["storage"]["rook"].get("fileSystem"))
         return [
             Cluster(view=view, there=there),
             Record(view=view, there=there),
             Pools(view=view, there=there),
             Users(view=view, there=there),
             RookAccess(view=view, there=there),
+            *([FileSystemLeftovers(view=view, there=there)] if makes_file_system else []),
             claims,
-            Leftovers(view=view, there=there),
+            *([] if makes_file_system else [Leftovers(view=view, there=there)]),
         ]
 
     def kept(self, view: View) -> Sequence[str]:

@@ -13,6 +13,8 @@ from plimsoll.lifecycle.rook.cluster import inactive_groups
 from plimsoll.lifecycle.rook.facts import MAX_CHARACTERS, POOL_KINDS, RookFact, own_objects, readiness_fact
 from plimsoll.lifecycle.rook.removal import deletion_blocker, removal_fact
 from plimsoll.lifecycle.storage.ceph.access import Access
+from plimsoll.lifecycle.storage.ceph.facts import ExternalObjects
+from plimsoll.lifecycle.storage.ceph.leftovers import Leftovers
 from plimsoll.lifecycle.storage.ceph.resources import CephResource, hidden_fact, removal_step
 from plimsoll.lifecycle.wording import are, counted, listed
 
@@ -123,7 +125,7 @@ class RookAccess(Access):
         """Return the progress of deleting the key, PersistentVolumes and their StorageClass."""
         if step := super().remove():
             return step
-        if volumes := self._volumes_fact():
+        if volumes := _volumes_fact(self.there):
             return Teardown(actions=(), fact=volumes)
         if self.there.storage_class is None:
             return None
@@ -145,21 +147,32 @@ class RookAccess(Access):
     def _needs_storage_class(self) -> bool:
         return render.needs_storage_class(self.plan)
 
-    def _volumes_fact(self) -> Fact | None:
-        """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
-        if volumes := self.there.claimed_by_others:
-            message = (
-                f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-                f"PVCs of others: {listed(volumes)}; the pool stays until these PVCs are deleted, and the next run may "
-                "start"
-            )
-            return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
-        if volumes := self.there.volumes:
-            left = counted(len(volumes), "PersistentVolume")
-            message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
-            why = f" ({warning[:MAX_CHARACTERS]})" if (warning := self.there.volume_warning) else ""
-            return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
-        return None
+
+class FileSystemLeftovers(Leftovers):
+    """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
+
+    def remove(self) -> Teardown | None:
+        """Return the progress of deleting the volumes, and of what they leave."""
+        if volumes := _volumes_fact(self.there):
+            return Teardown(actions=(), fact=volumes)
+        return super().remove()
+
+
+def _volumes_fact(there: ExternalObjects) -> Fact | None:
+    """Return which PersistentVolumes are left, and which PVCs of others they are bound to; None if none is left."""
+    if volumes := there.claimed_by_others:
+        message = (
+            f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
+            f"PVCs of others: {listed(volumes)}; the pool stays until these PVCs are deleted, and the next run may "
+            "start"
+        )
+        return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
+    if volumes := there.volumes:
+        left = counted(len(volumes), "PersistentVolume")
+        message = f"waiting for the provisioner to delete {left}: {listed(volumes)}"
+        why = f" ({warning[:MAX_CHARACTERS]})" if (warning := there.volume_warning) else ""
+        return Fact.false(Reason.IN_PROGRESS, f"{message}{why}")
+    return None
 
 
 def _absent(wanted: Iterable[Json], there: Iterable[RookFact]) -> Iterator[Create]:
