@@ -21,7 +21,7 @@ LABELS = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/part-of": "pl
 
 def main() -> int:
     """Return the exit code."""
-    fresh = {DIRECTORY / f"{_plural(kind)}.{GROUP}.yaml": HEADER + written(definition(kind)) for kind in KINDS}
+    fresh = {DIRECTORY / kind.file_name: HEADER + written(definition(kind)) for kind in KINDS}
     if "--check" not in sys.argv:
         for path, text in fresh.items():
             path.write_text(text)
@@ -38,14 +38,14 @@ def definition(kind: CustomResource) -> Schema:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{_plural(kind)}.{GROUP}", "labels": LABELS},
+        "metadata": {"name": f"{kind.plural}.{GROUP}", "labels": LABELS},
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
             "names": {
                 "kind": kind.name,
                 "listKind": f"{kind.name}List",
-                "plural": _plural(kind),
+                "plural": kind.plural,
                 "singular": kind.name.lower(),
                 "shortNames": [kind.short_name],
                 "categories": ["plimsoll"],
@@ -62,10 +62,6 @@ def definition(kind: CustomResource) -> Schema:
             ],
         },
     }
-
-
-def _plural(kind: CustomResource) -> str:
-    return f"{kind.name.lower()}s"
 
 
 def _column(column: PrinterColumn) -> Schema:
