@@ -8,7 +8,8 @@ models; descriptions are in their docstrings. A field without an entry in `Attri
 import sys
 from pathlib import Path
 
-from definitions.schemas import Schema, described, validations, with_default
+from definitions.parts import Schema
+from definitions.schemas import described, validations, with_default
 from definitions.yaml_text import written
 
 from plimsoll.api.kinds import KINDS, CustomResource, PrinterColumn
