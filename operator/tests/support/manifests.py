@@ -1,5 +1,6 @@
 """Manifests of runs, good and bad: what the API server and the models must agree on."""
 
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -162,7 +163,7 @@ def refused(name: str, path: str, value: Any, *says: str, model_accepts: str = "
 
 def bounds(path: str, low: int, high: int) -> list[Manifest]:
     """Return what is below and above the bounds of a number, and what is no whole number."""
-    place = path.replace(".0", "[0]")
+    place = _indexed(path)
     return [
         refused(f"{path} too low", path, low - 1, place, f"greater than or equal to {low}"),
         refused(f"{path} too high", path, high + 1, place, f"less than or equal to {high}"),
@@ -172,16 +173,21 @@ def bounds(path: str, low: int, high: int) -> list[Manifest]:
 
 
 def choice(path: str, *values: str) -> list[Manifest]:
-    return [refused(f"{path} unknown", path, "other", path.replace(".0", "[0]"), *(f'"{value}"' for value in values))]
+    return [refused(f"{path} unknown", path, "other", _indexed(path), *(f'"{value}"' for value in values))]
 
 
 def flag(path: str) -> list[Manifest]:
-    return [refused(f"{path} text", path, "yes", path.replace(".0", "[0]"), "must be of type boolean")]
+    return [refused(f"{path} text", path, "yes", _indexed(path), "must be of type boolean")]
 
 
 def missing(path: str) -> Manifest:
-    return refused(f"{path} missing", path, REMOVED, path.replace(".0", "[0]"), "Required value")
+    return refused(f"{path} missing", path, REMOVED, _indexed(path), "Required value")
 
 
 def unknown(path: str) -> Manifest:
-    return refused(f"{path} unknown", path, 1, f'unknown field "{path.replace(".0", "[0]")}"')
+    return refused(f"{path} unknown", path, 1, f'unknown field "{_indexed(path)}"')
+
+
+def _indexed(path: str) -> str:
+    """Return a path as the API server writes it, with indices of lists in brackets."""
+    return re.sub(r"\.(\d+)", r"[\1]", path)
