@@ -8,7 +8,7 @@ from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.suite import decode_suite
 from plimsoll.suite.merging import merged_spec
 from support.apiserver import Answer, ApiServer, Document
-from support.kinds import SUITES, apply, create, delete, rows
+from support.kinds import SUITES, apply, create, delete, patch, rows
 from support.manifests import Manifest, changed
 from support.refusals import seen, unseen
 from support.schemas import Schema, refusable, schema_of
@@ -168,6 +168,17 @@ def test_what_is_stored_merges_as_documented(
     spec = stored(api, run=run, variants=[{"name": "changed", "set": changes}])
     assert (spec["run"], spec["variants"][0]["set"]) == (run, changes)
     assert merged_spec(spec["run"], spec["variants"][0]["set"]) == merged
+
+
+def test_nulls_survive_every_way_of_writing(api: ApiServer) -> None:
+    path, variants = f"{SUITES}/sizes", [{"name": "a", "set": {"clients": {"spread": None}, "gates": None}}]
+    document = suite_document(variants=variants)
+    assert apply(api, path, document).expect(201)["spec"]["variants"] == variants
+    try:
+        assert apply(api, path, document).expect(200)["metadata"]["generation"] == 1
+        assert patch(api, path, {"spec": {"variants": variants}}).expect(200)["spec"]["variants"] == variants
+    finally:
+        delete(api, path)
 
 
 def test_two_managers_can_own_different_variants(api: ApiServer) -> None:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.api.errors import SpecError
 from plimsoll.api.kinds import RUN, SUITE
 from plimsoll.api.suite import decode_suite
+from plimsoll.suite.children import variant_plans
 from support.schemas import Schema, schema_of, walk
 from support.suite_documents import suite_document
 from support.violations import violations
@@ -117,6 +119,22 @@ def test_a_part_stays_as_written_in_the_model(data: st.DataObject) -> None:
 def test_every_bound_has_a_violation(shared: Schema) -> None:
     fields = [path for path, field in walk(shared) if {"minimum", "maxLength", "pattern", "enum"} & field.keys()]
     assert len(list(violations(shared))) > len(fields) > 100
+
+
+def test_models_refuse_what_the_bounds_refuse(changes: Schema) -> None:
+    accepted = [value for value in violations(changes) if plannable(value)]
+    by_kubernetes = {"resources", "nodeSelector", "tolerations", "priorityClassName"}
+    assert {name for value in accepted for name in value.get("clients", ())} == by_kubernetes
+    assert [value for value in accepted if "clients" not in value] == [{"workloads": []}], "it changes nothing"
+
+
+def plannable(part: Any) -> bool:
+    """Whether the models accept a variant with these changes."""
+    try:
+        variant_plans(decode_suite(suite_document(variants=[{"name": "a", "set": part}])), seed=1)
+    except SpecError:
+        return False
+    return True
 
 
 def test_the_operator_does_not_handle_suites_yet() -> None:
