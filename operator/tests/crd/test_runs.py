@@ -332,7 +332,8 @@ def test_columns(api: ApiServer, run: str) -> None:
 def test_short_names_and_category(api: ApiServer) -> None:
     resources = api.request("GET", "/apis/plimsoll.dev/v1alpha1").expect(200)["resources"]
     found = {one["kind"]: (one["shortNames"], one["categories"]) for one in resources if "shortNames" in one}
-    assert found == {"BenchmarkRun": (["brun"], ["plimsoll"]), "BenchmarkResult": (["bres"], ["plimsoll"])}
+    short_names = {"BenchmarkRun": "brun", "BenchmarkResult": "bres", "BenchmarkSuite": "bsuite"}
+    assert found == {kind: ([name], ["plimsoll"]) for kind, name in short_names.items()}
 
 
 def test_descriptions_are_published_for_kubectl_explain(api: ApiServer) -> None:

@@ -173,5 +173,4 @@ def test_every_transition_of_a_life_is_told_once_however_often_it_is_looked_at(
 
 
 def test_every_condition_has_its_place_in_the_story() -> None:
-    of_suites = {ConditionType.READY, ConditionType.REGRESSED}
-    assert sorted(_ORDER) == sorted(set(ConditionType) - of_suites)
+    assert sorted(_ORDER) == sorted(ConditionType)

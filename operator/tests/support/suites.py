@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.status import Condition
+from plimsoll.api.names import ConditionStatus, SuiteConditionType
+from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import (
     ActiveRound,
     BenchmarkSuiteStatus,
@@ -81,7 +81,7 @@ FULL_SUITE: Mapping[str, Any] = {
 _STATUS = BenchmarkSuiteStatus(
     observed_generation=1,
     conditions=tuple(
-        Condition(
+        SuiteCondition(
             type=kind,
             status=ConditionStatus.UNKNOWN,
             observed_generation=1,
@@ -89,7 +89,7 @@ _STATUS = BenchmarkSuiteStatus(
             reason="Measuring",
             message="round 29540340: run 3 of 10",
         )
-        for kind in ConditionType
+        for kind in SuiteConditionType
     ),
     digest="0123456789abcdef" * 4,
     requested_round="before the upgrade",

@@ -137,7 +137,7 @@ class FailureReason(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """The conditions of a `BenchmarkRun`, in the order of a run's life, and those that only a `BenchmarkSuite` has.
+    """The conditions of a `BenchmarkRun`, in the order of a run's life.
 
     `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
     """
@@ -151,6 +151,16 @@ class ConditionType(StrEnum):
     MEASURED = "Measured"
     CLEANED_UP = "CleanedUp"
     SUSPENDED = "Suspended"
+
+
+class SuiteConditionType(StrEnum):
+    """The conditions of a `BenchmarkSuite`.
+
+    `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
+    """
+
+    RECONCILING = "Reconciling"
+    STALLED = "Stalled"
     READY = "Ready"
     REGRESSED = "Regressed"
 

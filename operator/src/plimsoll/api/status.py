@@ -5,12 +5,12 @@ It is bounded and derived from the results, which have the numbers.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import ConditionStatus, ConditionType, Operation, Verdict
+from plimsoll.api.names import ConditionStatus, ConditionType, Operation, SuiteConditionType, Verdict
 from plimsoll.api.schema import ServerOnly
 
 MAX_HEADLINES = 32
@@ -27,7 +27,7 @@ _Setting = Annotated[str, Field(max_length=1024, description="Version or setting
 _SmallCount = Annotated[_Count, ServerOnly(format="int32")]
 
 
-class Condition(Model):
+class AnyCondition(Model):
     """One aspect of the state.
 
     Attributes:
@@ -41,12 +41,34 @@ class Condition(Model):
     """
 
     # As in metav1.Condition.
-    type: ConditionType
+    type: str
     status: ConditionStatus
     observed_generation: _Count = 0
     last_transition_time: Annotated[_Time, ServerOnly(required=True)] = ""  # set_condition sets it
     reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     message: Annotated[str, Field(max_length=MAX_MESSAGE_CHARACTERS)] = ""
+
+    order: ClassVar[tuple[str, ...]] = ()
+    """The types in the order of a status."""
+
+
+class Condition(AnyCondition):
+    """One aspect of the state."""
+
+    type: ConditionType
+
+    order: ClassVar[tuple[str, ...]] = tuple(ConditionType)
+
+
+class SuiteCondition(AnyCondition):
+    """One aspect of a suite's state."""
+
+    type: SuiteConditionType
+
+    order: ClassVar[tuple[str, ...]] = tuple(SuiteConditionType)
+
+
+C = TypeVar("C", bound=AnyCondition)
 
 
 class Hold(Model):
@@ -196,8 +218,8 @@ class BenchmarkRunStatus(Model):
     display: Display | None = None
 
 
-def set_condition(conditions: Sequence[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
-    """Return the conditions with `new` replacing the one of its type, in the order of `ConditionType`.
+def set_condition(conditions: Sequence[C], new: C, now: datetime) -> tuple[C, ...]:
+    """Return the conditions with `new` replacing the one of its type, in the order of the types.
 
     `last_transition_time` becomes `now` if the status has changed, and is kept otherwise; its value in `new` is
     ignored. `Reconciling` and `Stalled` are removed unless they are True.
@@ -212,7 +234,7 @@ def set_condition(conditions: Sequence[Condition], new: Condition, now: datetime
         unchanged = before is not None and before.status is new.status
         time = before.last_transition_time if before is not None and unchanged else format_time(now)
         old[new.type] = new.model_copy(update={"last_transition_time": time})
-    return tuple(old[kind] for kind in ConditionType if kind in old)
+    return tuple(old[kind] for kind in new.order if kind in old)
 
 
 def format_time(moment: datetime) -> str:

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from plimsoll.api.hypothesis import MAX_VARIANT_CHARACTERS
 from plimsoll.api.model import Count, Model
-from plimsoll.api.names import ConditionType
+from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.schema import ServerOnly
-from plimsoll.api.status import Condition
+from plimsoll.api.status import SuiteCondition
 
 MAX_KEEP = 50
 PINNED_ROUNDS = 5
@@ -224,7 +224,7 @@ class BenchmarkSuiteStatus(Model):
 
     observed_generation: Annotated[int, Field(ge=-1)] = -1
     conditions: Annotated[
-        tuple[Condition, ...], Field(max_length=len(ConditionType)), ServerOnly(list_keys=("type",))
+        tuple[SuiteCondition, ...], Field(max_length=len(SuiteConditionType)), ServerOnly(list_keys=("type",))
     ] = ()
     digest: _Digest | None = None
     requested_round: _Annotation | None = None
