@@ -35,7 +35,10 @@ def main() -> None:
 
 
 def _errors(rounds: int) -> Iterator[Sequence[str]]:
-    """Yield how often a round without a change, and one with a loss, ends as it should, after five accepted ones."""
+    """Yield how often a round without a change, and one that lost, ends as it should, after five accepted ones.
+
+    Of two variants one loses.
+    """
     yield from _heading(
         "points", "variants", "shared", "false Regression", "NoRegression", "10 % at all points", "10 % at one point"
     )

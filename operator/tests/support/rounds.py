@@ -38,15 +38,16 @@ class Rounds:
         return [f"v{number}" for number in range(self.variants)]
 
     def round(self, chance: random.Random, minute: int, losses: Losses | None = None) -> MeasuredRound:
-        """Return a round whose variants all have these losses."""
+        """Return a round whose first variant has these losses."""
         values: dict[Quantity, dict[int, float]] = {}
         shared, own = math.sqrt(self.shared) * self.noise, math.sqrt(1 - self.shared) * self.noise
         for variant in self.names:
+            lost = (losses or {}) if variant == self.names[0] else {}
             for metric in GATING:
                 apart = chance.gauss(0, self.between)
                 common = [apart + chance.gauss(0, shared) for _ in range(self.repeat)]
                 for point in range(self.points):
-                    loss = math.log1p(-(losses or {}).get(point, 0.0)) if metric.is_rate else 0.0
+                    loss = math.log1p(-lost.get(point, 0.0)) if metric.is_rate else 0.0
                     values[quantity_of(variant, point, metric)] = {
                         repeat: loss + one + chance.gauss(0, own) for repeat, one in enumerate(common)
                     }
