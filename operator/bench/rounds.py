@@ -4,7 +4,6 @@ It simulates that many rounds under each condition, from the values of runs on. 
 error of 0.4 %, and one of 95 % of 1 %.
 """
 
-import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -13,7 +12,7 @@ from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.suite.history.history import PINNED, History
 from plimsoll.suite.history.judging import judge
 from plimsoll.suite.history.rounds import MeasuredRound
-from support.rounds import Losses, Rounds, everywhere
+from support.rounds import Losses, Rounds, drawn, everywhere
 
 _LOSS = 0.1
 _DRIFT = 0.01
@@ -85,14 +84,14 @@ def _rates(suite: Rounds, rounds: int) -> Iterator[str]:
 
 def _judged(suite: Rounds, seed: str, losses: Losses) -> Conclusion:
     """Return the conclusion of a round after as many accepted ones as are pinned."""
-    chance = random.Random(f"{suite} {seed}")  # noqa: S311 - numbers, not secrets
+    chance = drawn(f"{suite} {seed}")
     accepted = [suite.round(chance, minute) for minute in range(PINNED)]
     return _conclusion(suite, accepted, accepted, suite.round(chance, PINNED, losses))
 
 
 def _course(suite: Rounds, seed: str, drift: float) -> Iterator[bool]:
     """Yield whether each of the rounds after the pinned ones regressed, as each loses that part of the rate more."""
-    chance = random.Random(f"{suite} {seed}")  # noqa: S311 - numbers, not secrets
+    chance = drawn(f"{suite} {seed}")
     history = History()
     for minute in range(PINNED):
         history = history.extended(suite.round(chance, minute), ())

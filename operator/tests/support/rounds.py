@@ -62,3 +62,8 @@ def quantity_of(variant: str = "v0", point: int = 0, metric: Metric = Metric.IOP
 def everywhere(loss: float, points: int) -> Losses:
     """Return the same loss at all points."""
     return dict.fromkeys(range(points), loss)
+
+
+def drawn(seed: object) -> random.Random:
+    """Return a source of noise."""
+    return random.Random(str(seed))  # noqa: S311 - numbers, not secrets

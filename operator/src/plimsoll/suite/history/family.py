@@ -6,7 +6,7 @@ more variants nor more points make false alarms more frequent. The rates of erro
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -19,13 +19,13 @@ from plimsoll.measure.compare.passes import Series, deviations_of, shared_correl
 from plimsoll.suite.history.noise import change_between
 from plimsoll.suite.history.rounds import Group, Quantity
 
-ALONE = Level(rate=0.008, latency=0.002)
+ALONE = Level(rate=0.009, latency=0.001)
 """Of the changes of workloads if none has several points."""
 
-MEANS = Level(rate=0.004, latency=0.001)
+MEANS = Level(rate=0.006, latency=0.0005)
 """Of the mean changes of workloads, if one has several points."""
 
-POINTS = Level(rate=0.004, latency=0.001)
+POINTS = Level(rate=0.003, latency=0.0005)
 """Of single points among several."""
 
 
@@ -101,7 +101,8 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
     several = {key: members for key, members in groups.items() if len(members) > 1}
     means = [_mean(key, members) for key, members in groups.items()]
     level = MEANS if several else ALONE
-    changes = [test.own for test in means]
+    # Variants have runs of their own, so they show the variance of a workload independently; its neighbours do not.
+    changes = _moderated(means, [test.own for test in means], [test.group[1:] for test in means])
     assessed = by_level([test.metric for test in means], changes, changes, level)
     found = [_found(test, assessment, rule) for test, assessment in zip(means, assessed, strict=True)]
     regressed = {(one.against, one.group) for one in found if one.judgement.conclusion is Conclusion.REGRESSION}
@@ -122,8 +123,9 @@ def _points(
     ]
     if not tests:
         return
-    plain = _moderated(tests, [test.own for test in tests])
-    apart = _moderated(tests, [change for members in groups.values() for change in _apart([*members.values()])])
+    kinds = [test.group[2:] for test in tests]
+    plain = _moderated(tests, [test.own for test in tests], kinds)
+    apart = _moderated(tests, [change for members in groups.values() for change in _apart([*members.values()])], kinds)
     tested = [
         old if (test.against, test.group) in regressed else new
         for test, old, new in zip(tests, plain, apart, strict=True)
@@ -174,10 +176,10 @@ def _less(series: Series, others: Sequence[Series], weight: float) -> Series:
     return {repeat: value - weight * shared[repeat] for repeat, value in series.items() if repeat in shared}
 
 
-def _moderated(tests: Sequence[_Test], changes: Sequence[LogChange]) -> list[LogChange]:
-    """Return the changes with what points of the same operation and metric know of each other's variances."""
+def _moderated(tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable]) -> list[LogChange]:
+    """Return the changes with what those of the same kind know of each other's variances."""
     found = [*changes]
-    for indices in grouped(range(len(tests)), lambda index: (tests[index].against, tests[index].group[2:])).values():
+    for indices in grouped(range(len(tests)), lambda index: (tests[index].against, kinds[index])).values():
         some = [changes[index] for index in indices]
         prior = prior_of([change.variance for change in some], [change.own_freedom for change in some])
         for index in indices:
