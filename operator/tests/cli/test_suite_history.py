@@ -73,7 +73,9 @@ def test_a_round_like_the_others_has_no_regression_whatever_the_order_of_the_arg
 def test_a_slower_round_is_a_regression_until_it_is_accepted(tmp_path: Path) -> None:
     rounds = [written(tmp_path, number) for number in range(4)]
     slow = [written(tmp_path, 4 + number, 0.8) for number in range(4)]
-    assert shown([*rounds, slow[0]]).exit_code == 3
+    alarm = shown([*rounds, slow[0]])
+    assert alarm.exit_code == 3
+    assert f"If this is intended, add --accept {MINUTE + 4}: the baseline then starts with this round." in alarm.output
     assert shown([*rounds, *slow]).exit_code == 3
     for chosen in (str(MINUTE + 4), str(slow[0])):
         assert shown([*rounds, *slow], "--accept", chosen).exit_code == 0

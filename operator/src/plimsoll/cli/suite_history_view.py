@@ -41,6 +41,9 @@ def show_judgement(console: Console, name: str, judgement: RoundJudgement) -> No
     for variant in judgement.variants:
         for text in _lines(variant):
             console.print(text, soft_wrap=True)
+    if judgement.conclusion is Conclusion.REGRESSION:
+        remedy = f"If this is intended, add --accept {judgement.minute}: the baseline then starts with this round."
+        console.print(Text(remedy, style="dim"), soft_wrap=True)
 
 
 def history_document(course: Course) -> dict[str, object]:

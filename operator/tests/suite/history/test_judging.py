@@ -214,4 +214,5 @@ def test_another_digest_is_inconclusive() -> None:
     other = replace(suite.round(drawn(2), 6, {0: 0.5}), digest="other")
     found = judged(rounds_of(suite, 1, 5), other)
     assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert found.comparable
     assert "starts a new baseline" in found.variants[0].reasons[0]

@@ -41,8 +41,9 @@ class RoundJudgement:
     """The judgement of a round by one comparison of a suite.
 
     Attributes:
-        accepted: number of the accepted rounds that it was compared with.
-        comparable: whether conditions are those of the accepted rounds; otherwise it is Inconclusive.
+        accepted: number of the accepted rounds before it.
+        comparable: whether it may be accepted: conditions are those of the accepted rounds, or it starts a new
+            baseline.
         changes: what changed since the last accepted round and is no obstacle, such as the version of Ceph.
 
     """
@@ -70,10 +71,10 @@ def judge(
 ) -> RoundJudgement:
     """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order."""
     if accepted and accepted[-1].digest != measured.digest:
-        return _without_numbers(measured, variants, [_OTHER_DIGEST], comparable=True)
+        return _without_numbers(len(accepted), measured, variants, [_OTHER_DIGEST], comparable=True)
     changes = changes_since(accepted[-1], measured) if accepted else Changes()
     if changes.obstacles:
-        return _without_numbers(measured, variants, changes.obstacles, comparable=False)
+        return _without_numbers(len(accepted), measured, variants, changes.obstacles, comparable=False)
     baselines = {Against.ACCEPTED: accepted}
     if len(pinned) < len(accepted):
         baselines[Against.PINNED] = pinned
@@ -89,12 +90,12 @@ def judge(
 
 
 def _without_numbers(
-    measured: MeasuredRound, variants: Sequence[str], reasons: Sequence[str], *, comparable: bool
+    accepted: int, measured: MeasuredRound, variants: Sequence[str], reasons: Sequence[str], *, comparable: bool
 ) -> RoundJudgement:
     """Return the judgement of a round that was not measured like the accepted ones."""
     return RoundJudgement(
         minute=measured.minute,
-        accepted=0,
+        accepted=accepted,
         comparable=comparable,
         changes=(),
         variants=[

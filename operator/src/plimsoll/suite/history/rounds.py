@@ -79,7 +79,7 @@ def measured_round(
         conditions=tuple(condition for part in parts.values() for condition in part.conditions),
         gaps={variant: part.gaps for variant, part in parts.items()},
         doubts={variant: part.doubts for variant, part in parts.items()},
-        is_complete=all(len(of_variant) == repeat for of_variant in runs.values()),
+        is_complete=all(sum(map(bool, of_variant)) == repeat for of_variant in runs.values()),
     )
 
 
@@ -94,8 +94,9 @@ class _Part:
 
 
 def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) -> _Part:
-    missing = [f"{repeat - len(runs)} of {repeat} runs are not measured completely"] if len(runs) < repeat else []
     known = [run for run in runs if run]
+    lacking = repeat - len(known)
+    missing = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
     if not known:
         return _Part(gaps=missing)
     try:
