@@ -168,7 +168,7 @@ def by_level(
 
     `shown` are the changes that are reported; a single list for both if a change is tested as it is.
     """
-    worse = [for_the_worse(metric, change) for metric, change in zip(metrics, tested, strict=True)]
+    worse = [_for_the_worse(metric, change) for metric, change in zip(metrics, tested, strict=True)]
     differing = [change.p_value() for change in shown]
     rates = [metric.is_rate for metric in metrics]
     adjusted = zip(_holm_by_kind(rates, worse), _holm_by_kind(rates, differing), strict=True)
@@ -189,7 +189,7 @@ def by_level(
 
 def confirmed(metric: Metric, assessment: Assessment, doubt: Assessment, own: LogChange) -> Assessment:
     """Return an assessment that is worse only if the other tests of the point agree."""
-    agree = doubt.worse and for_the_worse(metric, own) < OWN
+    agree = doubt.worse and _for_the_worse(metric, own) < OWN
     return replace(assessment, worse=assessment.worse and agree, doubtful=doubt.worse)
 
 
@@ -222,7 +222,7 @@ def _apart(samples: Sequence[Sample], plain: Sequence[LogChange], regressed: Col
     ]
 
 
-def for_the_worse(metric: Metric, change: LogChange) -> float:
+def _for_the_worse(metric: Metric, change: LogChange) -> float:
     """Return the one-sided p-value of no change for the worse."""
     half = change.p_value() / 2
     return half if worsening(metric, change.estimate) > 0 else 1 - half
