@@ -157,6 +157,10 @@ bench: setup ## Measure Plimsoll itself
 bench-comparing: setup ## Measure how often comparisons are right: the tables of docs/comparing.md; takes hours
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/comparing.py $(COMPARISONS)
 
+.PHONY: bench-rounds
+bench-rounds: setup ## Measure how often rounds of suites are judged right: the tables of docs/suites.md; takes an hour
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
+
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs
 	$(CLUSTER) up

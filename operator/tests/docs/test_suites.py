@@ -13,6 +13,7 @@ from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.storage import RookStorage, Storage
 from plimsoll.api.suite import decode_suite
+from plimsoll.api.suite_comparison import SuiteComparison
 from plimsoll.cli import main
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.merging import merged_spec
@@ -20,7 +21,7 @@ from plimsoll.suite.merging import merged_spec
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "suites.md").read_text()
 CELL = re.compile(r"`([^`]*)`")
-EXAMPLE, HYPOTHESES = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+EXAMPLE, HYPOTHESES, OVER_TIME = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -55,6 +56,11 @@ def test_example_has_a_plan() -> None:
 def test_hypotheses_are_valid() -> None:
     found = [Hypothesis.model_validate(one) for one in yaml.safe_load(HYPOTHESES)["hypotheses"]]
     assert [one.name for one in found] == ["rbd-close-to-rados", "journal-limits", "scales-with-clients"]
+
+
+def test_comparison_with_accepted_rounds_is_valid() -> None:
+    (found,) = [SuiteComparison.model_validate(one) for one in yaml.safe_load(OVER_TIME)["comparisons"]]
+    assert found.baseline.rounds == "Accepted"
 
 
 def test_error_is_the_one_shown(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def _compared(
         name=asked.name,
         baseline=baseline,
         candidate=candidate,
-        comparison=compare(matching, _rule(asked.allow)) if ours and theirs else None,
+        comparison=compare(matching, rule_of(asked.allow)) if ours and theirs else None,
         likeness=likeness,
         unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
         doubts=[*_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
@@ -127,5 +127,6 @@ def combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
         raise click.ClickException(str(error)) from error
 
 
-def _rule(allow: Allowance) -> RegressionRule:
+def rule_of(allow: Allowance) -> RegressionRule:
+    """Return the rule of what a comparison tolerates."""
     return RegressionRule(rate=allow.rate_percent / _PERCENT, latency=allow.latency_percent / _PERCENT)

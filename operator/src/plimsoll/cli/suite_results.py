@@ -1,4 +1,4 @@
-"""`plimsoll suite results DIR`: what a round of a suite shows."""
+"""`plimsoll suite results DIR...`: what the last round of a suite shows, also compared with those before."""
 
 import sys
 from collections.abc import Iterator
@@ -16,6 +16,8 @@ from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.suite_compared import VariantComparison, combined
 from plimsoll.cli.suite_findings import Findings, findings_of
+from plimsoll.cli.suite_history import Course, accepted_minutes, course_of, in_order
+from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
 from plimsoll.cli.suite_round import read_round
 from plimsoll.cli.table import results_table
 from plimsoll.measure.compare.conclusion import Conclusion
@@ -23,29 +25,58 @@ from plimsoll.report.text import count_text
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "directories",
+    metavar="DIR...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--accept",
+    "accepted",
+    multiple=True,
+    metavar="MINUTE|DIR",
+    help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with it. "
+    "May be repeated.",
+)
 @output_option(TABLE, JSON, YAML)
-def command(*, directory: Path, output: str) -> None:
+def command(*, directories: tuple[Path, ...], accepted: tuple[str, ...], output: str) -> None:
     """Show the results, comparisons and hypotheses of a round in the directory of `plimsoll suite run`.
 
     Results of a variant are means over its runs. With at least three runs of each variant, a comparison counts runs,
     so that noise between runs is a part of it; with fewer it compares the first runs, trial by trial.
 
+    Several directories are rounds of one suite. The last one is shown, and comparisons with accepted rounds judge it
+    by those before: whether it is worse than them, and whether it has drifted from the first five.
+
     Exits with 0 if no comparison of the suite has a regression, 3 if one has, 4 if none has but one is inconclusive,
-    and 1 if the round cannot be read. Hypotheses do not change the exit code.
+    and 1 if a round cannot be read. Hypotheses do not change the exit code.
     """
-    findings = findings_of(read_round(directory))
+    rounds = in_order([read_round(directory) for directory in directories])
+    course = course_of(rounds, accepted_minutes(rounds, accepted))
+    findings = findings_of(rounds[-1])
     if output == TABLE:
-        show_findings(stdout_console(), findings)
+        show_findings(stdout_console(), findings, course)
     else:
-        write_document(_document(findings), output)
-    conclusions = {one.conclusion for one in findings.comparisons}
+        write_document(_document(findings) | history_document(course), output)
+    sys.exit(_exit_code(findings, course))
+
+
+def _exit_code(findings: Findings, course: Course) -> int:
+    """Return the exit code of the last round; accepting it makes its regression from the accepted rounds intended."""
+    last = course.history.rounds[-1]
+    intended = last.accepted and last.regressed
+    conclusions = {
+        *(one.conclusion for one in findings.comparisons),
+        *(one.conclusion for one in course.judgements.values() if not intended),
+    }
     worst = next((one for one in (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE) if one in conclusions), None)
-    sys.exit(EXIT_OF[worst] if worst else 0)
+    return EXIT_OF[worst] if worst else 0
 
 
-def show_findings(console: Console, findings: Findings) -> None:
-    """Print the results of each variant, the comparisons and the hypotheses."""
+def show_findings(console: Console, findings: Findings, course: Course | None = None) -> None:
+    """Print the results of each variant, the comparisons and the hypotheses; of comparisons with rounds, if known."""
     for variant, runs in findings.runs.items():
         done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
@@ -53,13 +84,23 @@ def show_findings(console: Console, findings: Findings) -> None:
             console.print(results_table(combined(runs)))
     for compared in findings.comparisons:
         _show_comparison(console, compared)
-    for comparison in findings.suite.spec.comparisons:
-        if comparison.baseline.rounds is not None:
-            line = f"\n{comparison.name}: not decided, because it needs earlier rounds, and this is a single one"
-            console.print(Text(line, style="yellow"), soft_wrap=True)
+    _show_judgements(console, findings, course)
     if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, findings.decisions)
+
+
+def _show_judgements(console: Console, findings: Findings, course: Course | None) -> None:
+    if course is not None:
+        if course.judgements:
+            show_rounds(console, course)
+        for name, judgement in course.judgements.items():
+            show_judgement(console, name, judgement)
+        return
+    for comparison in findings.suite.spec.comparisons:
+        if comparison.baseline.rounds is not None:
+            line = f"\n{comparison.name}: compare this round with earlier ones by plimsoll suite results DIR..."
+            console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
 def _show_comparison(console: Console, compared: VariantComparison) -> None:

@@ -72,6 +72,15 @@ def two_sided_tail(t: float, degrees_of_freedom: float) -> float:
     )
 
 
+def f_tail(f: float, numerator: float, denominator: float) -> float:
+    """Return the probability that a ratio of two variances with these degrees of freedom exceeds `f`, by chance.
+
+    P(F > f) = I_x(denominator/2, numerator/2) with x = denominator / (denominator + numerator f).
+    """
+    whole = denominator + numerator * f
+    return _incomplete_beta(denominator / 2, numerator / 2, denominator / whole, numerator * f / whole)
+
+
 def _bisect(tail: float, degrees_of_freedom: float, high: float) -> float:
     low = 0.0
     while low < (middle := (low + high) / 2) < high:

@@ -124,7 +124,7 @@ def assess_means(samples: Sequence[Sample], between: Mapping[Group, Between]) ->
     several = {group: [one.trials for one in found] for group, found in gating.items() if len(found) > 1}
     changes = [mean_change(trials, between.get(group)) for group, trials in several.items()]
     metrics = [metric for _, _, metric in several]
-    assessed = _by_level(metrics, changes, changes, MEANS)
+    assessed = by_level(metrics, changes, changes, MEANS)
     return [
         MeanAssessment(group=group, points=len(trials), values=_pass_values(trials), assessment=assessment)
         for (group, trials), assessment in zip(several.items(), assessed, strict=True)
@@ -143,16 +143,16 @@ def assess_points(samples: Sequence[Sample], regressed: Collection[Group] = ()) 
     gating = [index for index, sample in enumerate(samples) if sample.gates]
     metrics, shown = [samples[index].metric for index in gating], [plain[index] for index in gating]
     if len({samples[index].point for index in gating}) <= 1:
-        assessed = _by_level(metrics, shown, shown, ALONE)
+        assessed = by_level(metrics, shown, shown, ALONE)
     else:
         apart = _apart(samples, plain, regressed)
         assessed = [
-            _confirmed(metric, assessment, doubt, own[index])
+            confirmed(metric, assessment, doubt, own[index])
             for index, metric, assessment, doubt in zip(
                 gating,
                 metrics,
-                _by_level(metrics, shown, [apart[index] for index in gating], POINTS),
-                _by_level(metrics, shown, shown, DOUBT),
+                by_level(metrics, shown, [apart[index] for index in gating], POINTS),
+                by_level(metrics, shown, shown, DOUBT),
                 strict=True,
             )
         ]
@@ -161,10 +161,13 @@ def assess_points(samples: Sequence[Sample], regressed: Collection[Group] = ()) 
     return found
 
 
-def _by_level(
+def by_level(
     metrics: Sequence[Metric], shown: Sequence[LogChange], tested: Sequence[LogChange], level: Level
 ) -> list[Assessment]:
-    """Assess changes by the p-values of those tested in their place, rates and latencies each as one family."""
+    """Assess changes by the p-values of those tested in their place, rates and latencies each as one family.
+
+    `shown` are the changes that are reported; a single list for both if a change is tested as it is.
+    """
     worse = [_for_the_worse(metric, change) for metric, change in zip(metrics, tested, strict=True)]
     differing = [change.p_value() for change in shown]
     rates = [metric.is_rate for metric in metrics]
@@ -184,7 +187,7 @@ def _by_level(
     ]
 
 
-def _confirmed(metric: Metric, assessment: Assessment, doubt: Assessment, own: LogChange) -> Assessment:
+def confirmed(metric: Metric, assessment: Assessment, doubt: Assessment, own: LogChange) -> Assessment:
     """Return an assessment that is worse only if the other tests of the point agree."""
     agree = doubt.worse and _for_the_worse(metric, own) < OWN
     return replace(assessment, worse=assessment.worse and agree, doubtful=doubt.worse)

@@ -105,8 +105,8 @@ def changes_apart(points: Sequence[Trials]) -> list[LogChange]:
     """
     if len(points) < 2:  # noqa: PLR2004 - one point has no others
         return [change_of(point) for point in points]
-    deviations = [[_deviations(point.sides[side]) for point in points] for side in (0, 1)]
-    weight = _weight(_correlation(deviations), len(points))
+    deviations = [[deviations_of(point.sides[side]) for point in points] for side in (0, 1)]
+    weight = weight_of_others(shared_correlation(deviations), len(points))
     apart = [_without_others(side, weight) for side in deviations]
     estimates = [_mean(point.candidate) - _mean(point.baseline) for point in points]
     whole = math.fsum(estimates)
@@ -129,7 +129,7 @@ def _change(estimate: float, variances: tuple[float, float], trials: Trials) -> 
     )
 
 
-def _correlation(sides: Sequence[Sequence[Series]]) -> float:
+def shared_correlation(sides: Sequence[Sequence[Series]]) -> float:
     """Return the correlation of trials of one pass, at least 0, from their deviations on both sides."""
     products = squares = 0.0
     pairs = trials = 0
@@ -144,7 +144,7 @@ def _correlation(sides: Sequence[Sequence[Series]]) -> float:
     return max(0.0, products / pairs) / (squares / trials) if pairs and squares else 0.0
 
 
-def _weight(correlation: float, points: int) -> float:
+def weight_of_others(correlation: float, points: int) -> float:
     """Return the weight of the mean of the other points that explains most of a trial's deviation."""
     return correlation * (points - 1) / (1 + correlation * (points - 2))
 
@@ -170,10 +170,11 @@ def _weighted(series: Series, passes: int, points: int) -> Series:
     """
     nearer = (len(series) - 1) / len(series) * passes / (passes - 1)
     factor = passes / len(series) / points / math.sqrt(nearer)
-    return {one: factor * value for one, value in _deviations(series).items()}
+    return {one: factor * value for one, value in deviations_of(series).items()}
 
 
-def _deviations(series: Series) -> Series:
+def deviations_of(series: Series) -> Series:
+    """Return the deviations of a point's trials from their mean."""
     mean = _mean(series)
     return {one: value - mean for one, value in series.items()}
 

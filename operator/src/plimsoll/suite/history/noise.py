@@ -1,0 +1,68 @@
+"""The change of a quantity from earlier rounds to a new one, from the runs of all of them.
+
+A round's runs share more than runs of different rounds: the week, the age of the cluster, its other users. The unit is
+therefore the round, but few rounds estimate their noise badly: with five, the variance of their means has only four
+degrees of freedom. The runs within rounds have more, and show the same noise if rounds add none of their own. Both are
+combined: the runs count fully as long as the rounds do not differ more than their runs explain, and less and less, down
+to nothing, the more clearly they do. A new round is taken to be as noisy as the earlier ones.
+"""
+
+import math
+from collections.abc import Sequence
+
+from plimsoll.measure.compare.inference import LogChange, moments
+from plimsoll.measure.statistics import f_tail
+
+MINIMUM_ROUNDS = 3
+"""Accepted rounds from which on the noise between rounds is known well enough to judge another one."""
+
+_NOT_DIFFERENT = 0.25
+"""From this probability on, differences between rounds are taken to be chance."""
+
+
+def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -> LogChange:
+    """Return the change from the mean of earlier rounds to a new one, from the logarithms of all runs.
+
+    Its `variances` are those of a run that give the error of these means; `trials` counts runs.
+
+    Raises:
+        ValueError: there are fewer than two earlier rounds, or a round has no run.
+
+    """
+    counts = [len(runs) for runs in rounds]
+    means = [math.fsum(runs) / len(runs) for runs in rounds]
+    mean, spread = moments(means)
+    inverse = math.fsum(1 / count for count in counts)
+    variance, freedom = _pooled(_within([*rounds, judged]), (spread * len(rounds) / inverse, len(rounds) - 1))
+    # The mean of rounds has all rounds with the same weight, however many runs they have.
+    uneven = sum(counts) * inverse / len(rounds) ** 2
+    return LogChange(
+        estimate=math.fsum(judged) / len(judged) - mean,
+        variances=(variance * uneven, variance),
+        trials=(sum(counts), len(judged)),
+        freedom=freedom,
+    )
+
+
+def _within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of runs of the same round, and its degrees of freedom."""
+    several = [runs for runs in rounds if len(runs) > 1]
+    freedom = sum(len(runs) - 1 for runs in several)
+    squares = math.fsum(moments(runs)[1] * (len(runs) - 1) for runs in several)
+    return (squares / freedom if freedom else 0.0), freedom
+
+
+def _pooled(within: tuple[float, int], between: tuple[float, int]) -> tuple[float, float]:
+    """Return the variance of a run in a round of its own, and its degrees of freedom."""
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    worth = inner_freedom * _agreement(within, between)
+    freedom = worth + outer_freedom
+    return (worth * inner + outer_freedom * outer) / freedom, freedom
+
+
+def _agreement(within: tuple[float, int], between: tuple[float, int]) -> float:
+    """Return how much the noise within rounds says about that between them: from 0 to 1."""
+    (inner, inner_freedom), (outer, outer_freedom) = within, between
+    if not inner_freedom or not inner:
+        return 0.0 if outer or not inner_freedom else 1.0
+    return min(1.0, f_tail(outer / inner, outer_freedom, inner_freedom) / _NOT_DIFFERENT)

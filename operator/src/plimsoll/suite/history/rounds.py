@@ -1,0 +1,171 @@
+"""A measured round of a suite: one value for each run, quantity, point and variant."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, Fingerprint, Trial
+from plimsoll.measure.compare.doubts import repeated_too_often
+from plimsoll.measure.compare.inference import logarithm
+from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.passes import Series
+from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.wording import first_few
+
+Group = tuple[str, str, Operation, Metric]
+"""Variant, workload, operation and metric: what has a mean over points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One metric of one operation at one point of a variant."""
+
+    variant: str
+    workload: str
+    point: str
+    operation: Operation
+    metric: Metric
+
+    @property
+    def group(self) -> Group:
+        """The mean that it is a part of."""
+        return self.variant, self.workload, self.operation, self.metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """How a point of a variant was measured in a round; `nodes` are those of the clients of all runs."""
+
+    variant: str
+    point: str
+    fingerprint: Fingerprint | None
+    nodes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRound:
+    """A round of a suite.
+
+    Attributes:
+        minute: of its start, since the epoch; it identifies the round.
+        digest: of what the suite measured.
+        values: quantity -> number of the repeat -> logarithm; only of gating metrics of points that are not Invalid,
+            with a value in every run.
+        conditions: of each point of each variant.
+        gaps: variant -> what is missing, so that the round cannot show that nothing is worse.
+        doubts: variant -> reasons not to rely on any of its numbers.
+        is_complete: whether all planned runs are measured.
+
+    """
+
+    minute: int
+    digest: str
+    values: Mapping[Quantity, Series]
+    conditions: Sequence[Condition] = ()
+    gaps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    doubts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_complete: bool = True
+
+
+def measured_round(
+    *, minute: int, digest: str, repeat: int, runs: Mapping[str, Sequence[Sequence[BenchmarkResult]]]
+) -> MeasuredRound:
+    """Return the round from the results of the complete runs of each variant, of which `repeat` were planned."""
+    parts = {variant: _part(variant, repeat, of_variant) for variant, of_variant in runs.items()}
+    return MeasuredRound(
+        minute=minute,
+        digest=digest,
+        values={quantity: series for part in parts.values() for quantity, series in part.values.items()},
+        conditions=tuple(condition for part in parts.values() for condition in part.conditions),
+        gaps={variant: part.gaps for variant, part in parts.items()},
+        doubts={variant: part.doubts for variant, part in parts.items()},
+        is_complete=all(sum(map(bool, of_variant)) == repeat for of_variant in runs.values()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What a round has of one variant."""
+
+    values: Mapping[Quantity, Series] = field(default_factory=dict)
+    conditions: Sequence[Condition] = ()
+    gaps: Sequence[str] = ()
+    doubts: Sequence[str] = ()
+
+
+def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) -> _Part:
+    known = [run for run in runs if run]
+    lacking = repeat - len(known)
+    missing = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
+    if not known:
+        return _Part(gaps=missing)
+    try:
+        results = as_one_run(known)
+    except RepeatsDifferError as error:
+        return _Part(gaps=missing, doubts=[str(error)])
+    invalid = [result.spec.point for result in results if _is_invalid(result, known)]
+    used = [result for result in results if result.spec.point not in invalid]
+    values = {quantity: series for result in used for quantity, series in _values(variant, result)}
+    incomplete = {quantity: quantity.point for quantity, series in values.items() if len(series) < len(known)}
+    return _Part(
+        values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
+        conditions=tuple(_condition(variant, result, known) for result in results),
+        gaps=[*missing, *_gaps(invalid, sorted({*incomplete.values()}))],
+        doubts=[doubt for run in known for doubt in repeated_too_often(run[0].spec.run, run)],
+    )
+
+
+def _gaps(invalid: Sequence[str], incomplete: Sequence[str]) -> Iterator[str]:
+    if invalid:
+        yield f"Invalid, not finished or missing in a run: {first_few(invalid)}"
+    if incomplete:
+        yield f"a gating metric has no value, or is 0, in a run: {first_few(incomplete)}"
+
+
+def _is_invalid(combined: BenchmarkResult, runs: Sequence[Sequence[BenchmarkResult]]) -> bool:
+    """Whether a run has no valid result of a point; the runs that have one would be a selection."""
+    return (
+        combined.status.verdict is Verdict.INVALID
+        or not combined.status.final
+        or len(combined.status.trials) < len(runs)
+    )
+
+
+def _values(variant: str, result: BenchmarkResult) -> Iterator[tuple[Quantity, Series]]:
+    """Yield the gating quantities of a point; a rate also if it has no value, other metrics if a run has one."""
+    trials = result.status.trials
+    for operation in (one for one in Operation if any(_has(trial, one) for trial in trials)):
+        for metric in sorted(gates_of(RegressionRule(gates=DEFAULT_GATES), trials, operation)):
+            series = {
+                trial.pass_number: logarithm(value)
+                for trial, value in zip(trials, values_of(trials, operation, metric), strict=True)
+                if value
+            }
+            if series or metric.is_rate:
+                spec = result.spec
+                yield (
+                    Quantity(
+                        variant=variant,
+                        workload=spec.workload,
+                        point=spec.point,
+                        operation=operation,
+                        metric=metric,
+                    ),
+                    series,
+                )
+
+
+def _has(trial: Trial, operation: Operation) -> bool:
+    return any(result.operation is operation for result in trial.operations)
+
+
+def _condition(variant: str, combined: BenchmarkResult, runs: Sequence[Sequence[BenchmarkResult]]) -> Condition:
+    environments = [
+        result.status.environment for run in runs for result in run if result.spec.point == combined.spec.point
+    ]
+    return Condition(
+        variant=variant,
+        point=combined.spec.point,
+        fingerprint=combined.status.fingerprint,
+        nodes=frozenset(node for known in environments for node in (known.nodes or ())),
+    )

@@ -1,0 +1,218 @@
+"""The judgement of a round: what is a regression, what is none, and what nothing can be said about."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.result import Fingerprint
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
+from plimsoll.measure.compare.passes import Series
+from plimsoll.suite.history.family import Against
+from plimsoll.suite.history.history import History
+from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.suite.history.rounds import Condition, MeasuredRound, Quantity
+from support.rounds import Rounds, drawn, everywhere, quantity_of
+
+RULE = RegressionRule()
+SUITES = st.builds(
+    Rounds,
+    points=st.sampled_from([1, 2, 5]),
+    variants=st.sampled_from([1, 2]),
+    shared=st.sampled_from([0.0, 0.5, 1.0]),
+    noise=st.sampled_from([0.0, 0.01, 0.03, 0.1]),
+    between=st.sampled_from([0.0, 0.05]),
+)
+SEEDS = st.integers(min_value=0, max_value=10**6)
+
+
+def rounds_of(suite: Rounds, seed: int, number: int) -> list[MeasuredRound]:
+    chance = drawn(seed)
+    return [suite.round(chance, minute) for minute in range(number)]
+
+
+def judged(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variants: int = 1) -> RoundJudgement:
+    return judge(accepted, accepted[:5], measured, [f"v{number}" for number in range(variants)], RULE)
+
+
+def changed(measured: MeasuredRound, values: Mapping[Quantity, Series]) -> MeasuredRound:
+    return replace(measured, values=values)
+
+
+def under(measured: MeasuredRound, *, context: str = "19.2.0", fio: str = "3.40", nodes: str = "a") -> MeasuredRound:
+    """Return a round that was measured under these conditions."""
+    fingerprint = Fingerprint(
+        identity={"toolVersions": {"fio": fio}},
+        context={"ceph": {"version": context}, "seed": measured.minute},
+        identity_sha256=fio,
+        context_sha256=context,
+    )
+    condition = Condition(variant="v0", point="w-000", fingerprint=fingerprint, nodes=frozenset(nodes))
+    return replace(measured, conditions=[condition])
+
+
+@pytest.mark.parametrize("points", [1, 4])
+def test_a_loss_is_a_regression_and_no_loss_is_none(points: int) -> None:
+    suite = Rounds(points=points, noise=0.005)
+    accepted = rounds_of(suite, 1, 5)
+    chance = drawn(2)
+    assert judged(accepted, suite.round(chance, 6)).conclusion is Conclusion.NO_REGRESSION
+    assert judged(accepted, suite.round(chance, 6, everywhere(0.1, points))).conclusion is Conclusion.REGRESSION
+
+
+def test_one_point_of_many_is_found() -> None:
+    suite = Rounds(points=20, noise=0.01, shared=0.5)
+    found = judged(rounds_of(suite, 1, 5), suite.round(drawn(2), 6, {7: 0.1}))
+    assert found.conclusion is Conclusion.REGRESSION
+    (variant,) = found.variants
+    regressed = {one.point for one in variant.found if one.judgement.conclusion is Conclusion.REGRESSION}
+    assert regressed == {"w-007"}
+
+
+def test_only_the_variant_that_lost_is_named() -> None:
+    suite = Rounds(points=2, variants=2, noise=0.005)
+    found = judged(rounds_of(suite, 1, 5), suite.round(drawn(2), 6, everywhere(0.1, 2)), variants=2)
+    assert [one.conclusion for one in found.variants] == [Conclusion.REGRESSION, Conclusion.NO_REGRESSION]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_few_accepted_rounds_are_no_evidence(number: int) -> None:
+    suite = Rounds(points=2, noise=0.005)
+    found = judged(rounds_of(suite, 1, number), suite.round(drawn(2), 6, everywhere(0.5, 2)))
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert found.comparable
+    assert found.variants[0].reasons[0].startswith(f"accepted rounds before this one: {number}; at least 3")
+
+
+def test_slow_drift_is_found_against_the_pinned_rounds() -> None:
+    suite = Rounds(points=4, noise=0.005)
+    chance = drawn(3)
+    history = History()
+    drifts: list[Conclusion | None] = []
+    for minute in range(16):
+        measured = suite.round(chance, minute, everywhere(max(0, minute - 4) * 0.01, 4))
+        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
+        drifts.append(found.variants[0].drift)
+        history = history.extended(measured, [found])
+        if found.conclusion is Conclusion.REGRESSION:
+            break
+    assert 8 < minute < 15
+    assert drifts[-1] is Conclusion.REGRESSION
+    regressed = [one for one in found.variants[0].found if one.judgement.conclusion is Conclusion.REGRESSION]
+    assert {one.against for one in regressed} == {Against.PINNED}
+
+
+@given(SUITES, SEEDS, st.integers(min_value=1, max_value=8))
+def test_a_better_round_is_never_regressed(suite: Rounds, seed: int, number: int) -> None:
+    """Better: each quantity is in each run at least as good as in every accepted one."""
+    accepted = rounds_of(suite, seed, number)
+    last = suite.round(drawn(seed + 1), number)
+    better: dict[Quantity, Series] = {}
+    for quantity, series in last.values.items():
+        seen = [value for one in accepted for value in one.values[quantity].values()]
+        best = max(seen) if quantity.metric.is_rate else min(seen)
+        gains = {repeat: abs(value) for repeat, value in series.items()}
+        better[quantity] = {repeat: best - worsening(quantity.metric, gain) for repeat, gain in gains.items()}
+    assert judged(accepted, changed(last, better), suite.variants).conclusion is not Conclusion.REGRESSION
+
+
+@given(SUITES, SEEDS, st.sampled_from([0.0, 0.08, 0.2]), st.randoms(use_true_random=False))
+def test_the_order_of_runs_does_not_matter(suite: Rounds, seed: int, loss: float, chance: random.Random) -> None:
+    accepted = rounds_of(suite, seed, 5)
+    last = suite.round(drawn(seed + 1), 5, everywhere(loss, suite.points))
+    found = judged(accepted, last, suite.variants)
+    mixed = judged([shuffled(one, chance) for one in accepted], shuffled(last, chance), suite.variants)
+    assert [one.conclusion for one in mixed.variants] == [one.conclusion for one in found.variants]
+
+
+def shuffled(measured: MeasuredRound, chance: random.Random) -> MeasuredRound:
+    """Return the round with its runs in another order; what was measured in one run stays together."""
+    repeats = [*range(3)]
+    chance.shuffle(repeats)
+    return changed(
+        measured,
+        {
+            quantity: {new: series[old] for new, old in enumerate(repeats)}
+            for quantity, series in measured.values.items()
+        },
+    )
+
+
+@given(SUITES, SEEDS, st.floats(min_value=0.0, max_value=0.9))
+def test_a_round_below_its_own_noise_never_alarms(suite: Rounds, seed: int, loss: float) -> None:
+    """The runs of a round scatter by more than its loss: one that is bad, and two that are as before."""
+    accepted = rounds_of(suite, seed, 6)
+    bad = math.log1p(-loss)
+    last: dict[Quantity, Series] = {}
+    for quantity in accepted[0].values:
+        usual = math.fsum(math.fsum(one.values[quantity].values()) for one in accepted) / 18
+        last[quantity] = {0: usual, 1: usual + worsening(quantity.metric, -bad), 2: usual}
+    assert judged(accepted, changed(accepted[0], last), suite.variants).conclusion is not Conclusion.REGRESSION
+
+
+@given(SUITES, SEEDS, st.integers(min_value=0, max_value=4))
+def test_an_invalid_point_is_never_no_regression(suite: Rounds, seed: int, point: int) -> None:
+    accepted = rounds_of(suite, seed, 6)
+    last = suite.round(drawn(seed + 1), 6)
+    name = f"w-{point % suite.points:03d}"
+    without = {one: series for one, series in last.values.items() if (one.variant, one.point) != ("v0", name)}
+    found = judged(accepted, replace(last, values=without), suite.variants)
+    assert found.variants[0].conclusion is not Conclusion.NO_REGRESSION
+    assert found.conclusion is not Conclusion.NO_REGRESSION
+
+
+def test_a_gap_does_not_hide_the_regression_of_another_point() -> None:
+    suite = Rounds(points=2, noise=0.005)
+    lost = suite.round(drawn(2), 6, everywhere(0.2, 2))
+    values = {one: series for one, series in lost.values.items() if one.point == "w-001"}
+    found = judged(rounds_of(suite, 1, 5), replace(lost, values=values, gaps={"v0": ["Invalid: w-000"]}))
+    assert found.conclusion is Conclusion.REGRESSION
+
+
+def test_a_point_that_few_accepted_rounds_have_leaves_the_round_open() -> None:
+    suite = Rounds(points=2, noise=0.005)
+    accepted = rounds_of(suite, 1, 5)
+    gone = {quantity_of(point=1, metric=metric) for metric in Metric}
+    for index in range(3):
+        values = {one: series for one, series in accepted[index].values.items() if one not in gone}
+        accepted[index] = changed(accepted[index], values)
+    found = judged(accepted, suite.round(drawn(2), 6))
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert [*found.variants[0].reasons] == ["fewer than 3 accepted rounds have numbers of w-001"]
+
+
+def test_a_new_version_of_ceph_is_named_and_no_obstacle() -> None:
+    suite = Rounds(points=1, noise=0.005)
+    accepted = [under(one) for one in rounds_of(suite, 1, 5)]
+    found = judged(accepted, under(suite.round(drawn(2), 6, {0: 0.1}), context="20.1.0"))
+    assert found.conclusion is Conclusion.REGRESSION
+    assert [(one.key, one.candidate) for one in found.changes] == [("ceph.version", "20.1.0")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"fio": "3.41"}, "toolVersions.fio differs from the accepted rounds (3.40 -> 3.41)"),
+        ({"nodes": "ab"}, "clients ran on other nodes (a -> a, b)"),
+    ],
+)
+def test_other_conditions_are_no_basis_for_a_conclusion(changes: Mapping[str, str], reason: str) -> None:
+    suite = Rounds(points=1, noise=0.005)
+    accepted = [under(one) for one in rounds_of(suite, 1, 5)]
+    found = judged(accepted, under(suite.round(drawn(2), 6, {0: 0.5}), **changes))
+    assert (found.conclusion, found.comparable) == (Conclusion.INCONCLUSIVE, False)
+    assert found.variants[0].reasons[0].startswith(reason)
+
+
+def test_another_digest_is_inconclusive() -> None:
+    suite = Rounds(points=1, noise=0.005)
+    other = replace(suite.round(drawn(2), 6, {0: 0.5}), digest="other")
+    found = judged(rounds_of(suite, 1, 5), other)
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert found.comparable
+    assert "starts a new baseline" in found.variants[0].reasons[0]
