@@ -137,7 +137,7 @@ class FailureReason(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """The conditions of a `BenchmarkRun`, in the order of a run's life.
+    """The conditions of a `BenchmarkRun`, in the order of a run's life, and those that only a `BenchmarkSuite` has.
 
     `Reconciling` and `Stalled` exist only while they are True, as kstatus requires.
     """
@@ -151,6 +151,8 @@ class ConditionType(StrEnum):
     MEASURED = "Measured"
     CLEANED_UP = "CleanedUp"
     SUSPENDED = "Suspended"
+    READY = "Ready"
+    REGRESSED = "Regressed"
 
 
 class ConditionStatus(StrEnum):

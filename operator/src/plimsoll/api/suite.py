@@ -7,12 +7,15 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 
 from plimsoll.api.documents import decode_document, load_document
 from plimsoll.api.errors import Problem, SpecError, field_path
-from plimsoll.api.hypothesis import MAX_HYPOTHESES, MAX_VARIANT_CHARACTERS, Hypothesis
-from plimsoll.api.model import Integer, Model
-from plimsoll.api.names import DNS_LABEL_PATTERN, SUITE_KIND
+from plimsoll.api.hypothesis import MAX_HYPOTHESES, Hypothesis
+from plimsoll.api.model import Flag, Integer, Model
+from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.pools import DnsLabel
 from plimsoll.api.run import ObjectMeta
+from plimsoll.api.schedule import Schedule
 from plimsoll.api.schema import ServerOnly
+from plimsoll.api.suite_comparison import SuiteComparison, VariantName
+from plimsoll.api.suite_status import MAX_KEEP
 from plimsoll.api.wording import did_you_mean, shown
 
 MAX_VARIANTS = 16
@@ -25,7 +28,6 @@ BY_NAME = "workloads"
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
 _IS_RESERVED = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
 
-VariantName = Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=MAX_VARIANT_CHARACTERS)]
 Fragment = dict[str, JsonValue]
 
 
@@ -84,62 +86,39 @@ class Variant(Model):
     _is_mergeable = field_validator("changes")(_checked)
 
 
-class VariantReference(Model):
-    """A variant of the suite.
+class Triggers(Model):
+    """What starts a round besides a change, a request and the schedule.
 
     Attributes:
-        variant: Name of the variant.
+        ceph_version: Whether another version of Ceph starts a round.
 
     """
 
-    variant: VariantName
-
-
-class Allowance(Model):
-    """Changes for the worse that do not matter.
-
-    Attributes:
-        rate_percent: Tolerated decrease of a rate, in percent of the baseline.
-        latency_percent: Tolerated increase of a latency, in percent of the baseline. A latency is known to 1.6 % at
-            best.
-
-    """
-
-    rate_percent: Annotated[Integer, Field(ge=1, le=90)] = 5
-    latency_percent: Annotated[Integer, Field(ge=2, le=1000)] = 10
-
-
-class SuiteComparison(Model):
-    """A comparison between two variants: whether the candidate is worse than the baseline.
-
-    Attributes:
-        name: Unique name of the comparison.
-        baseline: The variant to compare with.
-        candidate: The variant to judge.
-        allow: Changes for the worse that do not matter.
-
-    """
-
-    name: DnsLabel
-    baseline: VariantReference
-    candidate: VariantReference
-    allow: Allowance = Allowance()
+    ceph_version: Flag = False
 
 
 class SuiteSpec(Model):
     """The specification of the suite.
 
     Attributes:
+        schedule: When rounds start. Without a schedule, a round starts after each change of run, variants or repeat.
+        triggers: What else starts a round.
         repeat: How often each variant is measured in a round, in shuffled order, so that the noise between runs of the
             same becomes known. At least 3 are needed for a useful estimate of that noise.
+        keep: Number of former rounds whose runs and results are kept, besides those that a comparison still uses.
         run: What all variants share: a part of the specification of a BenchmarkRun.
         variants: The variants. Each one is spec.run with its own changes.
-        comparisons: Comparisons between variants.
+        comparisons: Comparisons between variants, or with earlier rounds.
         hypotheses: What is expected of the numbers.
+        gate: Whether a regression makes the suite Stalled, which Flux and Argo CD report as failed.
+        suspend: Start no round, and no further run of the active round. A run that is being measured continues.
 
     """
 
+    schedule: Schedule | None = None
+    triggers: Triggers = Triggers()
     repeat: Annotated[Integer, Field(ge=1, le=MAX_REPEAT)] = 3
+    keep: Annotated[Integer, Field(ge=1, le=MAX_KEEP)] = 10
     run: Fragment
     variants: Annotated[
         tuple[Variant, ...], Field(min_length=1, max_length=MAX_VARIANTS), ServerOnly(list_keys=("name",))
@@ -150,6 +129,8 @@ class SuiteSpec(Model):
     hypotheses: Annotated[
         tuple[Hypothesis, ...], Field(max_length=MAX_HYPOTHESES), ServerOnly(list_keys=("name",))
     ] = ()
+    gate: Flag = False
+    suspend: Flag = False
 
     _is_mergeable = field_validator("run")(_checked)
 
@@ -161,7 +142,6 @@ class SuiteSpec(Model):
             *_repeated_names([one.name for one in self.comparisons], "comparisons"),
             *_repeated_names([one.name for one in self.hypotheses], "hypotheses"),
             *_unknown_variants(self.comparisons, self.hypotheses, variants),
-            *_comparisons_with_itself(self.comparisons),
         ]
         if problems:
             raise SpecError(problems)
@@ -181,8 +161,8 @@ def _unknown_variants(
 def _compared(comparisons: Sequence[SuiteComparison]) -> Iterator[tuple[str, str]]:
     """Yield the variants in comparisons, each with its field."""
     for index, one in enumerate(comparisons):
-        for side, reference in (("baseline", one.baseline), ("candidate", one.candidate)):
-            yield field_path(("comparisons", index, side, "variant")), reference.variant
+        for side, variant in zip(("baseline", "candidate"), one.variants or (), strict=False):
+            yield field_path(("comparisons", index, side, "variant")), variant
 
 
 def _selected(hypotheses: Sequence[Hypothesis]) -> Iterator[tuple[str, str]]:
@@ -191,14 +171,6 @@ def _selected(hypotheses: Sequence[Hypothesis]) -> Iterator[tuple[str, str]]:
         for side, selector in one.selectors:
             if selector.variant is not None:
                 yield field_path(("hypotheses", index, side, "variant")), selector.variant
-
-
-def _comparisons_with_itself(comparisons: Sequence[SuiteComparison]) -> Iterator[Problem]:
-    for index, one in enumerate(comparisons):
-        if one.baseline == one.candidate:
-            field = field_path(("comparisons", index, "candidate", "variant"))
-            remedy = "is the baseline as well; compare two different variants"
-            yield Problem(field=field, value=shown(one.candidate.variant), remedy=remedy)
 
 
 class BenchmarkSuite(Model):

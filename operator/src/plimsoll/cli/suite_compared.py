@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import click
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.suite import Allowance, SuiteComparison, SuiteSpec
+from plimsoll.api.suite import SuiteSpec
+from plimsoll.api.suite_comparison import Allowance, SuiteComparison
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.doubts import repeated_too_often
@@ -18,7 +19,7 @@ from plimsoll.measure.compare.results import Comparison
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.likeness import Likeness, likeness_of
 from plimsoll.report.text import first_few
-from plimsoll.suite.differences import changes_between
+from plimsoll.suite.differences import FieldChange, changes_between
 from plimsoll.suite.identity import unexplained
 
 _PERCENT = 100
@@ -60,16 +61,21 @@ class VariantComparison:
 
 
 def comparisons_of(spec: SuiteSpec, runs: Mapping[str, Sequence[list[BenchmarkResult]]]) -> list[VariantComparison]:
-    """Return all comparisons of a suite; `runs` are the complete ones of each variant."""
-    return [_compared(spec, one, runs[one.baseline.variant], runs[one.candidate.variant]) for one in spec.comparisons]
+    """Return the comparisons between variants of a suite; `runs` are the complete ones of each variant."""
+    return [
+        _compared(spec, one, sides, (runs[sides[0]], runs[sides[1]]))
+        for one in spec.comparisons
+        if (sides := one.variants) is not None
+    ]
 
 
 def _compared(
     spec: SuiteSpec,
     asked: SuiteComparison,
-    ours: Sequence[list[BenchmarkResult]],
-    theirs: Sequence[list[BenchmarkResult]],
+    names: tuple[str, str],
+    runs: tuple[Sequence[list[BenchmarkResult]], Sequence[list[BenchmarkResult]]],
 ) -> VariantComparison:
+    (baseline, candidate), (ours, theirs) = names, runs
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
     sides = (combined(ours), combined(theirs)) if of_runs else (_first(ours), _first(theirs))
     # What the variants change may be a parameter, which does not make it another point here.
@@ -77,11 +83,11 @@ def _compared(
     likeness = likeness_of(matching.pairs)
     return VariantComparison(
         name=asked.name,
-        baseline=asked.baseline.variant,
-        candidate=asked.candidate.variant,
+        baseline=baseline,
+        candidate=candidate,
         comparison=compare(matching, _rule(asked.allow)) if ours and theirs else None,
         likeness=likeness,
-        unexplained=_unexplained(spec, asked, matching.pairs),
+        unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
         doubts=[*_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
         missing=2 * spec.repeat - len(ours) - len(theirs),
         of_runs=of_runs,
@@ -102,9 +108,8 @@ def _first(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
     return runs[0] if runs else []
 
 
-def _unexplained(spec: SuiteSpec, asked: SuiteComparison, pairs: Sequence[Pair]) -> list[Difference]:
-    """Return the differences in identity that the variants do not set, each once."""
-    changes = changes_between(spec, asked.baseline.variant, asked.candidate.variant)
+def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[Difference]:
+    """Return the differences in identity that do not follow from these changes, each once."""
     found: list[Difference] = []
     for pair in pairs:
         known = likeness_of([pair]).differences

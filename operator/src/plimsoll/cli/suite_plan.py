@@ -12,7 +12,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.suite import BenchmarkSuite, SuiteComparison
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite_comparison import SuiteComparison
 from plimsoll.cli.document import chosen_seed, freeze_variants, read_suite
 from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
@@ -126,7 +127,10 @@ def _questions(heading: str, texts: Mapping[str, str]) -> Iterator[RenderableTyp
 
 def _comparison(one: SuiteComparison) -> str:
     allowed = f"{one.allow.rate_percent} % less rate, {one.allow.latency_percent} % more latency"
-    return f"{one.candidate.variant} against {one.baseline.variant}; tolerated are {allowed}"
+    if one.variants is None:
+        return f"each variant against its accepted rounds; tolerated are {allowed}"
+    baseline, candidate = one.variants
+    return f"{candidate} against {baseline}; tolerated are {allowed}"
 
 
 def _changes(variant: _PlannedVariant) -> Text:

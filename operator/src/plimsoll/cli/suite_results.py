@@ -53,6 +53,10 @@ def show_findings(console: Console, findings: Findings) -> None:
             console.print(results_table(combined(runs)))
     for compared in findings.comparisons:
         _show_comparison(console, compared)
+    for comparison in findings.suite.spec.comparisons:
+        if comparison.baseline.rounds is not None:
+            line = f"\n{comparison.name}: not decided, because it needs earlier rounds, and this is a single one"
+            console.print(Text(line, style="yellow"), soft_wrap=True)
     if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, findings.decisions)

@@ -16,9 +16,9 @@ def unanswerable(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem
 
 def _nothing_to_compare(spec: SuiteSpec, plans: Mapping[str, Plan]) -> Iterator[Problem]:
     for index, one in enumerate(spec.comparisons):
-        ours, theirs = ({point.name for point in plans[side.variant].points} for side in (one.baseline, one.candidate))
-        if not ours & theirs:
-            names = f"{one.baseline.variant} and {one.candidate.variant}"
+        sides = [{point.name for point in plans[variant].points} for variant in one.variants or ()]
+        if one.variants is not None and not set.intersection(*sides):
+            names = " and ".join(one.variants)
             remedy = f"compares nothing, because variants {names} have no workload in common; compare others"
             yield Problem(field=f"spec.comparisons[{index}]", remedy=remedy)
 
