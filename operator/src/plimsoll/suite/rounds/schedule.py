@@ -9,41 +9,22 @@ repetitions of an hour, and not in a skipped one.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Self
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
+from cronsim import CronSim
 
-_FIELDS = 5
+from plimsoll.api.schedule import Schedule
+
 _LARGEST_CLOCK_CHANGE = timedelta(hours=25)
 """Source: time zone database; Samoa skipped a whole day in 2011."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """A schedule; `parse` checks it."""
+class Times:
+    """The times of a valid schedule."""
 
     cron: str
     zone: ZoneInfo
-
-    @classmethod
-    def parse(cls, cron: str, time_zone: str) -> Self:
-        """Return the schedule.
-
-        Raises:
-            ValueError: the time zone is unknown, or the expression is invalid or never fires.
-
-        """
-        schedule = cls(cron=cron, zone=_zone(time_zone))
-        if len(cron.split()) != _FIELDS:
-            raise ValueError("needs five fields: minute, hour, day of month, month, day of week")
-        try:
-            found = next(CronSim(cron, datetime(2000, 1, 1, tzinfo=UTC)), None)
-        except CronSimError as error:
-            raise ValueError(f"is no cron expression: {error}") from error
-        if found is None:
-            raise ValueError("never fires, because no month has such a day")
-        return schedule
 
     def first_after(self, moment: datetime) -> datetime:
         """Return the first time after a moment, in UTC."""
@@ -60,8 +41,6 @@ class Schedule:
             yield time.astimezone(UTC)
 
 
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"is no known time zone: {name}") from error
+def times_of(schedule: Schedule) -> Times:
+    """Return the times of a schedule, which its model has checked."""
+    return Times(cron=schedule.cron, zone=ZoneInfo(schedule.time_zone))
