@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
 from plimsoll.suite.rounds.actions import Action, CreateRun, DeleteRun, DryRun, Judge, PatchStatus
@@ -114,6 +115,9 @@ class WatchedSuites(PretendSuites):
         is_new = time != self.status.get("lastScheduleTime", "")
         assert is_new or active["cause"] != "Scheduled"
         if is_new:
+            deadline = (self.spec.get("schedule") or {}).get("startingDeadlineSeconds")
+            late = self.now - datetime.fromisoformat(time)
+            assert deadline is None or late.total_seconds() <= deadline
             assert time not in self.answered, "two rounds for one schedule time"
             self.answered.add(time)
         planned = new.get("nextScheduleTime")
@@ -161,6 +165,16 @@ class Anything(RuleBasedStateMachine):
     @rule(minutes=st.sampled_from([1, 5, 11]))
     def set_clock_back(self, minutes: int) -> None:
         self.world.pass_time(minutes=-minutes)
+
+    @rule(minutes=st.sampled_from([1, 5]))
+    def repeat_schedule_time(self, minutes: int) -> None:
+        """Set the clock back after a schedule time was answered."""
+        for duration in (10, -minutes, minutes):
+            self.world.pass_time(minutes=duration)
+            for _ in range(5):
+                if not self._guarded(self.world.settle):
+                    return
+                self.world.finish()
 
     # -- runs
 
@@ -211,6 +225,15 @@ class Anything(RuleBasedStateMachine):
     def suspend(self, *, suspend: bool) -> None:
         self.world.change(suspend=suspend)
 
+    @precondition(lambda self: "round" in self.world.status)
+    @rule()
+    def suspend_and_finish(self) -> None:
+        self.world.change(suspend=True)
+        self._guarded(self.world.settle)
+        self.world.finish()
+        self._guarded(self.world.settle)
+        self.world.change(suspend=False)
+
     @rule(valid=st.booleans())
     def break_schedule(self, *, valid: bool) -> None:
         self.world.change(schedule={"cron": CRON if valid else "no cron"})
@@ -225,13 +248,18 @@ class Anything(RuleBasedStateMachine):
         text = rounds[index] if index < len(rounds) else "0"
         self.world.annotations["plimsoll.dev/accept-round"] = text
 
-    @rule(index=st.integers(0, 5))
+    @rule(index=st.integers(0, 4))
     def delete_run(self, index: int) -> None:
         own = [run for run in self.world.runs.values() if run.owner != "stranger"]
         if index < len(own):
-            own[index].deleting = True
-            if not self.world.stuck:
-                self.world.vanish()
+            self._delete(own[index])
+
+    @precondition(lambda self: "round" in self.world.status)
+    @rule()
+    def delete_active_run(self) -> None:
+        for run in list(self.world.runs.values()):
+            if run.minute == self.world.status["round"]["minute"] and not run.finished:
+                self._delete(run)
 
     @rule(refused=st.sampled_from([{}, {}, {"small": "denied"}, {"large": "denied"}]))
     def refuse(self, refused: dict[str, str]) -> None:
@@ -254,9 +282,9 @@ class Anything(RuleBasedStateMachine):
     def upgrade_ceph(self, version: str) -> None:
         self.world.ceph_version = version
 
-    @rule(sure=st.integers(0, 29))
+    @rule(sure=st.integers(0, 3))
     def delete_suite(self, sure: int) -> None:
-        self.world.deleted = self.world.deleted or sure == 29
+        self.world.deleted = self.world.deleted or sure == 1
 
     def teardown(self) -> None:
         """Everything that stands in the way is removed: every round ends, and the operator comes to rest."""
@@ -279,6 +307,11 @@ class Anything(RuleBasedStateMachine):
         kept = {one["minute"] for one in world.rounds}
         assert {run.minute for run in world.runs.values()} <= kept
         assert len(kept) <= world.spec["keep"] + PINNED_ROUNDS
+
+    def _delete(self, run: PretendRun) -> None:
+        run.deleting = True
+        if not self.world.stuck:
+            self.world.vanish()
 
     def _guarded(self, operate: Callable[[], object]) -> bool:
         """Have the operator work; return false if it was killed, which restarts it."""

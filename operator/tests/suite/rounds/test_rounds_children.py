@@ -152,6 +152,31 @@ def test_refused_run_stalls_the_suite_and_is_tried_again(world: PretendSuites) -
     assert world.rounds[0]["verdict"] == "NoRegression"
 
 
+def test_refused_run_is_still_reported_after_a_restart(world: PretendSuites) -> None:
+    world.refuses = {"small": "exceeded quota: runs", "large": "exceeded quota: runs"}
+    world.finish()
+    world.settle()
+    before = world.status
+    world.restart()
+    assert [type(one) for one in world.look().actions] == [CreateRun]
+    world.settle()
+    assert world.status == before
+    assert world.reasons().count("RunRefused") == 1
+
+
+def test_no_run_is_created_beside_another_one_after_the_status_was_set_back(world: PretendSuites) -> None:
+    before, first = world.status, world.created[0]
+    world.finish()
+    world.settle()
+    world.status = {**before, "round": {**before["round"]}}
+    del world.status["round"]["current"]
+    del world.runs[first]
+    world.settle()
+    assert len(world.created) == 2
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
 def test_invalid_suite_creates_nothing_and_continues_its_round_once_it_is_valid(world: PretendSuites) -> None:
     world.change(schedule={"cron": "0 3 * * 8"})
     world.finish()

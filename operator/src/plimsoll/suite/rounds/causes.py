@@ -4,15 +4,15 @@ from datetime import datetime
 
 from plimsoll.api.names import GROUP
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.api.suite_status import Cause
+from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, Cause
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.state import State
 
 REQUEST_ROUND = f"{GROUP}/request-round"
 """Annotation: each new text requests a round."""
 
-_MAX_TEXT = 256
-"""Characters of an annotation that count."""
+_MAX_VERSION = 256
+"""Maximum length of a version in the API."""
 
 
 def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime | None) -> Cause | None:
@@ -30,9 +30,15 @@ def cause_due(seen: Observed, suite: BenchmarkSuite, state: State, due: datetime
 
 def has_other_version(seen: Observed, state: State) -> bool:
     """Whether the cluster has another version of Ceph than the last round found."""
-    return bool(seen.ceph_version and state.ceph_version and seen.ceph_version != state.ceph_version)
+    version = version_of(seen)
+    return bool(version and state.ceph_version and version != state.ceph_version)
+
+
+def version_of(seen: Observed) -> str:
+    """Return the version of Ceph, as far as the status remembers it; empty if unknown."""
+    return seen.ceph_version[:_MAX_VERSION]
 
 
 def text_of(seen: Observed, annotation: str) -> str:
-    """Return the text of an annotation; empty if absent."""
-    return seen.suite.annotations.get(annotation, "")[:_MAX_TEXT]
+    """Return the text of an annotation, as far as the status remembers it; empty if absent."""
+    return seen.suite.annotations.get(annotation, "")[:MAX_ANNOTATION_CHARACTERS]

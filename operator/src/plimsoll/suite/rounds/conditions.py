@@ -10,7 +10,7 @@ from plimsoll.api.names import ConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
-from plimsoll.suite.rounds.actions import DryRun, Request
+from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.progress import Progress
 from plimsoll.suite.rounds.requests import refusal_of, refused_check
@@ -59,23 +59,24 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     checked = refused_check(seen)
     if checked is not None and isinstance(request, DryRun):
         return _with_remedy(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
-    if isinstance(request, DryRun):
-        return _refused_before(seen)
     refusal = refusal_of(seen, request)
     if refusal is None:
-        return None
+        return _refused_before(seen, request)
     if refusal.is_taken:
         return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} exists and is not of this suite")
-    return _with_remedy(SuiteReason.RUN_REFUSED, f"could not create BenchmarkRun {refusal.name}: {refusal.message}")
+    return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
-def _refused_before(seen: Observed) -> Fact | None:
-    """Return the refusal that the status has, during another dry run of the same specification."""
+def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
+    """Return the refusal that the status has, until a restarted operator knows the outcome of the same request."""
     before = seen.suite.conditions.get(ConditionType.STALLED)
-    is_same = before is not None and before.observed_generation == seen.suite.generation
-    if before is None or not is_same or before.reason != SuiteReason.VARIANT_REFUSED:
+    if before is None or before.observed_generation != seen.suite.generation:
         return None
-    return Fact(holds=True, reason=SuiteReason.VARIANT_REFUSED, message=before.message)
+    is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
+    is_creation = isinstance(request, CreateRun) and f"BenchmarkRun {request.name} " in before.message
+    if not is_check and not is_creation:
+        return None
+    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
 
 
 def _closed_gate(seen: Observed, regressed: Fact) -> Fact | None:

@@ -7,7 +7,7 @@ from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import Cause
 from plimsoll.suite.rounds.actions import Emit
-from plimsoll.suite.rounds.causes import REQUEST_ROUND, text_of
+from plimsoll.suite.rounds.causes import REQUEST_ROUND, text_of, version_of
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.state import ActiveRound, State
 from plimsoll.suite.rounds.timing import answered
@@ -41,7 +41,7 @@ def opened(
         active=active,
         digest=seen.suite.specification.digest,
         requested=text_of(seen, REQUEST_ROUND) or state.requested,
-        ceph_version=seen.ceph_version or state.ceph_version,
+        ceph_version=version_of(seen) or state.ceph_version,
     )
     message = f"round {minute} of {total} run{'s' * (total > 1)} started, because {_BECAUSE[cause]}"
     return state, Emit(severity=Severity.NORMAL, reason="RoundStarted", message=message)

@@ -6,7 +6,7 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import Cause
 from plimsoll.suite.rounds.accepting import accepted
 from plimsoll.suite.rounds.actions import Emit
-from plimsoll.suite.rounds.causes import cause_due
+from plimsoll.suite.rounds.causes import cause_due, version_of
 from plimsoll.suite.rounds.children import advanced
 from plimsoll.suite.rounds.ending import ended, superseded
 from plimsoll.suite.rounds.keeping import kept
@@ -85,4 +85,4 @@ def _with_version(seen: Observed, suite: BenchmarkSuite, state: State) -> State:
     """Return the state with the version of Ceph, unless another version than the last one is due to start a round."""
     if state.ceph_version and suite.spec.triggers.ceph_version:
         return state
-    return replace(state, ceph_version=seen.ceph_version or state.ceph_version)
+    return replace(state, ceph_version=version_of(seen) or state.ceph_version)

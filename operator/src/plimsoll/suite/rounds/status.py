@@ -16,7 +16,9 @@ Json = dict[str, Any]
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
+_MAX_ENVIRONMENT = 16
 _MAX_VERSION = 256
+"""Maximum length of a version in the environment of a round."""
 _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
 
 
@@ -30,7 +32,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[ConditionType, Fact])
         accepted_round=state.accepted or None,
         next_schedule_time=_text(state.next_time),
         last_schedule_time=_text(state.last_time),
-        ceph_version=state.ceph_version[:_MAX_VERSION] or None,
+        ceph_version=state.ceph_version or None,
         round=_active_document(state.active) if state.active else None,
         rounds=tuple(map(_ended_document, state.ended)),
         comparisons=state.comparisons[:MAX_OUTCOMES],
@@ -134,7 +136,7 @@ def _ended_document(one: EndedRound) -> suite_status.EndedRound:
         accepted=one.accepted,
         pinned=one.pinned,
         digest=one.digest,
-        environment=dict(one.environment),
+        environment={name: one.environment[name][:_MAX_VERSION] for name in sorted(one.environment)[:_MAX_ENVIRONMENT]},
         comparisons=dict(one.counts),
     )
 
