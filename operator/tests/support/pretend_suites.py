@@ -235,7 +235,7 @@ class PretendSuites:
     def _judge(self, action: Judge) -> None:
         self.judged.append(action)
         verdict = self.verdicts.pop(0) if self.verdicts else RoundVerdict.NO_REGRESSION
-        is_acceptable = verdict is RoundVerdict.NO_REGRESSION
+        is_acceptable = verdict is not RoundVerdict.REGRESSED
         self.judgement = Judgement(
             minute=action.minute, verdict=verdict, is_acceptable=is_acceptable, message=f"it is {verdict}"
         )

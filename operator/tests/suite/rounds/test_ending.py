@@ -24,10 +24,10 @@ def measured(verdict: RoundVerdict, outcomes: str) -> PretendSuites:
 
 
 @pytest.mark.parametrize("verdict", [NO_REGRESSION, REGRESSED, INCONCLUSIVE])
-def test_round_has_the_verdict_of_its_evaluation(verdict: RoundVerdict) -> None:
+def test_round_has_the_verdict_of_its_evaluation_and_is_accepted_unless_it_regressed(verdict: RoundVerdict) -> None:
     world = measured(verdict, "++++")
     (ended,) = world.rounds
-    assert (ended["verdict"], ended["accepted"]) == (verdict, verdict is NO_REGRESSION)
+    assert (ended["verdict"], ended["accepted"]) == (verdict, verdict is not REGRESSED)
     assert world.events[-1].reason == f"Round{verdict}"
     assert world.events[-1].message == f"round {START_MINUTE}: it is {verdict}"
 

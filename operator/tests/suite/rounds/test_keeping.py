@@ -36,7 +36,7 @@ def test_regressed_rounds_are_not_pinned() -> None:
     assert numbers(world) == [4, 3, 0]
 
 
-def test_accepted_rounds_of_something_else_are_unpinned_once_a_round_of_the_change_is_accepted() -> None:
+def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:
     world = after_rounds(3)
     world.change(repeat=2)
     world.verdicts = [REGRESSED]
@@ -45,7 +45,7 @@ def test_accepted_rounds_of_something_else_are_unpinned_once_a_round_of_the_chan
     world.pass_time(minutes=1)
     world.annotations[REQUEST] = "again"
     world.measure_round()
-    assert numbers(world, "pinned") == [4]
+    assert numbers(world, "accepted") == numbers(world, "pinned") == [4]
     assert numbers(world) == [4, 3]
 
 

@@ -66,8 +66,8 @@ class Judge:
     Attributes:
         minute: identity of the round.
         runs: names of its finished runs with valid numbers, by variant.
-        baseline: minutes of the accepted rounds, newest first.
-        pinned: minutes of those that slow drift is tested against, newest first.
+        baseline: minutes of the accepted rounds, oldest first.
+        pinned: minutes of those that slow drift is tested against, oldest first.
 
     """
 

@@ -27,8 +27,8 @@ def judgement_request(state: State, active: ActiveRound, members: Sequence[Membe
     return Judge(
         minute=active.minute,
         runs=runs_by_variant(members),
-        baseline=tuple(one.minute for one in state.ended if one.accepted),
-        pinned=tuple(one.minute for one in state.ended if one.pinned),
+        baseline=tuple(one.minute for one in reversed(state.ended) if one.accepted),
+        pinned=tuple(one.minute for one in reversed(state.ended) if one.pinned),
     )
 
 

@@ -1,29 +1,26 @@
 """Which rounds are kept, with their runs and results."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
-from plimsoll.suite.rounds.state import EndedRound, State
+from plimsoll.suite.rounds.state import State
 
 
 def kept(state: State, keep: int) -> State:
     """Return the state with the newest rounds and the pinned ones; all of them while a round is measured against them.
 
-    Of the rounds that measured the same as the last accepted one, the first five accepted ones are pinned.
+    A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
+    first five accepted rounds of a baseline are pinned.
     """
-    pinned = _pinned(state.ended)
-    ended = tuple(replace(one, pinned=one.minute in pinned) for one in state.ended)
+    accepted = [one for one in state.ended if one.accepted]
+    baseline = [one.minute for one in accepted if one.digest == accepted[0].digest]
+    pinned = frozenset(baseline[-PINNED_ROUNDS:])
+    ended = tuple(replace(one, accepted=one.minute in baseline, pinned=one.minute in pinned) for one in state.ended)
     if state.active is None:
         ended = tuple(one for index, one in enumerate(ended) if index < keep or one.pinned)
     return replace(state, ended=ended)
-
-
-def _pinned(ended: Sequence[EndedRound]) -> frozenset[int]:
-    accepted = [one for one in ended if one.accepted]
-    series = [one.minute for one in accepted if one.digest == accepted[0].digest]
-    return frozenset(series[-PINNED_ROUNDS:])
 
 
 def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
