@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from plimsoll.api.kinds import KINDS
+
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "api.md"
 INTRODUCTION = """# API reference
@@ -36,8 +38,8 @@ def main() -> int:
 
 
 def definitions() -> list[Path]:
-    """Return the definitions, first those of objects that users write."""
-    return sorted((ROOT / "crds").glob("*.yaml"), key=lambda path: ("result" in path.name, path.name))
+    """Return the definitions of the kinds that the operator handles, first those of objects that users write."""
+    return [ROOT / "crds" / kind.file_name for kind in KINDS if kind.is_handled]
 
 
 def document(crds: list[Schema]) -> str:

@@ -1,7 +1,7 @@
 """Write the generated files of the chart and the plain manifests; with --check, fail if one is out of date.
 
-Copies crds/ into the templates, the values into the README, and the rendered chart into manifests/. Needs a Helm,
-named by PLIMSOLL_HELM: `PLIMSOLL_HELM=$(hack/tool.sh helm) hack/chart.py`.
+Copies crds/ of the kinds that the operator handles into the templates, the values into the README, and the rendered
+chart into manifests/. Needs a Helm, named by PLIMSOLL_HELM: `PLIMSOLL_HELM=$(hack/tool.sh helm) hack/chart.py`.
 """
 
 # ruff: noqa: INP001 - a script, run by path
@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+
+from plimsoll.api.kinds import KINDS
 
 ROOT = Path(__file__).parent.parent
 CHART = ROOT / "charts" / "plimsoll"
@@ -68,8 +70,8 @@ def main() -> int:
 
 def files() -> Iterator[tuple[Path, str]]:
     """Yield every generated file with its content."""
-    for path in sorted((ROOT / "crds").glob("*.yaml")):
-        yield CHART / "templates" / "crds" / path.name, definition(path.read_text())
+    for name in sorted(kind.file_name for kind in KINDS if kind.is_handled):
+        yield CHART / "templates" / "crds" / name, definition((ROOT / "crds" / name).read_text())
     readme = CHART / "README.md"
     yield readme, document(readme.read_text(), (CHART / "values.yaml").read_text())
     yield MANIFESTS / "install.yaml", INSTALLATION + rendered()

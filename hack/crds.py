@@ -8,7 +8,8 @@ models; descriptions are in their docstrings. A field without an entry in `Attri
 import sys
 from pathlib import Path
 
-from definitions.schemas import Schema, described, validations, with_default
+from definitions.parts import Schema
+from definitions.schemas import described, validations, with_default
 from definitions.yaml_text import written
 
 from plimsoll.api.kinds import KINDS, CustomResource, PrinterColumn
@@ -21,7 +22,7 @@ LABELS = {"app.kubernetes.io/name": "plimsoll", "app.kubernetes.io/part-of": "pl
 
 def main() -> int:
     """Return the exit code."""
-    fresh = {DIRECTORY / f"{_plural(kind)}.{GROUP}.yaml": HEADER + written(definition(kind)) for kind in KINDS}
+    fresh = {DIRECTORY / kind.file_name: HEADER + written(definition(kind)) for kind in KINDS}
     if "--check" not in sys.argv:
         for path, text in fresh.items():
             path.write_text(text)
@@ -38,14 +39,14 @@ def definition(kind: CustomResource) -> Schema:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{_plural(kind)}.{GROUP}", "labels": LABELS},
+        "metadata": {"name": f"{kind.plural}.{GROUP}", "labels": LABELS},
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
             "names": {
                 "kind": kind.name,
                 "listKind": f"{kind.name}List",
-                "plural": _plural(kind),
+                "plural": kind.plural,
                 "singular": kind.name.lower(),
                 "shortNames": [kind.short_name],
                 "categories": ["plimsoll"],
@@ -62,10 +63,6 @@ def definition(kind: CustomResource) -> Schema:
             ],
         },
     }
-
-
-def _plural(kind: CustomResource) -> str:
-    return f"{kind.name.lower()}s"
 
 
 def _column(column: PrinterColumn) -> Schema:

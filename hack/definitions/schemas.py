@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from pydantic.fields import FieldInfo
 
 from definitions.descriptions import attributes, of_type, summary
+from definitions.parts import Schema, part_of
 from plimsoll.api.model import Model
 from plimsoll.api.quantity import QUANTITY_PATTERN, format_quantity, size_rules
 from plimsoll.api.run import MAX_AXIS_VALUES, RunSpec, Workload
@@ -17,8 +18,6 @@ from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.plan.rules import run_rules, workload_rules
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.registry import TOOLS
-
-Schema = dict[str, Any]
 
 _SCALARS = {
     int: {"type": "integer", "format": "int64"},
@@ -133,7 +132,8 @@ def _value(annotation: Any, metadata: Sequence[object] = (), *, defaults: bool) 
     """Return the schema of a type, without its description."""
     plain, notes = _unwrapped(annotation, metadata)
     if isinstance(plain, type) and issubclass(plain, Model):
-        return _object(plain, defaults=defaults)
+        parts = [note for note in notes if isinstance(note, ServerOnly) and note.part]
+        return _part(plain, parts[-1]) if parts else _object(plain, defaults=defaults)
     if get_origin(plain) is tuple:
         items = _inner(get_args(plain)[0], defaults=defaults)
         return {"type": "array", **_list_type(notes), **_bounds(notes, "array"), "items": items}
@@ -146,6 +146,10 @@ def _value(annotation: Any, metadata: Sequence[object] = (), *, defaults: bool) 
     return _scalar(plain, notes)
 
 
+def _part(model: type[Model], note: ServerOnly) -> Schema:
+    return part_of(_object(model, defaults=False), note.part_without, nullable=note.part_has_nulls)
+
+
 def _inner(annotation: Any, *, defaults: bool) -> Schema:  # noqa: ANN401 - any type
     """Return the schema of the entries of a list or mapping."""
     description = of_type(*_unwrapped(annotation))
@@ -156,10 +160,12 @@ def _inner(annotation: Any, *, defaults: bool) -> Schema:  # noqa: ANN401 - any 
 
 
 def _scalar(plain: Any, notes: Sequence[object]) -> Schema:  # noqa: ANN401 - any type
+    if plain is JsonValue:
+        return {"x-kubernetes-preserve-unknown-fields": True}
     bounds = _bounds(notes, "string")
     rules = [note for note in notes if isinstance(note, Rule)]
     if any(isinstance(note, ServerOnly) and note.int_or_string for note in notes):
-        if bounds["pattern"] == QUANTITY_PATTERN:
+        if bounds["pattern"] == QUANTITY_PATTERN and "minimum" in bounds:
             rules += size_rules(bounds.pop("minimum"), bounds.pop("maximum"))
         return {"x-kubernetes-int-or-string": True, **validations(rules), **bounds}
     if get_origin(plain) is Literal:

@@ -64,6 +64,20 @@ status: {rounds: []}
 def test_omitted_fields_have_the_documented_defaults() -> None:
     spec = decode_suite(suite_document(variants=[{"name": "only"}])).spec
     assert (spec.repeat, spec.variants[0].changes, spec.comparisons, spec.hypotheses) == (3, {}, (), ())
+    assert (spec.schedule, spec.triggers.ceph_version, spec.keep, spec.gate, spec.suspend) == (
+        None,
+        False,
+        10,
+        False,
+        False,
+    )
+
+
+def test_earlier_rounds_are_a_baseline_of_every_variant() -> None:
+    upgrade = {"name": "upgrade", "baseline": {"rounds": "Accepted"}, "allow": {"ratePercent": 5}}
+    accepted, costs = decode_suite(suite_document(comparisons=[upgrade, COMPARISON])).spec.comparisons
+    assert (accepted.baseline.rounds, accepted.variants) == ("Accepted", None)
+    assert (costs.baseline.rounds, costs.variants) == (None, ("small", "large"))
 
 
 def test_defaults_of_comparisons_are_those_of_the_command() -> None:
@@ -90,6 +104,15 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         ({"repeat": 0}, "spec.repeat: 0 must be at least 1"),
         ({"repeat": 11}, "spec.repeat: 11 must be at most 10"),
         ({"repeat": "3"}, 'spec.repeat: "3" must be a whole number'),
+        ({"keep": 0}, "spec.keep: 0 must be at least 1"),
+        ({"keep": 51}, "spec.keep: 51 must be at most 50"),
+        ({"gate": "yes"}, 'spec.gate: "yes" must be true or false'),
+        ({"triggers": {"cephVersion": 1}}, "spec.triggers.cephVersion: 1 must be true or false"),
+        (
+            {"triggers": {"cephVersions": True}},
+            "spec.triggers.cephVersions: is not a known field; did you mean cephVersion?",
+        ),
+        ({"schedule": {}}, "spec.schedule.cron: is required; add it"),
         ({"run": None}, "spec.run: is empty; give it a value, or remove it"),
         ({"run": []}, "spec.run: must be a mapping of fields, not a list"),
         ({"variants": []}, "spec.variants: must have at least 1 entry"),
@@ -126,6 +149,22 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         (
             {"comparisons": [COMPARISON | {"baseline": {"rounds": "Accepted", "variant": "small"}}]},
             "spec.comparisons[0].baseline: must have exactly one of variant and rounds",
+        ),
+        (
+            {"comparisons": [COMPARISON | {"baseline": {}}]},
+            "spec.comparisons[0].baseline: must have exactly one of variant and rounds",
+        ),
+        (
+            {"comparisons": [COMPARISON | {"baseline": {"rounds": "Previous"}}]},
+            'spec.comparisons[0].baseline.rounds: "Previous" must be Accepted',
+        ),
+        (
+            {"comparisons": [COMPARISON | {"baseline": {"rounds": "Accepted"}}]},
+            "spec.comparisons[0].candidate: cannot be set with baseline.rounds",
+        ),
+        (
+            {"comparisons": [{"name": "costs", "baseline": {"variant": "small"}}]},
+            "spec.comparisons[0].candidate: must have the variant to judge, because the baseline is a variant",
         ),
         (
             {"comparisons": [COMPARISON | {"allow": {"ratePercent": 0}}]},

@@ -57,6 +57,12 @@ def test_every_sample_has_a_plan(path: Path) -> None:
     assert "\nTotal " in run(str(path))
 
 
+def test_comparison_with_earlier_rounds_is_shown(write: Any) -> None:
+    upgrade = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
+    line = "upgrade: each variant against its accepted rounds; tolerated are 5 % less rate, 10 % more latency"
+    assert line in run(write(comparisons=[upgrade])).splitlines()
+
+
 def test_table_shows_variants_order_and_questions(write: Any) -> None:
     file = write(comparisons=[COMPARISON | {"allow": {"ratePercent": 7}}], hypotheses=[RATIO, LATENCY])
     assert [line.rstrip() for line in run(file, "--seed", "1").splitlines()] == [

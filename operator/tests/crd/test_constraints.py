@@ -1,45 +1,22 @@
 """No constraint without a test: the API server rejects violations of every bound."""
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from plimsoll.api.names import RESULT_KIND, RUN_KIND
-from support.apiserver import Answer, ApiServer, Document
+from plimsoll.api.names import RESULT_KIND, RUN_KIND, SUITE_KIND
+from support.apiserver import ApiServer, Document
 from support.corpus import REFUSED
-from support.kinds import RESULTS, RUNS, create, delete, patch
+from support.kinds import RESULTS, RUNS, SUITES, create, delete, patch
 from support.manifests import FULL, changed
+from support.refusals import seen, unseen
 from support.results import FULL_RESULT, FULL_STATUS
-from support.schemas import Schema, refusable, schema_of
+from support.schemas import Schema, schema_of
+from support.suites import FULL_SUITE, FULL_SUITE_STATUS
 
 pytestmark = pytest.mark.crd
-
-
-def seen(answers: Iterable[Answer]) -> set[tuple[str, str]]:
-    """Return field, without list indices and keys, and message of every rejection."""
-    found = set()
-    for answer in answers:
-        for cause in answer.body.get("details", {}).get("causes", []):
-            found.add((re.sub(r"\[\w+\]", "[]", cause["field"]), cause["message"]))
-    return found
-
-
-def unseen(schema: Schema, path: str, found: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the constraints without a violation."""
-    return [
-        (field, words)
-        for field, words in refusable(schema, path)
-        if not any(words in message and _same(field, where) for where, message in found)
-    ]
-
-
-def _same(field: str, where: str) -> bool:
-    """Compare `spec.clients.nodeSelector{}` with `spec.clients.nodeSelector.disk`; a list may stand for its items."""
-    pattern = re.escape(field).replace(r"\{\}", r"\.[^.\[]+")
-    return re.fullmatch(pattern, where) is not None
 
 
 def test_every_constraint_on_a_specification_is_seen_to_refuse(
@@ -88,7 +65,7 @@ def _wrong(schema: Schema, value: Any) -> Any:
     return 1 if not isinstance(value, int | float) or isinstance(value, bool) else "1"
 
 
-@pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND])
+@pytest.mark.parametrize("kind", [RUN_KIND, RESULT_KIND, SUITE_KIND])
 def test_every_constraint_on_a_status_is_seen_to_refuse(
     api: ApiServer, definitions: dict[str, Document], kind: str
 ) -> None:
@@ -96,6 +73,7 @@ def test_every_constraint_on_a_status_is_seen_to_refuse(
     collection, whole, status = {
         RUN_KIND: (RUNS, FULL, FULL_STATUS),
         RESULT_KIND: (RESULTS, FULL_RESULT, FULL_RESULT["status"]),
+        SUITE_KIND: (SUITES, FULL_SUITE, FULL_SUITE_STATUS),
     }[kind]
     create(api, collection, dict(whole), keep=True).expect(201)
     path = f"{collection}/{whole['metadata']['name']}"

@@ -7,6 +7,7 @@ from support.apiserver import Answer, ApiServer, Document
 _NAMESPACE = "/apis/plimsoll.dev/v1alpha1/namespaces/default"
 RUNS = f"{_NAMESPACE}/benchmarkruns"
 RESULTS = f"{_NAMESPACE}/benchmarkresults"
+SUITES = f"{_NAMESPACE}/benchmarksuites"
 
 
 def create(api: ApiServer, collection: str, document: Document, *, keep: bool = False) -> Answer:

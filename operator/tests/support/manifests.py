@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -122,6 +122,7 @@ class Manifest:
         says: what the API server's message must contain if it refuses the manifest; the field among it.
         model_accepts: why the models accept what the API server refuses; empty if they do not.
         server_accepts: why the API server accepts what the models refuse; empty if it does not.
+        base: the good manifest.
 
     """
 
@@ -130,11 +131,12 @@ class Manifest:
     says: tuple[str, ...] = ()
     model_accepts: str = ""
     server_accepts: str = ""
+    base: Mapping[str, Any] = field(default_factory=lambda: SMALL)
 
     @property
     def document(self) -> dict[str, Any]:
         """Return the whole manifest."""
-        return changed(SMALL, self.changes)
+        return changed(self.base, self.changes)
 
 
 def changed(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,12 +162,12 @@ def refused(name: str, path: str, value: Any, *says: str, model_accepts: str = "
 
 def bounds(path: str, low: int, high: int) -> list[Manifest]:
     """Return what is below and above the bounds of a number, and what is no whole number."""
-    field = path.replace(".0", "[0]")
+    place = path.replace(".0", "[0]")
     return [
-        refused(f"{path} too low", path, low - 1, field, f"greater than or equal to {low}"),
-        refused(f"{path} too high", path, high + 1, field, f"less than or equal to {high}"),
-        refused(f"{path} text", path, str(low), field, "must be of type integer"),
-        refused(f"{path} fraction", path, low + 0.5, field, "must be of type integer"),
+        refused(f"{path} too low", path, low - 1, place, f"greater than or equal to {low}"),
+        refused(f"{path} too high", path, high + 1, place, f"less than or equal to {high}"),
+        refused(f"{path} text", path, str(low), place, "must be of type integer"),
+        refused(f"{path} fraction", path, low + 0.5, place, "must be of type integer"),
     ]
 
 

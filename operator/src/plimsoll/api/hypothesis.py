@@ -6,7 +6,7 @@ decide it; see `plimsoll.measure.hypotheses`.
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
@@ -15,7 +15,7 @@ from plimsoll.api.model import Integer, Model
 from plimsoll.api.names import DECIMAL_PATTERN, DNS_LABEL_PATTERN, PARAMETER_PATTERN, Operation
 from plimsoll.api.quantity import QUANTITY_PATTERN, parse_quantity
 from plimsoll.api.run import WorkloadName
-from plimsoll.api.schema import ServerOnly
+from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.api.wording import shown
 
 CLIENTS = "clients"
@@ -92,7 +92,7 @@ _AxisValue = Annotated[
     int, BeforeValidator(_axis_value), ServerOnly(int_or_string=True, max_length=32, pattern=QUANTITY_PATTERN)
 ]
 _Percent = Annotated[Integer, Field(ge=1, le=_MAX_PERCENT)]
-_Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN)]
+_Exponent = Annotated[str, Field(pattern=DECIMAL_PATTERN), ServerOnly(max_length=16)]
 _Condition = Annotated[JsonValue, Field(description="The value, as in a workload: 4Mi, 8, randwrite or true.")]
 
 
@@ -166,6 +166,38 @@ class Hypothesis(Model):
         exponent_at_most: Largest expected exponent, in the same form.
 
     """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="has(self.of) != has(self.over)",
+            message=f"must be either a ratio or scaling; have {_RATIO}, or {_SCALING}",
+        ),
+        Rule(
+            rule="!has(self.of) || has(self.atLeastPercent) || has(self.atMostPercent)",
+            message="has no expectation; add atLeastPercent or atMostPercent",
+        ),
+        Rule(
+            rule="!has(self.over) || has(self.exponentAtLeast) || has(self.exponentAtMost)",
+            message="has no expectation; add exponentAtLeast or exponentAtMost",
+        ),
+        Rule(
+            rule="!has(self.of) || !has(self.exponentAtLeast) && !has(self.exponentAtMost) && !has(self.range)",
+            message="cannot have exponentAtLeast, exponentAtMost or range with of; remove them",
+        ),
+        Rule(
+            rule="!has(self.over) || !has(self.atLeastPercent) && !has(self.atMostPercent)",
+            message="cannot have atLeastPercent or atMostPercent with over; remove them",
+        ),
+        Rule(
+            rule="!has(self.of) || has(self.left.variant) == has(self.of.variant)",
+            message="must have a variant in both left and of, or in neither",
+        ),
+        Rule(
+            rule="!has(self.atLeastPercent) || !has(self.atMostPercent) || self.atLeastPercent <= self.atMostPercent",
+            message="must be at least atLeastPercent",
+            field_path=".atMostPercent",
+        ),
+    )
 
     name: Annotated[str, Field(pattern=DNS_LABEL_PATTERN, max_length=63)]
     left: Selector

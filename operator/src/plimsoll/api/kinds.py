@@ -7,11 +7,13 @@ from typing import Literal
 from pydantic import JsonValue
 
 from plimsoll.api.model import Model
-from plimsoll.api.names import DNS_LABEL_PATTERN, RESULT_KIND, RUN_KIND
+from plimsoll.api.names import DNS_LABEL_PATTERN, GROUP, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import ResultSpec, ResultStatus
 from plimsoll.api.run import RunSpec
 from plimsoll.api.schema import Rule
 from plimsoll.api.status import BenchmarkRunStatus, ResultDisplay
+from plimsoll.api.suite import MAX_SUITE_NAME, SuiteSpec
+from plimsoll.api.suite_status import BenchmarkSuiteStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class CustomResource:
         initial_status: default of a new object's status.
         columns: columns in order.
         rules: rules for the whole object.
+        is_handled: whether the operator handles such objects. The definition of a kind that it does not handle is
+            neither installed nor documented: nothing would happen to its objects.
 
     """
 
@@ -58,6 +62,17 @@ class CustomResource:
     initial_status: Mapping[str, JsonValue] = field(default_factory=dict)
     columns: tuple[PrinterColumn, ...]
     rules: tuple[Rule, ...]
+    is_handled: bool = True
+
+    @property
+    def plural(self) -> str:
+        """Plural for paths of the API and kubectl."""
+        return f"{self.name.lower()}s"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file with the definition."""
+        return f"{self.plural}.{GROUP}.yaml"
 
 
 class StoredResultStatus(ResultStatus):
@@ -65,6 +80,13 @@ class StoredResultStatus(ResultStatus):
 
     display: ResultDisplay | None = None  # not in result files
 
+
+_NAME_IS_LABEL = Rule(
+    rule=f"self.metadata.name.matches('{DNS_LABEL_PATTERN}')",
+    message=(
+        "metadata.name must consist of lower-case letters, digits and '-', and begin and end with a letter or digit"
+    ),
+)
 
 _AGE = PrinterColumn("Age", ".metadata.creationTimestamp", type="date")
 
@@ -104,13 +126,7 @@ RUN = CustomResource(
             rule="self.metadata.name.size() <= 63",
             message="metadata.name must have at most 63 characters, because other objects are named after the run",
         ),
-        Rule(
-            rule=f"self.metadata.name.matches('{DNS_LABEL_PATTERN}')",
-            message=(
-                "metadata.name must consist of lower-case letters, digits and '-', and begin and end with a letter or "
-                "digit"
-            ),
-        ),
+        _NAME_IS_LABEL,
     ),
 )
 
@@ -159,4 +175,44 @@ RESULT = CustomResource(
     ),
 )
 
-KINDS = (RUN, RESULT)
+SUITE = CustomResource(
+    name=SUITE_KIND,
+    short_name="bsuite",
+    description=(
+        "A BenchmarkSuite measures variants of one BenchmarkRun in turn, several times each, compares them with each "
+        "other and with earlier rounds, and decides hypotheses."
+    ),
+    spec=SuiteSpec,
+    status=BenchmarkSuiteStatus,
+    initial_status={"observedGeneration": -1},
+    columns=(
+        PrinterColumn("Status", ".status.display.status", "Current activity, or what keeps the suite from measuring."),
+        PrinterColumn("Progress", ".status.display.progress", "Finished runs of the active round, of all its runs."),
+        PrinterColumn("Verdict", ".status.display.verdict", "Verdict of the last complete round."),
+        PrinterColumn("Next", ".status.nextScheduleTime", "When the next scheduled round starts."),
+        _AGE,
+        PrinterColumn("Schedule", ".spec.schedule.cron", "Cron expression of the schedule.", wide=True),
+        PrinterColumn("Suspended", ".spec.suspend", "Whether no run is started.", "boolean", wide=True),
+        PrinterColumn("Ceph", ".status.cephVersion", "Version of Ceph seen last.", wide=True),
+        PrinterColumn(
+            "Message",
+            ".status.display.message",
+            "What the suite waits for, or what keeps it from measuring, with the remedy.",
+            wide=True,
+        ),
+    ),
+    rules=(
+        Rule(
+            rule=f"self.metadata.name.size() <= {MAX_SUITE_NAME}",
+            message=(
+                f"metadata.name must have at most {MAX_SUITE_NAME} characters, because its runs are named after the "
+                "suite"
+            ),
+        ),
+        _NAME_IS_LABEL,
+    ),
+    is_handled=False,
+)
+
+KINDS = (RUN, SUITE, RESULT)
+"""First those that users write."""

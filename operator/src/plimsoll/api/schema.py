@@ -46,6 +46,10 @@ class ServerOnly:
         shape: type whose schema replaces the annotated one.
         required: whether the field is required although the model has a default.
         absent: whether the schema omits the field.
+        part: whether the value is a part of one of that shape, without defaults, rules and required fields, but for
+            the keys of lists.
+        part_without: fields that such a part cannot have.
+        part_has_nulls: whether null stands for a field that such a part removes.
 
     """
 
@@ -59,3 +63,6 @@ class ServerOnly:
     shape: Any = None
     required: bool = False
     absent: bool = False
+    part: bool = False
+    part_without: tuple[str, ...] = ()
+    part_has_nulls: bool = False

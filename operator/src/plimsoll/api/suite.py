@@ -1,7 +1,7 @@
 """`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -11,9 +11,9 @@ from plimsoll.api.hypothesis import MAX_HYPOTHESES, Hypothesis
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import SUITE_KIND
 from plimsoll.api.pools import DnsLabel
-from plimsoll.api.run import ObjectMeta
+from plimsoll.api.run import ObjectMeta, RunSpec
 from plimsoll.api.schedule import Schedule
-from plimsoll.api.schema import ServerOnly
+from plimsoll.api.schema import Rule, ServerOnly
 from plimsoll.api.suite_comparison import SuiteComparison, VariantName
 from plimsoll.api.suite_status import MAX_KEEP
 from plimsoll.api.wording import did_you_mean, shown
@@ -21,7 +21,7 @@ from plimsoll.api.wording import did_you_mean, shown
 MAX_VARIANTS = 16
 MAX_COMPARISONS = 32
 MAX_REPEAT = 10
-_MAX_SUITE_NAME = 30
+MAX_SUITE_NAME = 30
 BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
 
@@ -66,7 +66,7 @@ def _repeated_names(names: Sequence[object], place: str) -> Iterator[Problem]:
 class SuiteMeta(ObjectMeta):
     """The metadata of a suite; other fields are ignored."""
 
-    name: Annotated[DnsLabel, Field(max_length=_MAX_SUITE_NAME)]
+    name: Annotated[DnsLabel, Field(max_length=MAX_SUITE_NAME)]
 
 
 class Variant(Model):
@@ -81,7 +81,11 @@ class Variant(Model):
     """
 
     name: VariantName
-    changes: Annotated[Fragment, Field(alias="set")] = Field(default_factory=dict)
+    changes: Annotated[
+        Fragment,
+        Field(alias="set"),
+        ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED, part_has_nulls=True),
+    ] = Field(default_factory=dict)
 
     _is_mergeable = field_validator("changes")(_checked)
 
@@ -95,6 +99,16 @@ class Triggers(Model):
     """
 
     ceph_version: Flag = False
+
+
+def _existing_variants(reference: str, *, optional: tuple[str, ...], of: str) -> Rule:
+    """Return the rule that a reference in every entry of a list names a variant, unless a part of it is absent."""
+    absent = "".join(f"!has(e.{one}) || " for one in optional)
+    return Rule(
+        rule=f"self.{of}.all(e, {absent}self.variants.exists(v, v.name == e.{reference}))",
+        message=f"must have a variant of the suite as {reference} in every entry; correct the name",
+        field_path=f".{of}",
+    )
 
 
 class SuiteSpec(Model):
@@ -115,11 +129,18 @@ class SuiteSpec(Model):
 
     """
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        _existing_variants("baseline.variant", optional=("baseline.variant",), of="comparisons"),
+        _existing_variants("candidate.variant", optional=("candidate",), of="comparisons"),
+        _existing_variants("left.variant", optional=("left.variant",), of="hypotheses"),
+        _existing_variants("of.variant", optional=("of", "of.variant"), of="hypotheses"),
+    )
+
     schedule: Schedule | None = None
     triggers: Triggers = Triggers()
     repeat: Annotated[Integer, Field(ge=1, le=MAX_REPEAT)] = 3
     keep: Annotated[Integer, Field(ge=1, le=MAX_KEEP)] = 10
-    run: Fragment
+    run: Annotated[Fragment, ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED)]
     variants: Annotated[
         tuple[Variant, ...], Field(min_length=1, max_length=MAX_VARIANTS), ServerOnly(list_keys=("name",))
     ]

@@ -40,7 +40,7 @@ _Counted = Annotated[_SmallCount, Field(description="Number of comparisons with 
 
 
 class Cause(StrEnum):
-    """Why a round started. If several causes apply, it is the first one of these."""
+    """Why a round started; the first one that applies."""
 
     CHANGE = "Change"
     REQUESTED = "Requested"
@@ -49,7 +49,7 @@ class Cause(StrEnum):
 
 
 class RoundVerdict(StrEnum):
-    """How a round ended. Superseded rounds were abandoned because the suite was changed."""
+    """How a round ended."""
 
     NO_REGRESSION = "NoRegression"
     REGRESSED = "Regressed"
@@ -93,6 +93,7 @@ class ActiveRound(Model):
     Attributes:
         minute: Identity of the round, the minute of its start since 1970. The names of its runs contain it.
         seed: Seed of the order of its runs.
+        cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
         start_time: When the round started.
         current: Name of the run that is being measured; absent before its creation.
 
@@ -111,8 +112,11 @@ class EndedRound(Model):
 
     Attributes:
         minute: Identity of the round, the minute of its start since 1970. The names of its runs contain it.
+        cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
         start_time: When the round started.
         completion_time: When the round ended.
+        verdict: What its comparisons show; Failed if too little was measured for that, Superseded if the round was
+            abandoned because the suite was changed.
         accepted: Whether later rounds are compared with this one.
         pinned: Whether the round is kept beyond spec.keep, because slow drift is tested against it.
         digest: SHA-256 of the run, the variants and repeat that it measured.
@@ -139,6 +143,7 @@ class ComparisonOutcome(Model):
     Attributes:
         name: Name of the comparison.
         variant: The variant that was judged.
+        verdict: What the comparison shows.
         message: The result in words.
         estimate: Mean change, as a part of the baseline; absent if it cannot be computed. Less than 0 is worse.
         low: Lower end of its 95 % confidence interval.
@@ -161,6 +166,7 @@ class HypothesisResult(Model):
     Attributes:
         name: Name of the hypothesis.
         variant: The variant that it was decided in, if it is decided in each variant by itself.
+        verdict: Whether the results show what was expected.
         message: The decision in words.
         estimate: The ratio as a part of 1, or the exponent; absent if it cannot be computed.
         low: Lower end of its 95 % confidence interval.

@@ -1,0 +1,143 @@
+"""The definition of suites: parts of a run have all its fields, and nothing of what only a whole run has."""
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.errors import SpecError
+from plimsoll.api.kinds import RUN, SUITE
+from plimsoll.api.suite import decode_suite
+from plimsoll.suite.children import variant_plans
+from support.schemas import Schema, schema_of, walk
+from support.suite_documents import suite_document
+from support.violations import violations
+
+HACK = Path(__file__).parents[3] / "hack"
+RESERVED = {"results", "cleanup", "suspend", "ttlSecondsAfterFinished"}
+ENOUGH = 200_000
+"""Characters of a definition; `kubectl apply` on the client's side keeps at most 262144 in an annotation."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _modules_of_hack() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HACK))
+        yield
+
+
+def spec_of(kind: Any) -> Schema:
+    found: Schema = schema_of(importlib.import_module("crds").definition(kind))["properties"]["spec"]["properties"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def run() -> Schema:
+    return {"properties": {name: field for name, field in spec_of(RUN).items() if name not in RESERVED}}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Schema:
+    found: Schema = spec_of(SUITE)["run"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def changes() -> Schema:
+    found: Schema = spec_of(SUITE)["variants"]["items"]["properties"]["set"]
+    return found
+
+
+def paths(schema: Schema) -> list[str]:
+    return [path for path, _ in walk(schema)]
+
+
+def test_parts_have_the_fields_of_a_run(run: Schema, shared: Schema, changes: Schema) -> None:
+    assert len(paths(run)) > 100
+    assert paths(shared) == paths(run)
+    assert paths(changes) == paths(run)
+
+
+def test_parts_have_the_bounds_of_a_run(run: Schema, shared: Schema) -> None:
+    dropped = {"required", "default", "x-kubernetes-validations", "properties", "items", "additionalProperties"}
+    for (path, whole), (_, part) in zip(walk(run), walk(shared), strict=True):
+        if path:
+            bounds = {key: value for key, value in whole.items() if key not in dropped}
+            assert {key: part[key] for key in bounds} == bounds, path
+            assert part.keys() - dropped == bounds.keys(), path
+
+
+@pytest.mark.parametrize("part", ["shared", "changes"])
+def test_parts_have_nothing_of_whole_objects(part: str, request: pytest.FixtureRequest) -> None:
+    for path, field in walk(request.getfixturevalue(part)):
+        assert "x-kubernetes-validations" not in field, path
+        assert not path or "default" not in field, path
+        assert field.get("required", []) == (["name"] if path == "workloads[]" else []), path
+
+
+def test_lists_keep_their_keys(shared: Schema, changes: Schema) -> None:
+    for part in (shared, changes):
+        assert part["properties"]["workloads"]["x-kubernetes-list-map-keys"] == ["name"]
+        assert "nullable" not in part["properties"]["workloads"]["items"]["properties"]["name"]
+
+
+def test_null_removes_every_field_that_is_merged(shared: Schema, changes: Schema) -> None:
+    fixed = ("workloads[]", "workloads[].name")
+    for path, field in walk(changes):
+        in_replaced_list = "[]" in path.removeprefix("workloads[]")
+        assert field.get("nullable", False) == (path != "" and path not in fixed and not in_replaced_list), path
+    assert [path for path, field in walk(shared) if "nullable" in field] == []
+
+
+def test_choices_that_accept_null_are_patterns(shared: Schema, changes: Schema) -> None:
+    found = 0
+    for (path, whole), (_, part) in zip(walk(shared), walk(changes), strict=True):
+        assert not ("enum" in part and part.get("nullable")), path
+        if "enum" in whole and "enum" not in part:
+            found += 1
+            assert all(re.search(part["pattern"], choice) for choice in whole["enum"]), path
+            assert all(len(choice) <= part["maxLength"] for choice in whole["enum"]), path
+            assert not re.search(part["pattern"], f"{whole['enum'][0]}x"), path
+    assert found > 10
+
+
+def test_definition_fits_an_annotation() -> None:
+    assert len(str(importlib.import_module("crds").definition(SUITE))) < ENOUGH
+
+
+@given(st.data())
+def test_a_part_stays_as_written_in_the_model(data: st.DataObject) -> None:
+    part = data.draw(st.dictionaries(st.sampled_from(["repetitions", "prepare", "gates"]), st.none() | st.integers()))
+    suite = decode_suite(suite_document(variants=[{"name": "a", "set": part}]))
+    assert suite.spec.variants[0].changes == part
+
+
+def test_every_bound_has_a_violation(shared: Schema) -> None:
+    fields = [path for path, field in walk(shared) if {"minimum", "maxLength", "pattern", "enum"} & field.keys()]
+    assert len(list(violations(shared))) > len(fields) > 100
+
+
+def test_models_refuse_what_the_bounds_refuse(changes: Schema) -> None:
+    accepted = [value for value in violations(changes) if plannable(value)]
+    by_kubernetes = {"resources", "nodeSelector", "tolerations", "priorityClassName"}
+    assert {name for value in accepted for name in value.get("clients", ())} == by_kubernetes
+    assert [value for value in accepted if "clients" not in value] == [{"workloads": []}], "it changes nothing"
+
+
+def plannable(part: Any) -> bool:
+    """Whether the models accept a variant with these changes."""
+    try:
+        variant_plans(decode_suite(suite_document(variants=[{"name": "a", "set": part}])), seed=1)
+    except SpecError:
+        return False
+    return True
+
+
+def test_the_operator_does_not_handle_suites_yet() -> None:
+    names = [path.name for path in (HACK.parent / "charts" / "plimsoll" / "templates" / "crds").glob("*.yaml")]
+    assert RUN.file_name in names
+    assert (SUITE.file_name in names) == SUITE.is_handled
