@@ -82,6 +82,12 @@ class WatchedSuites(PretendSuites):
         if before is None and after is None:
             assert len(rounds) <= max(keep, len(self.rounds)) + PINNED_ROUNDS
         self._check_dropped(rounds, keep)
+        if before is not None and after is not None and before["minute"] == after["minute"]:
+            assert all(one["minute"] in rounds for one in self.rounds), "the baseline of a round changed"
+        if new.get("acceptedRound") == self.status.get("acceptedRound"):
+            pinned = {one["minute"]: one["digest"] for one in self.rounds if one["pinned"]}
+            baseline = {one["digest"] for one in rounds.values() if one["accepted"]}
+            assert all(minute in rounds or digest not in baseline for minute, digest in pinned.items())
         assert len({one["digest"] for one in rounds.values() if one["accepted"]}) <= 1
         for one in rounds.values():
             self._check_round(one)
@@ -325,4 +331,4 @@ class Anything(RuleBasedStateMachine):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestAnything.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
