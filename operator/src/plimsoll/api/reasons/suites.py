@@ -1,0 +1,165 @@
+"""The reasons of a suite's conditions: their meanings and remedies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from plimsoll.api.reasons.entry import Explanation, Severity
+
+
+class SuiteReason(StrEnum):
+    """Why a condition of a `BenchmarkSuite` holds or does not: the closed vocabulary of this version."""
+
+    INVALID_SPEC = "InvalidSpec"
+    VARIANT_REFUSED = "VariantRefused"
+    NAME_TAKEN = "NameTaken"
+    RUN_REFUSED = "RunRefused"
+    CHECKING_VARIANTS = "CheckingVariants"
+    WAITING_FOR_RUN = "WaitingForRun"
+    MEASURING = "Measuring"
+    SUSPENDED = "Suspended"
+    IDLE = "Idle"
+    REGRESSED = "Regressed"
+    NO_REGRESSION = "NoRegression"
+    ACCEPTED = "Accepted"
+    INCONCLUSIVE = "Inconclusive"
+    NOT_EVALUATED = "NotEvaluated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteReasonEntry:
+    """A reason of a suite's conditions.
+
+    Attributes:
+        conditions: names of the conditions with this reason.
+        explanation: a row of the documentation.
+        remedy: what to do, as the last clause of a message; empty if nothing has to be done.
+        severity: of the event about a condition that gets this reason.
+
+    """
+
+    reason: SuiteReason
+    conditions: tuple[str, ...]
+    explanation: Explanation
+    remedy: str = ""
+    severity: Severity = Severity.NORMAL
+
+
+_STALLED = ("Stalled", "Ready")
+_UNDER_WAY = ("Reconciling", "Ready")
+_REGRESSED = ("Regressed",)
+
+SUITE_REASONS = (
+    SuiteReasonEntry(
+        reason=SuiteReason.INVALID_SPEC,
+        conditions=_STALLED,
+        explanation=Explanation(
+            "a variant is no valid run, has no plan, or cannot answer a comparison or hypothesis, or the schedule is "
+            "invalid. No run is created; one that is active continues",
+            "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
+        ),
+        severity=Severity.WARNING,
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.VARIANT_REFUSED,
+        conditions=_STALLED,
+        explanation=Explanation(
+            "before a round of a changed suite, the API server refused the run of a variant in a dry run; the message "
+            "quotes it. The operator tries again every 5 minutes",
+            "change the variant or what refuses it, such as an admission policy",
+        ),
+        remedy="change the variant, or the admission policy or quota that refuses it",
+        severity=Severity.WARNING,
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.NAME_TAKEN,
+        conditions=_STALLED,
+        explanation=Explanation(
+            "a BenchmarkRun that the suite does not own has the name of its next run. The operator tries again every "
+            "minute",
+            "delete that run, or change what the suite measures, which starts another round",
+        ),
+        remedy="delete that run, or rename the suite",
+        severity=Severity.WARNING,
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.RUN_REFUSED,
+        conditions=_STALLED,
+        explanation=Explanation(
+            "the API server refuses to create the next run; the message quotes it. The operator tries again every "
+            "minute",
+            "raise the quota, or change the admission policy that refuses it",
+        ),
+        remedy="raise the quota, or change the admission policy that refuses it",
+        severity=Severity.WARNING,
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.CHECKING_VARIANTS,
+        conditions=_UNDER_WAY,
+        explanation=Explanation("the API server checks the run of each variant before a round"),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.WAITING_FOR_RUN,
+        conditions=_UNDER_WAY,
+        explanation=Explanation(
+            "a round is due, and an unfinished run of an abandoned round is being deleted",
+            "nothing; if it persists, check the condition CleanedUp of that run",
+        ),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.MEASURING,
+        conditions=_UNDER_WAY,
+        explanation=Explanation(
+            "a round is being measured or evaluated. A round that was started by a change makes the suite Reconciling; "
+            "all others leave it Ready"
+        ),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.SUSPENDED,
+        conditions=("Ready",),
+        explanation=Explanation("`suspend: true`: no run is created; one that is active continues", "set it to false"),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.IDLE,
+        conditions=("Ready",),
+        explanation=Explanation("no round is due"),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.REGRESSED,
+        conditions=(*_REGRESSED, *_STALLED),
+        explanation=Explanation(
+            "the last round that was evaluated is worse than its baseline; with `gate: true` the suite is Stalled",
+            "read `status.comparisons`; fix the cause and request a round, or accept the round with the annotation "
+            "`plimsoll.dev/accept-round`",
+        ),
+        remedy="fix the cause and request a round, or accept this one with annotation plimsoll.dev/accept-round",
+        severity=Severity.WARNING,
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.NO_REGRESSION,
+        conditions=_REGRESSED,
+        explanation=Explanation("the last round that was evaluated is not worse than its baseline"),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.ACCEPTED,
+        conditions=_REGRESSED,
+        explanation=Explanation("the last round that was evaluated regressed, and a user accepted it"),
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.INCONCLUSIVE,
+        conditions=_REGRESSED,
+        explanation=Explanation(
+            "the last round that was evaluated does not show whether there is a regression",
+            "read `status.comparisons`; repeat the round, or raise `repeat`",
+        ),
+        remedy="read status.comparisons; request a round, or raise spec.repeat",
+    ),
+    SuiteReasonEntry(
+        reason=SuiteReason.NOT_EVALUATED,
+        conditions=_REGRESSED,
+        explanation=Explanation("no round has been evaluated yet"),
+    ),
+)
+"""All reasons, in the order of the documentation."""
+
+SUITE_TABLE: Mapping[SuiteReason, SuiteReasonEntry] = {entry.reason: entry for entry in SUITE_REASONS}

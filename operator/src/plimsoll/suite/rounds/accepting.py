@@ -1,0 +1,44 @@
+"""The annotation with which a user accepts a round as the new baseline."""
+
+from dataclasses import replace
+
+from plimsoll.api.names import GROUP
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.suite.rounds.actions import Emit
+from plimsoll.suite.rounds.causes import text_of
+from plimsoll.suite.rounds.observed import Observed
+from plimsoll.suite.rounds.state import JUDGED, State
+
+ACCEPT_ROUND = f"{GROUP}/accept-round"
+"""Annotation: the minute of a round. Earlier rounds are no longer a baseline."""
+
+
+def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
+    """Return the state after handling the annotation, with an event if it cannot be followed.
+
+    An annotation that names the active round waits until the round has ended.
+    """
+    text = text_of(seen, ACCEPT_ROUND)
+    if text in {"", state.accepted} or (state.active is not None and text == str(state.active.minute)):
+        return state, ()
+    state = replace(state, accepted=text)
+    minute = next((one.minute for one in state.ended if str(one.minute) == text and one.verdict in JUDGED), None)
+    if minute is None:
+        return state, (_unknown(text, state),)
+    message = f"round {minute} is accepted: later rounds are compared with it and its successors"
+    return _with_baseline(state, minute), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
+
+
+def _with_baseline(state: State, first: int) -> State:
+    """Return the state whose baseline starts with a round."""
+    ended = tuple(
+        replace(one, accepted=one.minute == first or (one.accepted and one.minute > first)) for one in state.ended
+    )
+    return replace(state, ended=ended)
+
+
+def _unknown(text: str, state: State) -> Emit:
+    rounds = ", ".join(str(one.minute) for one in state.ended if one.verdict in JUDGED)
+    remedy = f"the rounds that were evaluated are {rounds}" if rounds else "no round has been evaluated yet"
+    message = f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated; {remedy}"
+    return Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message)

@@ -1,0 +1,146 @@
+"""The conditions of a suite.
+
+kstatus reads Reconciling, Stalled and Ready: only a round that was started by a change makes a suite InProgress.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plimsoll.api.names import ConditionType
+from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
+from plimsoll.api.status import format_time
+from plimsoll.api.suite_status import Cause, RoundVerdict
+from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
+from plimsoll.suite.rounds.observed import Observed
+from plimsoll.suite.rounds.progress import Progress
+from plimsoll.suite.rounds.requests import refusal_of, refused_check
+from plimsoll.suite.rounds.state import JUDGED, ActiveRound, EndedRound, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One condition: whether it holds (None: unknown), its reason and its message."""
+
+    holds: bool | None
+    reason: SuiteReason
+    message: str = ""
+
+
+def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[ConditionType, Fact]:
+    """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
+    regressed = _regressed(progress.state)
+    reconciling = _reconciling(seen, progress)
+    stalled = _obstacle(seen, request) or (_closed_gate(seen, regressed) if reconciling is None else None)
+    found = {ConditionType.REGRESSED: regressed}
+    if stalled is not None:
+        found[ConditionType.STALLED] = stalled
+    elif reconciling is not None:
+        found[ConditionType.RECONCILING] = reconciling
+    blocker = stalled or reconciling
+    ready = _ready(seen, progress)
+    if blocker is not None:
+        ready = Fact(holds=False, reason=blocker.reason, message=blocker.message)
+    return found | {ConditionType.READY: ready}
+
+
+def last_judged(state: State) -> EndedRound | None:
+    """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
+    return next((one for one in state.ended if one.verdict in JUDGED), None)
+
+
+def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
+    """Return what keeps the suite from measuring until somebody changes something; None if nothing does.
+
+    `request` is the next one, even while it waits to be repeated.
+    """
+    problem = seen.suite.specification.problem
+    if problem:
+        return Fact(holds=True, reason=SuiteReason.INVALID_SPEC, message=problem)
+    checked = refused_check(seen)
+    if checked is not None and isinstance(request, DryRun):
+        return _with_remedy(SuiteReason.VARIANT_REFUSED, f"variant {checked.variant}: {checked.message}")
+    refusal = refusal_of(seen, request)
+    if refusal is None:
+        return _refused_before(seen, request)
+    if refusal.is_taken:
+        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} exists and is not of this suite")
+    return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+
+
+def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
+    """Return the refusal that the status has, until a restarted operator knows the outcome of the same request."""
+    before = seen.suite.conditions.get(ConditionType.STALLED)
+    if before is None or before.observed_generation != seen.suite.generation:
+        return None
+    is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
+    is_creation = isinstance(request, CreateRun) and f"BenchmarkRun {request.name} " in before.message
+    if not is_check and not is_creation:
+        return None
+    return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
+
+
+def _closed_gate(seen: Observed, regressed: Fact) -> Fact | None:
+    suite = seen.suite.specification.suite
+    return regressed if suite is not None and suite.spec.gate and regressed.holds else None
+
+
+def _reconciling(seen: Observed, progress: Progress) -> Fact | None:
+    """Return the progress of measuring a change; None if no change is being measured."""
+    suite, active = seen.suite.specification.suite, progress.state.active
+    if suite is None or suite.spec.suspend:
+        return None
+    if active is not None and active.cause is Cause.CHANGE:
+        return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
+    return _waiting(seen) if progress.waiting is Cause.CHANGE else None
+
+
+def _waiting(seen: Observed) -> Fact:
+    """Return what a round that is due waits for."""
+    if not seen.unfinished:
+        message = "the API server checks the run of every variant"
+        return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
+    message = f"BenchmarkRun {seen.unfinished[0].name} of an abandoned round is being deleted"
+    return Fact(holds=True, reason=SuiteReason.WAITING_FOR_RUN, message=message)
+
+
+def _ready(seen: Observed, progress: Progress) -> Fact:
+    """Return the condition of a suite that neither measures a change nor is stalled."""
+    suite, state = seen.suite.specification.suite, progress.state
+    if suite is not None and suite.spec.suspend:
+        message = "no run is created until spec.suspend is false"
+        return Fact(holds=True, reason=SuiteReason.SUSPENDED, message=message)
+    if state.active is not None:
+        return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
+    if progress.waiting is not None:
+        return _waiting(seen)
+    message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
+    return Fact(holds=True, reason=SuiteReason.IDLE, message=message)
+
+
+def progress_message(active: ActiveRound) -> str:
+    """Return the progress of a round in one line."""
+    if active.is_measured:
+        return f"round {active.minute}: its results are being evaluated"
+    return f"round {active.minute}: run {active.done + 1} of {active.total}"
+
+
+def _regressed(state: State) -> Fact:
+    """Return whether the last evaluated round is worse than its baseline."""
+    last = last_judged(state)
+    if last is None:
+        return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
+    match last.verdict:
+        case RoundVerdict.REGRESSED if last.accepted:
+            message = f"round {last.minute} regressed and was accepted"
+            return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
+        case RoundVerdict.REGRESSED:
+            return _with_remedy(SuiteReason.REGRESSED, f"round {last.minute} is worse than its baseline")
+        case RoundVerdict.NO_REGRESSION:
+            message = f"round {last.minute} is not worse than its baseline"
+            return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
+    message = f"round {last.minute} does not show whether there is a regression"
+    return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
+
+
+def _with_remedy(reason: SuiteReason, message: str, *, holds: bool | None = True) -> Fact:
+    return Fact(holds=holds, reason=reason, message=f"{message}; {SUITE_TABLE[reason].remedy}")

@@ -1,0 +1,89 @@
+"""How the active round ends."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from plimsoll.api.reasons.entry import Severity
+from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.suite.rounds.actions import Emit, Judge
+from plimsoll.suite.rounds.observed import Judgement, Observed
+from plimsoll.suite.rounds.state import ActiveRound, EndedRound, State
+from plimsoll.suite.rounds.turns import Member
+
+_HARMLESS = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.SUPERSEDED})
+
+
+def runs_by_variant(members: Sequence[Member]) -> Mapping[str, Sequence[str]]:
+    """Return the names of the runs with numbers, by the name of every variant."""
+    found: dict[str, list[str]] = {member.turn.variant: [] for member in members}
+    for member in members:
+        if member.run is not None and member.run.succeeded:
+            found[member.turn.variant].append(member.name)
+    return found
+
+
+def judgement_request(state: State, active: ActiveRound, members: Sequence[Member]) -> Judge:
+    """Return the request to evaluate the active round."""
+    return Judge(
+        minute=active.minute,
+        runs=runs_by_variant(members),
+        baseline=tuple(one.minute for one in reversed(state.ended) if one.accepted),
+        pinned=tuple(one.minute for one in reversed(state.ended) if one.pinned),
+    )
+
+
+def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
+    """Return the state after a measured round, and the event; None while the round has to be evaluated.
+
+    Without any numbers there is nothing to evaluate.
+    """
+    runs = runs_by_variant(members)
+    if not any(runs.values()):
+        return _closed(seen, state, active, RoundVerdict.FAILED, f"none of its {active.total} runs has numbers")
+    judged = seen.judgement
+    if judged is None or judged.minute != active.minute:
+        return None
+    missing = active.total - sum(map(len, runs.values()))
+    verdict = _verdict(judged.verdict, runs, missing)
+    state = replace(state, comparisons=judged.comparisons, hypotheses=judged.hypotheses)
+    message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
+    return _closed(seen, state, active, verdict, message, judged)
+
+
+def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
+    """Return the state after a round that a change made pointless, and the event."""
+    message = f"what the suite measures changed after {active.done} of {active.total} runs"
+    return _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
+
+
+def _verdict(judged: RoundVerdict, runs: Mapping[str, Sequence[str]], missing: int) -> RoundVerdict:
+    """Return the verdict of a round. Runs without numbers cannot hide a regression, nor prove that there is none."""
+    if judged is RoundVerdict.REGRESSED or not missing:
+        return judged
+    return RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
+
+
+def _closed(
+    seen: Observed,
+    state: State,
+    active: ActiveRound,
+    verdict: RoundVerdict,
+    message: str,
+    judged: Judgement | None = None,
+) -> tuple[State, Emit]:
+    record = EndedRound(
+        minute=active.minute,
+        cause=active.cause,
+        started=active.started,
+        ended=seen.now,
+        verdict=verdict,
+        digest=state.digest,
+        accepted=judged is not None
+        and judged.is_acceptable
+        and verdict is judged.verdict is not RoundVerdict.REGRESSED,
+        environment=judged.environment if judged else {},
+        counts=judged.counts if judged else {},
+    )
+    severity = Severity.NORMAL if verdict in _HARMLESS else Severity.WARNING
+    event = Emit(severity=severity, reason=f"Round{verdict}", message=f"round {active.minute}: {message}")
+    return replace(state, active=None, ended=(record, *state.ended)), event

@@ -1,0 +1,40 @@
+"""Which rounds are kept, with their runs and results."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.suite.rounds.observed import Observed, OwnedRun
+from plimsoll.suite.rounds.state import State
+
+
+def kept(state: State, keep: int) -> State:
+    """Return the state with the newest rounds and the pinned ones; all of them while a round is measured against them.
+
+    A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
+    first five accepted rounds of a baseline are pinned.
+    """
+    accepted = [one for one in state.ended if one.accepted]
+    baseline = [one.minute for one in accepted if one.digest == accepted[0].digest]
+    pinned = frozenset(baseline[-PINNED_ROUNDS:])
+    ended = tuple(replace(one, accepted=one.minute in baseline, pinned=one.minute in pinned) for one in state.ended)
+    if state.active is None:
+        ended = tuple(one for index, one in enumerate(ended) if index < keep or one.pinned)
+    return replace(state, ended=ended)
+
+
+def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return an unfinished run that belongs to no active round; None if there is none or one is being deleted."""
+    active = state.active.minute if state.active else None
+    return _first(run for run in seen.unfinished if run.minute != active)
+
+
+def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
+    """Return a finished run of a round that is no longer kept; None if there is none or one is being deleted."""
+    known = {one.minute for one in state.ended} | ({state.active.minute} if state.active else set())
+    return _first(run for run in seen.runs if run.is_finished and run.minute not in known)
+
+
+def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
+    ordered = sorted(runs, key=lambda run: (run.minute, run.name))
+    return None if not ordered or any(run.is_deleting for run in ordered) else ordered[0]

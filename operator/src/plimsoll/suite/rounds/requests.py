@@ -1,0 +1,81 @@
+"""The one request that a suite needs next."""
+
+from datetime import datetime, timedelta
+
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, Judge, Request
+from plimsoll.suite.rounds.children import next_member
+from plimsoll.suite.rounds.ending import judgement_request
+from plimsoll.suite.rounds.keeping import abandoned_run, obsolete_run
+from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
+from plimsoll.suite.rounds.opening import next_minute
+from plimsoll.suite.rounds.progress import Progress, is_checked, measures_digest
+from plimsoll.suite.rounds.state import ActiveRound, State
+from plimsoll.suite.rounds.turns import members_of, run_object, variant_objects
+
+_RECHECK = timedelta(minutes=5)
+"""Pause between two dry runs of a refused variant: what refuses it may have been changed."""
+
+_RETRY = timedelta(minutes=1)
+"""Pause between two attempts to create a run that the API server refuses."""
+
+
+def request_of(seen: Observed, progress: Progress) -> Request | None:
+    """Return the next request; None if there is nothing to do but wait.
+
+    Deletions come first, because old runs may use up the quota that a new one needs.
+    """
+    suite, state = seen.suite.specification.suite, progress.state
+    run = abandoned_run(seen, state) or obsolete_run(seen, state)
+    if run is not None:
+        return DeleteRun(name=run.name, uid=run.uid)
+    if suite is None:
+        return None
+    if state.active is not None:
+        return _of_round(seen, suite, state, state.active) if measures_digest(seen, state) else None
+    return _check(seen, suite, progress)
+
+
+def pause_seconds(seen: Observed, request: Request) -> float:
+    """Return how long a request that was refused has to wait; 0 if it was not."""
+    refusal, checked = refusal_of(seen, request), refused_check(seen)
+    if refusal is not None:
+        return _remaining(seen, refusal.time, _RETRY)
+    if checked is not None and isinstance(request, DryRun):
+        return _remaining(seen, checked.time, _RECHECK)
+    return 0
+
+
+def refusal_of(seen: Observed, request: Request | None) -> Refusal | None:
+    """Return the refusal of a request that was made before; None if it was not refused."""
+    is_same = isinstance(request, CreateRun) and seen.refusal is not None and seen.refusal.name == request.name
+    return seen.refusal if is_same else None
+
+
+def refused_check(seen: Observed) -> Checked | None:
+    """Return the dry run that refused a variant of the suite as it is now; None if none did."""
+    checked = seen.checked
+    is_current = checked is not None and checked.digest == seen.suite.specification.digest
+    return checked if checked is not None and is_current and checked.variant else None
+
+
+def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> CreateRun | Judge | None:
+    members = members_of(seen, suite, active)
+    if active.is_measured:
+        return judgement_request(state, active, members)
+    member = None if suite.spec.suspend else next_member(seen, active, members)
+    return CreateRun(run=run_object(seen.suite, suite, member.turn, active.minute)) if member is not None else None
+
+
+def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:
+    """Return the dry run before a round that is due."""
+    if progress.waiting is None or suite.spec.suspend or seen.unfinished or is_checked(seen, progress.state):
+        return None
+    runs = variant_objects(seen.suite, suite, next_minute(seen, progress.state))
+    return DryRun(digest=seen.suite.specification.digest, runs=runs)
+
+
+def _remaining(seen: Observed, since: datetime, pause: timedelta) -> float:
+    """Return the rest of a pause. A clock that was set back ends it."""
+    passed = seen.now - since
+    return (pause - passed).total_seconds() if timedelta() <= passed < pause else 0

@@ -1,0 +1,90 @@
+"""What a suite's status remembers from one look to the next."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from plimsoll.api.suite_status import Cause, ComparisonOutcome, HypothesisResult, RoundVerdict
+
+JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
+"""Verdicts of rounds whose results were evaluated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveRound:
+    """The round that is being measured.
+
+    Attributes:
+        minute: identity of the round: minutes since the epoch at its start, or more if another round had that minute.
+        done: number of turns that are over, because their run finished or was deleted.
+        total: number of turns.
+        current: name of the run of the next turn once it has been seen; empty before.
+
+    """
+
+    minute: int
+    seed: int
+    cause: Cause
+    started: datetime
+    done: int = 0
+    total: int
+    current: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether all turns are over."""
+        return self.done >= self.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRound:
+    """A former round.
+
+    Attributes:
+        accepted: whether later rounds may be compared with it.
+        pinned: whether it is kept to test for slow drift.
+        digest: of what it measured.
+        environment: versions that it was measured with, by name.
+        counts: number of comparisons by verdict.
+
+    """
+
+    minute: int
+    cause: Cause
+    started: datetime
+    ended: datetime
+    verdict: RoundVerdict
+    digest: str
+    accepted: bool = False
+    pinned: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The memory of a suite.
+
+    Attributes:
+        digest: of what the last round measures; empty before the first one.
+        requested: the last handled text of the annotation that requests a round.
+        accepted: the last handled text of the annotation that accepts a round.
+        next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
+        last_time: last schedule time that a round answered.
+        ceph_version: the version that the last round found, or the first one seen; empty if unknown.
+        ended: former rounds, newest first.
+        comparisons: outcomes of the last evaluated round.
+        hypotheses: the same.
+
+    """
+
+    digest: str = ""
+    requested: str = ""
+    accepted: str = ""
+    next_time: datetime | None = None
+    last_time: datetime | None = None
+    ceph_version: str = ""
+    active: ActiveRound | None = None
+    ended: tuple[EndedRound, ...] = ()
+    comparisons: tuple[ComparisonOutcome, ...] = ()
+    hypotheses: tuple[HypothesisResult, ...] = ()

@@ -1,0 +1,55 @@
+"""One look at a suite: from observation to decision. Level-triggered: the status is its only memory."""
+
+from collections.abc import Iterator, Mapping
+
+from plimsoll.api.names import ConditionType
+from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
+from plimsoll.suite.rounds.actions import Action, Decision, Emit, PatchStatus
+from plimsoll.suite.rounds.conditions import Fact, facts_of
+from plimsoll.suite.rounds.observed import Observed
+from plimsoll.suite.rounds.progress import Progress, progress_of
+from plimsoll.suite.rounds.requests import pause_seconds, request_of
+from plimsoll.suite.rounds.status import is_written, status_of
+
+
+def step(seen: Observed) -> Decision:
+    """Return what to do for a suite now.
+
+    The status is written before the request that it is about, so that a round exists before its first run. Whoever
+    performs a request looks again when it is done, with its outcome. Nothing is left to do for a deleted suite: its
+    runs are garbage-collected.
+    """
+    if seen.suite.is_deleted:
+        return Decision()
+    progress = progress_of(seen)
+    request = request_of(seen, progress)
+    facts = facts_of(seen, progress, request)
+    pause = pause_seconds(seen, request) if request is not None else 0
+    actions = list(_writes(seen, progress, facts))
+    if request is not None and not pause:
+        actions.append(request)
+    return Decision(actions=tuple(actions), again_after=_again_after(seen, progress, pause))
+
+
+def _writes(seen: Observed, progress: Progress, facts: Mapping[ConditionType, Fact]) -> Iterator[Action]:
+    """Yield the status if it has changed, and the events about it."""
+    status = status_of(seen, progress.state, facts)
+    if is_written(status, seen.suite.status):
+        return
+    yield PatchStatus(status=status)
+    yield from progress.events
+    stalled = facts.get(ConditionType.STALLED)
+    before = seen.suite.conditions.get(ConditionType.STALLED)
+    # A regression has the event of its round.
+    if stalled is None or stalled.reason is SuiteReason.REGRESSED or (before and before.reason == stalled.reason):
+        return
+    yield Emit(severity=SUITE_TABLE[stalled.reason].severity, reason=stalled.reason, message=stalled.message)
+
+
+def _again_after(seen: Observed, progress: Progress, pause: float) -> float | None:
+    """Return the seconds until the next schedule time, or until a refused request is repeated."""
+    suite, time = seen.suite.specification.suite, progress.state.next_time
+    seconds = [pause] if pause else []
+    if suite is not None and not suite.spec.suspend and time is not None and time > seen.now:
+        seconds.append((time - seen.now).total_seconds())
+    return min(seconds, default=None)

@@ -1,0 +1,94 @@
+"""The turns of a round, and the runs that measure them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.suite.children import Turn, child_name, turns_of
+from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.rounds.actions import Object
+from plimsoll.suite.rounds.observed import Observed, OwnedRun, Suite
+from plimsoll.suite.rounds.state import ActiveRound
+
+LABEL_SUITE = f"{GROUP}/suite"
+LABEL_VARIANT = f"{GROUP}/variant"
+LABEL_ROUND = f"{GROUP}/round"
+LABEL_REPEAT = f"{GROUP}/repeat"
+
+_AFTER_VARIANT = 2
+"""Number of parts of a run's name behind the variant: minute and repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A turn of a round.
+
+    Attributes:
+        run: the run that measures it; None before it is created, and after it was deleted.
+
+    """
+
+    turn: Turn
+    name: str
+    run: OwnedRun | None
+
+
+def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tuple[Member, ...]:
+    """Return the turns of the active round in their order. The suite must measure what the round measures."""
+    runs = {run.name: run for run in seen.runs}
+    return tuple(
+        Member(turn=turn, name=name, run=runs.get(name))
+        for turn in turns_of(suite.spec, active.seed)
+        for name in [child_name(suite, turn, active.minute)]
+    )
+
+
+def minute_in_name(suite: str, name: str) -> int | None:
+    """Return the minute of the round that a run of a suite belongs to; None if it has no name of a turn.
+
+    Its name cannot change, unlike its labels.
+    """
+    if not name.startswith(f"{suite}-"):
+        return None
+    _, *numbers = name.rsplit("-", _AFTER_VARIANT)
+    is_turn = len(numbers) == _AFTER_VARIANT and all(part.isascii() and part.isdigit() for part in numbers)
+    return int(numbers[0]) if is_turn else None
+
+
+def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> Object:
+    """Return the manifest of a turn's run. It is garbage-collected with the suite, and has no labels of it."""
+    variant = next(one for one in suite.spec.variants if one.name == turn.variant)
+    labels = {
+        LABEL_SUITE: owner.name,
+        LABEL_VARIANT: turn.variant,
+        LABEL_ROUND: str(minute),
+        LABEL_REPEAT: str(turn.repeat),
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": RUN_KIND,
+        "metadata": {
+            "name": child_name(suite, turn, minute),
+            "namespace": owner.namespace,
+            "labels": labels,
+            "ownerReferences": [_owner_reference(owner)],
+        },
+        "spec": merged_spec(suite.spec.run, variant.changes),
+    }
+
+
+def variant_objects(owner: Suite, suite: BenchmarkSuite, minute: int) -> Mapping[str, Object]:
+    """Return the manifest of each variant's first run in a round, by the variant's name."""
+    return {turn.variant: run_object(owner, suite, turn, minute) for turn in turns_of(suite.spec, 0) if not turn.repeat}
+
+
+def _owner_reference(owner: Suite) -> Object:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": SUITE_KIND,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,128 @@
+"""Which rounds are kept, and that the runs of all others are deleted one at a time."""
+
+from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
+from support.pretend_suites import START_MINUTE, PretendSuites
+
+REQUEST = "plimsoll.dev/request-round"
+ACCEPT = "plimsoll.dev/accept-round"
+REGRESSED = RoundVerdict.REGRESSED
+
+
+def after_rounds(count: int, *, verdicts: tuple[RoundVerdict, ...] = (), keep: int = 2) -> PretendSuites:
+    """Return a suite after rounds, one each minute."""
+    world = PretendSuites(spec={"repeat": 1, "keep": keep}, verdicts=list(verdicts))
+    for number in range(count):
+        world.annotations[REQUEST] = str(number)
+        world.measure_round()
+        world.pass_time(minutes=1)
+    return world
+
+
+def numbers(world: PretendSuites, field: str = "") -> list[int]:
+    """Return the rounds, numbered from 0, newest first; only those with a field."""
+    return [one["minute"] - START_MINUTE for one in world.rounds if not field or one[field]]
+
+
+def test_newest_rounds_are_kept_and_the_first_five_accepted_ones() -> None:
+    world = after_rounds(9)
+    assert numbers(world) == [8, 7, 4, 3, 2, 1, 0]
+    assert numbers(world, "pinned") == [4, 3, 2, 1, 0]
+    assert {run.minute - START_MINUTE for run in world.runs.values()} == {8, 7, 4, 3, 2, 1, 0}
+
+
+def test_regressed_rounds_are_not_pinned() -> None:
+    world = after_rounds(5, verdicts=(RoundVerdict.NO_REGRESSION, *[REGRESSED] * 4))
+    assert numbers(world) == [4, 3, 0]
+
+
+def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:
+    world = after_rounds(3)
+    world.change(repeat=2)
+    world.verdicts = [REGRESSED]
+    world.measure_round()
+    assert numbers(world, "pinned") == [2, 1, 0]
+    world.pass_time(minutes=1)
+    world.annotations[REQUEST] = "again"
+    world.measure_round()
+    assert numbers(world, "accepted") == numbers(world, "pinned") == [4]
+    assert numbers(world) == [4, 3]
+
+
+def test_rounds_are_dropped_between_rounds_only() -> None:
+    world = after_rounds(4, verdicts=(REGRESSED,) * 4, keep=4)
+    world.annotations[REQUEST] = "again"
+    world.settle()
+    world.change(keep=1)
+    world.settle()
+    assert numbers(world) == [3, 2, 1, 0]
+    world.measure_round()
+    assert numbers(world) == [4]
+
+
+def test_runs_of_dropped_rounds_are_deleted_one_at_a_time() -> None:
+    world = after_rounds(3, verdicts=(REGRESSED,) * 3, keep=3)
+    world.stuck = True
+    world.change(keep=1)
+    decision = world.look()
+    assert [type(one) for one in decision.actions[1:]] == [DeleteRun]
+    assert not [one for one in world.look().actions if isinstance(one, DeleteRun)]
+    assert [run.minute - START_MINUTE for run in world.runs.values() if run.deleting] == [0]
+    world.vanish()
+    world.stuck = False
+    world.settle()
+    assert {run.minute - START_MINUTE for run in world.runs.values()} == {2}
+
+
+def test_deletions_come_before_the_next_run_because_of_quotas_and_never_block_it() -> None:
+    world = after_rounds(2, verdicts=(REGRESSED,) * 2)
+    world.stuck = True
+    world.change(keep=1)
+    world.annotations[REQUEST] = "again"
+    assert isinstance(world.look().actions[-1], DeleteRun)
+    assert isinstance(world.look().actions[-1], CreateRun)
+
+
+def test_accepted_regression_starts_the_baseline_anew() -> None:
+    world = after_rounds(4, verdicts=(*[RoundVerdict.NO_REGRESSION] * 2, REGRESSED), keep=4)
+    assert numbers(world, "accepted") == [3, 1, 0]
+    world.annotations[ACCEPT] = str(START_MINUTE + 2)
+    world.settle()
+    assert numbers(world, "accepted") == numbers(world, "pinned") == [3, 2]
+    assert world.status["acceptedRound"] == str(START_MINUTE + 2)
+    assert world.reasons()[-1] == "RoundAccepted"
+
+
+def test_annotation_that_names_the_active_round_is_followed_when_it_ends() -> None:
+    world = after_rounds(1)
+    world.annotations[REQUEST] = "again"
+    world.verdicts = [REGRESSED]
+    world.settle()
+    world.annotations[ACCEPT] = str(START_MINUTE + 1)
+    world.settle()
+    assert "acceptedRound" not in world.status
+    world.measure_round()
+    assert numbers(world, "accepted") == [1]
+
+
+def test_unknown_round_is_reported_once_with_the_rounds_that_exist() -> None:
+    world = after_rounds(2)
+    for text in ("0", "0", "latest"):
+        world.annotations[ACCEPT] = text
+        world.settle()
+    events = [one.message for one in world.events if one.reason == "RoundUnknown"]
+    rounds = f"the rounds that were evaluated are {START_MINUTE + 1}, {START_MINUTE}"
+    assert events == [
+        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated; {rounds}"
+        for text in ("0", "latest")
+    ]
+    assert numbers(world, "accepted") == [1, 0]
+
+
+def test_round_without_numbers_cannot_be_accepted() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.measure_round(succeeded=False)
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert not numbers(world, "accepted")
+    assert world.events[-1].message.endswith("no round has been evaluated yet")

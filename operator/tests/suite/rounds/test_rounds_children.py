@@ -1,0 +1,213 @@
+"""The runs of the active round, one at a time, whatever happens to them."""
+
+import pytest
+
+from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
+from plimsoll.suite.rounds.turns import minute_in_name
+from support.pretend_suites import NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
+
+
+@pytest.fixture
+def world() -> PretendSuites:
+    """Return a suite whose first run is being measured."""
+    world = PretendSuites(spec={"repeat": 2})
+    world.settle()
+    return world
+
+
+def test_round_is_recorded_before_its_first_run() -> None:
+    world = PretendSuites()
+    world.look()
+    patch, _, create = world.look().actions
+    assert isinstance(patch, PatchStatus)
+    assert patch.status["round"]["minute"] == START_MINUTE
+    assert isinstance(create, CreateRun)
+
+
+def test_run_is_owned_by_the_suite_and_has_the_merged_specification(world: PretendSuites) -> None:
+    world.finish()
+    create = next(one for one in world.look().actions if isinstance(one, CreateRun))
+    metadata = create.run["metadata"]
+    variant = metadata["labels"]["plimsoll.dev/variant"]
+    assert metadata["name"] == f"{NAME}-{variant}-{START_MINUTE}-0"
+    assert metadata["namespace"] == "bench"
+    (owner,) = metadata["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("BenchmarkSuite", UID, True)
+    sizes = create.run["spec"]["workloads"][0]["fio"]["blockSize"]
+    assert sizes == {"small": ["4Ki"], "large": ["64Ki"]}[variant]
+
+
+def test_runs_are_created_one_after_the_other(world: PretendSuites) -> None:
+    for number in range(1, 5):
+        assert len(world.created) == number
+        assert not world.look().actions
+        world.finish()
+        world.settle()
+    assert len(set(world.created)) == 4
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_failed_run_does_not_stop_the_round_but_the_round_proves_nothing(world: PretendSuites) -> None:
+    world.finish(succeeded=False)
+    world.measure_round()
+    assert len(world.created) == 4
+    assert (world.rounds[0]["verdict"], world.rounds[0]["accepted"]) == ("Inconclusive", False)
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_run_that_a_user_deletes_is_not_created_again(world: PretendSuites, *, is_finished: bool) -> None:
+    if is_finished:
+        world.finish()
+    world.runs.clear()
+    world.measure_round()
+    assert len(world.created) == len(set(world.created)) == 4
+    assert world.rounds[0]["verdict"] == "Inconclusive"
+
+
+@pytest.mark.parametrize("is_performed", [True, False])
+@pytest.mark.parametrize("request_number", range(1, 12))
+def test_killed_operator_continues(request_number: int, *, is_performed: bool) -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.kill_in, world.kill_after = request_number, is_performed
+    for _ in range(2):
+        try:
+            world.measure_round()
+        except KilledError:
+            world.restart()
+    assert len(world.created) == len(set(world.created)) == 2
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression"]
+
+
+def test_suspended_suite_creates_no_run_and_its_active_run_continues(world: PretendSuites) -> None:
+    world.change(suspend=True)
+    world.settle()
+    world.finish()
+    world.settle()
+    assert len(world.created) == 1
+    assert world.status["round"]["children"]["done"] == 1
+    assert world.condition("Ready")["reason"] == "Suspended"
+    world.change(suspend=False)
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_change_during_a_round_supersedes_it_and_deletes_its_unfinished_run(world: PretendSuites) -> None:
+    world.finish()
+    world.settle()
+    world.stuck = True
+    world.change(repeat=1)
+    deletion = world.look().actions[-1]
+    assert isinstance(deletion, DeleteRun)
+    assert deletion.name == world.created[-1]
+    world.settle()
+    assert world.rounds[0]["verdict"] == "Superseded"
+    assert "round" not in world.status
+    assert world.condition("Reconciling")["reason"] == "WaitingForRun"
+    world.vanish()
+    world.stuck = False
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+    assert world.rounds[0]["minute"] == START_MINUTE + 1
+
+
+def test_change_of_a_suspended_suite_supersedes_its_round_when_it_is_resumed(world: PretendSuites) -> None:
+    world.change(suspend=True, repeat=1)
+    world.settle()
+    assert len(world.runs) == 1
+    world.change(suspend=False)
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+
+
+def test_name_that_another_run_has_stalls_the_suite_until_it_is_free(world: PretendSuites) -> None:
+    first = world.created[0]
+    other = first.replace("small", "large") if "small" in first else first.replace("large", "small")
+    world.runs[other] = PretendRun(name=other, uid="x", owner="someone")
+    world.finish()
+    assert world.settle().again_after == 60
+    stalled = world.condition("Stalled")
+    assert stalled["reason"] == "NameTaken"
+    assert stalled["message"] == (
+        f"BenchmarkRun {other} exists and is not of this suite; delete that run, or rename the suite"
+    )
+    assert world.condition("Ready")["status"] == "False"
+    del world.runs[other]
+    world.pass_time(seconds=60)
+    world.measure_round()
+    assert not world.condition("Stalled")
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_refused_run_stalls_the_suite_and_is_tried_again(world: PretendSuites) -> None:
+    world.refuses = {"small": "exceeded quota: runs", "large": "exceeded quota: runs"}
+    world.finish()
+    world.settle()
+    assert world.condition("Stalled")["reason"] == "RunRefused"
+    assert "exceeded quota: runs; raise the quota" in world.condition("Stalled")["message"]
+    world.refuses = {}
+    world.pass_time(seconds=59)
+    assert not world.look().actions
+    world.pass_time(seconds=1)
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_refused_run_is_still_reported_after_a_restart(world: PretendSuites) -> None:
+    world.refuses = {"small": "exceeded quota: runs", "large": "exceeded quota: runs"}
+    world.finish()
+    world.settle()
+    before = world.status
+    world.restart()
+    assert [type(one) for one in world.look().actions] == [CreateRun]
+    world.settle()
+    assert world.status == before
+    assert world.reasons().count("RunRefused") == 1
+
+
+def test_no_run_is_created_beside_another_one_after_the_status_was_set_back(world: PretendSuites) -> None:
+    before, first = world.status, world.created[0]
+    world.finish()
+    world.settle()
+    world.status = {**before, "round": {**before["round"]}}
+    del world.status["round"]["current"]
+    del world.runs[first]
+    world.settle()
+    assert len(world.created) == 2
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_invalid_suite_creates_nothing_and_continues_its_round_once_it_is_valid(world: PretendSuites) -> None:
+    world.change(schedule={"cron": "0 3 * * 8"})
+    world.finish()
+    world.settle()
+    assert len(world.created) == 1
+    stalled = world.condition("Stalled")
+    assert stalled["reason"] == "InvalidSpec"
+    assert stalled["message"].startswith("spec.schedule.cron: ")
+    world.change(schedule=None)
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression"]
+
+
+def test_deleted_suite_is_left_to_the_garbage_collector(world: PretendSuites) -> None:
+    world.deleted = True
+    world.finish()
+    decision = world.look()
+    assert not decision.actions
+    assert decision.again_after is None
+
+
+@pytest.mark.parametrize(
+    ("name", "minute"),
+    [
+        ("sizes-small-29926800-0", 29926800),
+        ("sizes-a-b-29926800-12", 29926800),
+        ("sizes-small-29926800", None),
+        ("sizes-small-x-0", None),
+        ("other-small-29926800-0", None),
+        ("sizes-small-²-0", None),
+    ],
+)
+def test_name_tells_the_round(name: str, minute: int | None) -> None:
+    assert minute_in_name(NAME, name) == minute

@@ -1,0 +1,114 @@
+"""The conditions of a suite, as kstatus reads them."""
+
+import pytest
+
+from plimsoll.api.reasons.suites import SUITE_REASONS, SUITE_TABLE, SuiteReason
+from plimsoll.api.suite_status import RoundVerdict
+from support.pretend_suites import START_MINUTE, PretendSuites
+
+REQUEST = "plimsoll.dev/request-round"
+
+
+def summary(world: PretendSuites) -> dict[str, tuple[str, str]]:
+    """Return status and reason of each condition."""
+    return {one["type"]: (one["status"], one["reason"]) for one in world.status["conditions"]}
+
+
+def with_verdict(verdict: RoundVerdict, *, gate: bool = False) -> PretendSuites:
+    world = PretendSuites(spec={"repeat": 1, "gate": gate}, verdicts=[verdict])
+    world.measure_round()
+    return world
+
+
+def test_round_of_a_change_makes_the_suite_in_progress() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.settle()
+    assert summary(world) == {
+        "Reconciling": ("True", "Measuring"),
+        "Ready": ("False", "Measuring"),
+        "Regressed": ("Unknown", "NotEvaluated"),
+    }
+    assert world.condition("Ready")["message"] == f"round {START_MINUTE}: run 1 of 2"
+    world.measure_round()
+    assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "NoRegression")}
+
+
+def test_other_rounds_leave_the_suite_ready() -> None:
+    world = with_verdict(RoundVerdict.NO_REGRESSION)
+    world.annotations[REQUEST] = "again"
+    world.settle()
+    assert summary(world) == {"Ready": ("True", "Measuring"), "Regressed": ("False", "NoRegression")}
+
+
+def test_regression_is_a_condition_and_does_not_stall_the_suite() -> None:
+    world = with_verdict(RoundVerdict.REGRESSED)
+    assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("True", "Regressed")}
+
+
+def test_regression_stalls_a_suite_that_is_a_gate_until_a_round_does_not_regress() -> None:
+    world = with_verdict(RoundVerdict.REGRESSED, gate=True)
+    assert summary(world) == {
+        "Stalled": ("True", "Regressed"),
+        "Ready": ("False", "Regressed"),
+        "Regressed": ("True", "Regressed"),
+    }
+    assert world.condition("Stalled")["message"] == (
+        f"round {START_MINUTE} is worse than its baseline; fix the cause and request a round, or accept this one with "
+        "annotation plimsoll.dev/accept-round"
+    )
+    world.annotations[REQUEST] = "again"
+    world.settle()
+    assert "Stalled" in summary(world)
+    world.measure_round()
+    assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "NoRegression")}
+
+
+def test_change_opens_a_closed_gate_while_it_is_measured() -> None:
+    world = with_verdict(RoundVerdict.REGRESSED, gate=True)
+    world.change(repeat=2)
+    world.settle()
+    assert summary(world)["Reconciling"] == ("True", "Measuring")
+    assert "Stalled" not in summary(world)
+
+
+def test_accepted_regression_opens_the_gate() -> None:
+    world = with_verdict(RoundVerdict.REGRESSED, gate=True)
+    world.annotations["plimsoll.dev/accept-round"] = str(START_MINUTE)
+    world.settle()
+    assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "Accepted")}
+
+
+@pytest.mark.parametrize("succeeded", [True, False])
+def test_regression_is_not_forgotten_because_a_later_round_failed(*, succeeded: bool) -> None:
+    world = with_verdict(RoundVerdict.REGRESSED)
+    world.annotations[REQUEST] = "again"
+    world.verdicts = [RoundVerdict.INCONCLUSIVE]
+    world.measure_round(succeeded=succeeded)
+    expected = ("Unknown", "Inconclusive") if succeeded else ("True", "Regressed")
+    assert summary(world)["Regressed"] == expected
+
+
+def test_suspended_suite_is_ready() -> None:
+    world = PretendSuites(spec={"suspend": True})
+    world.settle()
+    assert summary(world) == {"Ready": ("True", "Suspended"), "Regressed": ("Unknown", "NotEvaluated")}
+
+
+def test_time_of_a_condition_is_that_of_its_last_change() -> None:
+    world = with_verdict(RoundVerdict.NO_REGRESSION)
+    before = world.condition("Ready")["lastTransitionTime"]
+    world.pass_time(hours=1)
+    world.annotations[REQUEST] = "again"
+    world.measure_round()
+    assert world.condition("Ready")["lastTransitionTime"] == before
+    assert world.condition("Ready")["observedGeneration"] == 1
+
+
+def test_every_reason_is_in_the_table_once() -> None:
+    assert [entry.reason for entry in SUITE_REASONS] == list(SUITE_TABLE)
+    assert set(SUITE_TABLE) == set(SuiteReason)
+
+
+def test_every_warning_has_a_remedy_or_messages_with_their_own() -> None:
+    without = {entry.reason for entry in SUITE_REASONS if entry.severity == "Warning" and not entry.remedy}
+    assert without == {SuiteReason.INVALID_SPEC}
