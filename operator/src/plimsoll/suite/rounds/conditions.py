@@ -6,7 +6,7 @@ kstatus reads Reconciling, Stalled and Ready: only a round that was started by a
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from plimsoll.api.names import ConditionType
+from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
@@ -26,21 +26,21 @@ class Fact:
     message: str = ""
 
 
-def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[ConditionType, Fact]:
+def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     regressed = _regressed(progress.state)
     reconciling = _reconciling(seen, progress)
     stalled = _obstacle(seen, request) or (_closed_gate(seen, regressed) if reconciling is None else None)
-    found = {ConditionType.REGRESSED: regressed}
+    found = {SuiteConditionType.REGRESSED: regressed}
     if stalled is not None:
-        found[ConditionType.STALLED] = stalled
+        found[SuiteConditionType.STALLED] = stalled
     elif reconciling is not None:
-        found[ConditionType.RECONCILING] = reconciling
+        found[SuiteConditionType.RECONCILING] = reconciling
     blocker = stalled or reconciling
     ready = _ready(seen, progress)
     if blocker is not None:
         ready = Fact(holds=False, reason=blocker.reason, message=blocker.message)
-    return found | {ConditionType.READY: ready}
+    return found | {SuiteConditionType.READY: ready}
 
 
 def last_judged(state: State) -> EndedRound | None:
@@ -69,7 +69,7 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     """Return the refusal that the status has, until a restarted operator knows the outcome of the same request."""
-    before = seen.suite.conditions.get(ConditionType.STALLED)
+    before = seen.suite.conditions.get(SuiteConditionType.STALLED)
     if before is None or before.observed_generation != seen.suite.generation:
         return None
     is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from plimsoll.api.names import ConditionType
-from plimsoll.api.status import Condition
+from plimsoll.api.names import SuiteConditionType
+from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
 from plimsoll.suite.rounds.specification import Specification
 from plimsoll.suite.rounds.state import State
@@ -34,7 +34,7 @@ class Suite:
     specification: Specification
     status: Mapping[str, Any]
     state: State
-    conditions: Mapping[ConditionType, Condition]
+    conditions: Mapping[SuiteConditionType, SuiteCondition]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

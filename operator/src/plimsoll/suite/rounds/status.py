@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from plimsoll.api import suite_status
-from plimsoll.api.names import ConditionStatus, ConditionType
-from plimsoll.api.status import Condition, format_time, set_condition
+from plimsoll.api.names import ConditionStatus, SuiteConditionType
+from plimsoll.api.status import SuiteCondition, format_time, set_condition
 from plimsoll.api.suite_status import MAX_OUTCOMES, BenchmarkSuiteStatus, RoundChildren, SuiteDisplay
 from plimsoll.suite.rounds.conditions import Fact
 from plimsoll.suite.rounds.observed import Observed
@@ -22,7 +22,7 @@ _MAX_VERSION = 256
 _STATUS_OF = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}
 
 
-def status_of(seen: Observed, state: State, facts: Mapping[ConditionType, Fact]) -> Json:
+def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, Fact]) -> Json:
     """Return the whole status. A field that is None will be removed."""
     status = BenchmarkSuiteStatus(
         observed_generation=seen.suite.generation,
@@ -71,17 +71,17 @@ def read_state(status: Mapping[str, Any]) -> State:
     )
 
 
-def read_conditions(status: Mapping[str, Any]) -> dict[ConditionType, Condition]:
+def read_conditions(status: Mapping[str, Any]) -> dict[SuiteConditionType, SuiteCondition]:
     """Return the conditions of a status by type."""
-    found = (Condition.model_validate(one) for one in status.get("conditions", ()))
+    found = (SuiteCondition.model_validate(one) for one in status.get("conditions", ()))
     return {one.type: one for one in found}
 
 
-def _conditions(seen: Observed, facts: Mapping[ConditionType, Fact]) -> tuple[Condition, ...]:
+def _conditions(seen: Observed, facts: Mapping[SuiteConditionType, Fact]) -> tuple[SuiteCondition, ...]:
     """Return the conditions. Those about which there is no fact do not hold, and are absent."""
     conditions = tuple(one for kind, one in seen.suite.conditions.items() if kind in facts)
     for kind, fact in facts.items():
-        new = Condition(
+        new = SuiteCondition(
             type=kind,
             status=_STATUS_OF[fact.holds],
             observed_generation=seen.suite.generation,
@@ -92,9 +92,9 @@ def _conditions(seen: Observed, facts: Mapping[ConditionType, Fact]) -> tuple[Co
     return conditions
 
 
-def _display(state: State, facts: Mapping[ConditionType, Fact]) -> SuiteDisplay:
+def _display(state: State, facts: Mapping[SuiteConditionType, Fact]) -> SuiteDisplay:
     """Return texts for people: what the suite does or what is wrong with it, and how its last round ended."""
-    ready, active = facts[ConditionType.READY], state.active
+    ready, active = facts[SuiteConditionType.READY], state.active
     return SuiteDisplay(
         status=ready.reason,
         progress=f"{active.done}/{active.total}" if active else None,

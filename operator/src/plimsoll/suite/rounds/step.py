@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from plimsoll.api.names import ConditionType
+from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.suite.rounds.actions import Action, Decision, Emit, PatchStatus
 from plimsoll.suite.rounds.conditions import Fact, facts_of
@@ -31,15 +31,15 @@ def step(seen: Observed) -> Decision:
     return Decision(actions=tuple(actions), again_after=_again_after(seen, progress, pause))
 
 
-def _writes(seen: Observed, progress: Progress, facts: Mapping[ConditionType, Fact]) -> Iterator[Action]:
+def _writes(seen: Observed, progress: Progress, facts: Mapping[SuiteConditionType, Fact]) -> Iterator[Action]:
     """Yield the status if it has changed, and the events about it."""
     status = status_of(seen, progress.state, facts)
     if is_written(status, seen.suite.status):
         return
     yield PatchStatus(status=status)
     yield from progress.events
-    stalled = facts.get(ConditionType.STALLED)
-    before = seen.suite.conditions.get(ConditionType.STALLED)
+    stalled = facts.get(SuiteConditionType.STALLED)
+    before = seen.suite.conditions.get(SuiteConditionType.STALLED)
     # A regression has the event of its round.
     if stalled is None or stalled.reason is SuiteReason.REGRESSED or (before and before.reason == stalled.reason):
         return
