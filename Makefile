@@ -15,6 +15,7 @@ SHELL_SCRIPTS = .ci/run $(wildcard hack/*.sh operator/tests/golden/*.sh e2e/*.sh
     $(filter-out %.py,$(wildcard e2e/cluster/build/*))
 REAL := fio or network or system or crd or chart or browser
 SELECT :=
+ONLY ?=
 WORKERS := 0
 RUNS :=
 COMPARISONS :=
@@ -74,15 +75,15 @@ test-real: setup ## The operator's tests with a real fio, real processes, a real
 	fio=$$(hack/fio.sh) && binaries=$$($(CLUSTER) binaries) && helm=$$(hack/tool.sh helm) && \
 	    promtool=$$(hack/tool.sh promtool) && kstatus=$$(hack/tool.sh kstatus) && cd operator && \
 	    PLIMSOLL_FIO=$$fio PLIMSOLL_KUBE_BINARIES=$$binaries PLIMSOLL_HELM=$$helm PLIMSOLL_PROMTOOL=$$promtool \
-	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(or $(SELECT),$(REAL))"
+	    PLIMSOLL_KSTATUS=$$kstatus $(BIN)/pytest -q -n 3 --dist loadgroup --durations 10 -m "$(or $(SELECT),$(REAL))" $(ONLY)
 
 .PHONY: test-network
 test-network: setup ## The operator's tests with real iperf3, netcat and ping between clients on this machine
-	cd operator && $(BIN)/pytest -q --durations 5 -m network
+	cd operator && $(BIN)/pytest -q --durations 5 -m network $(ONLY)
 
 .PHONY: test-e2e
 test-e2e: setup ## End-to-end tests on a cluster that is up, with Plimsoll and Ceph: SELECT='ceph and not kills' WORKERS=0
-	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)"
+	cd e2e/tests && $(BIN)/pytest -v -n $(WORKERS) --maxschedchunk 1 --durations 10 -m "$(SELECT)" $(ONLY)
 
 .PHONY: coverage
 coverage: setup ## Which lines the tests that need nothing but Python do not reach

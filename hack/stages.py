@@ -9,6 +9,10 @@ Each stage is a shell command that runs in the root of the tree. Its output goes
 ends, to standard output: the last lines, or everything after a failure. The first failure stops all other stages,
 except with --keep-going.
 
+Tests that measure depend on what else the machine does. A stage with `repeats = true` that fails in MOST_REPEATED tests
+at most does not end the run: when all else is over, these tests run once more, alone, and must pass. The closing lines
+name them, since a test that is repeated often is a fault of the test or of the program.
+
 A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
 
@@ -18,8 +22,11 @@ empty at the start.
 """
 
 # ruff: noqa: INP001 - a script, run by path
+import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +34,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -46,6 +53,8 @@ LEAST_DEADLINE_SECONDS = 900.0
 STOP_SECONDS = 120.0
 KILLED_SECONDS = 10.0
 SLOWEST = 5
+MOST_REPEATED = 3
+GROUP = re.compile(r"@[^@\]]+$")
 DURATION = re.compile(r"^([0-9.]+)s (?:call|setup|teardown) +(\S+)")
 
 
@@ -57,6 +66,8 @@ class Stage:
         warm: the budget in seconds with a filled cache.
         cold: the budget in seconds with an empty cache.
         nice: the niceness of its session as a whole, against other sessions; ignored by kernels that do not know it.
+        repeats: whether failed tests are repeated alone. Its command passes the environment variable ONLY, the quoted
+            names of tests, to pytest.
 
     """
 
@@ -66,6 +77,7 @@ class Stage:
     cold: float
     after: tuple[str, ...] = ()
     nice: int = 0
+    repeats: bool = False
 
 
 @dataclass(slots=True)
@@ -92,13 +104,15 @@ class Progress:
     waiting: list[Stage]
     running: dict[str, Execution] = field(default_factory=dict)
     done: dict[str, Execution] = field(default_factory=dict)
+    to_repeat: dict[str, list[str]] = field(default_factory=dict)
+    repeated: dict[str, list[str]] = field(default_factory=dict)
 
     def startable(self) -> list[Stage]:
         """Return the waiting stages whose dependencies have passed."""
         return [stage for stage in self.waiting if all(self._passed(name) for name in stage.after)]
 
     def _passed(self, name: str) -> bool:
-        return name in self.done and self.done[name].code == 0
+        return name in self.done and (self.done[name].code == 0 or name in {*self.to_repeat, *self.repeated})
 
 
 def read_stages(text: str) -> dict[str, Stage]:
@@ -114,7 +128,8 @@ def read_stages(text: str) -> dict[str, Stage]:
         if unknown := [each for each in after if each not in stages]:
             raise ValueError(f"stage {name} needs {', '.join(unknown)}, not defined before it")
         warm = float(found["warm"])
-        stages[name] = Stage(name, found["command"], warm, float(found.get("cold", warm)), after, found.get("nice", 0))
+        cold, nice, repeats = float(found.get("cold", warm)), found.get("nice", 0), found.get("repeats", False)
+        stages[name] = Stage(name, found["command"], warm, cold, after, nice, repeats)
     return stages
 
 
@@ -172,9 +187,12 @@ class Runner:
         LOGS.mkdir(parents=True, exist_ok=True)
         progress, code = self._progress, 0
         try:
-            while (code == 0 or self._keep_going) and (progress.running or progress.startable()):
+            while (code == 0 or self._keep_going) and (progress.running or progress.startable() or progress.to_repeat):
                 for stage in progress.startable():
+                    progress.waiting.remove(stage)
                     self._start(stage)
+                if not progress.running:
+                    self._repeat_one()
                 failure = self._collect()
                 code = code or failure
                 self._report_progress()
@@ -184,12 +202,25 @@ class Runner:
         self._say(self._table())
         return code
 
-    def _start(self, stage: Stage) -> None:
+    def _repeat_one(self) -> None:
+        """Start the failed tests of one stage, if there are any."""
+        for name, tests in self._progress.to_repeat.items():
+            del self._progress.to_repeat[name]
+            self._progress.repeated[name] = tests
+            stage = replace(self._progress.done[name].stage, name=f"{name}-repeated", after=(), repeats=False)
+            self._start(stage, tests)
+            return
+
+    def _start(self, stage: Stage, only: Sequence[str] = ()) -> None:
         log = LOGS / f"{stage.name}.log"
+        cache = _pytest_cache(stage)
+        shutil.rmtree(cache, ignore_errors=True)
+        options = [os.environ.get("PYTEST_ADDOPTS", ""), f"-o cache_dir={shlex.quote(str(cache))}"]
         with log.open("wb") as output:
             process = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", stage.command],
                 cwd=ROOT,
+                env={**os.environ, "PYTEST_ADDOPTS": " ".join(options).strip(), "ONLY": shlex.join(only)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -198,7 +229,6 @@ class Runner:
         if stage.nice:
             with suppress(OSError):
                 Path(f"/proc/{process.pid}/autogroup").write_text(f"{stage.nice}\n")
-        self._progress.waiting.remove(stage)
         self._progress.running[stage.name] = Execution(stage, process, log, time.monotonic())
         self._say(f"{self._now()} {stage.name}: started")
 
@@ -218,9 +248,19 @@ class Runner:
             execution.ended, execution.code = time.monotonic(), code
             self._progress.done[name] = self._progress.running.pop(name)
             self._report(execution)
-            if code != 0:
+            if code != 0 and not self._postpone(execution):
                 failure = code if code > 0 else 1
         return failure
+
+    def _postpone(self, execution: Execution) -> bool:
+        """Note the failed tests of a stage for their repetition; False if it failed for good."""
+        stage = execution.stage
+        tests = failed_tests(_pytest_cache(stage)) if stage.repeats and execution.code != TIMED_OUT else []
+        if not 0 < len(tests) <= MOST_REPEATED:
+            return False
+        self._progress.to_repeat[stage.name] = tests
+        self._say(f"{self._now()} {stage.name}: will be repeated alone: {', '.join(tests)}")
+        return True
 
     def _report(self, execution: Execution) -> None:
         outcome = "passed" if execution.code == 0 else f"FAILED with exit code {execution.code}"
@@ -254,6 +294,8 @@ class Runner:
         details = {each.stage.name: slowest(_lines(each.log)) for each in done}
         kind = "an empty cache" if self._cold else "a filled cache"
         closing = f"\nFrom {kind}:\n{table(rows, details)}"
+        for name, tests in self._progress.repeated.items():
+            closing += f"\nrepeated alone after a failure in {name}: {', '.join(tests)}"
         return f"{closing}\nnot run: {', '.join(left_out)}" if left_out else closing
 
     def _budget(self, stage: Stage) -> float:
@@ -277,6 +319,17 @@ def longest_path(stages: Mapping[str, Stage], *, cold: bool) -> float:
         begin = max((ends[name] for name in stage.after), default=0)
         ends[stage.name] = begin + (stage.cold if cold else stage.warm)
     return max(ends.values(), default=0)
+
+
+def failed_tests(cache: Path) -> list[str]:
+    """Return the names of the tests that failed, from pytest's cache, without the groups of pytest-xdist."""
+    with suppress(OSError, ValueError):
+        return sorted(GROUP.sub("", name) for name in json.loads((cache / "v/cache/lastfailed").read_text()))
+    return []
+
+
+def _pytest_cache(stage: Stage) -> Path:
+    return LOGS / f"{stage.name}.pytest"
 
 
 def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> None:

@@ -197,3 +197,83 @@ def test_a_stage_that_hangs_is_stopped_and_fails(logs: Path, monkeypatch: pytest
     assert "hung: timed out after 0:00, stopping it" in output
     assert "FAILED" in output
     assert [path.name for path in logs.iterdir()] == ["hung.log"]
+
+
+MEASURING = """
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("where", ["a b", "it's"])
+def test_it_passes_alone(where):
+    first = Path(f"{__file__}.{len(where)}{where[:1]}")
+    failed_before = first.exists()
+    first.touch()
+    assert failed_before
+
+
+def test_it_always_passes():
+    with Path(f"{__file__}.count").open("a") as count:
+        count.write("x")
+"""
+
+FAILING = """
+import pytest
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_it(number):
+    assert False
+"""
+
+
+def measuring(path: Path, tests: str) -> str:
+    (path / "test_it.py").write_text(tests)
+    (path / "pytest.ini").write_text("[pytest]")
+    return f"""
+        [measure]
+        command = 'cd {path} && eval "{sys.executable} -m pytest -q $ONLY"'
+        warm = 60
+        repeats = true
+        [next]
+        command = "echo after"
+        after = ["measure"]
+        warm = 60
+        """
+
+
+def test_few_failed_tests_are_repeated_alone_when_all_else_is_over(logs: Path, tmp_path: Path) -> None:
+    code, output = run(measuring(tmp_path, MEASURING))
+    assert code == 0, output
+    assert output.index("next: passed") < output.index("measure-repeated: started")
+    assert (tmp_path / "test_it.py.count").read_text() == "x"
+    names = "test_it.py::test_it_passes_alone[a b], test_it.py::test_it_passes_alone[it's]"
+    assert output.endswith(f"repeated alone after a failure in measure: {names}\n")
+
+
+def test_a_test_that_fails_again_fails_the_run(logs: Path, tmp_path: Path) -> None:
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "3")))
+    assert code != 0
+    assert "next: passed" in output
+    assert "measure-repeated: FAILED" in output
+
+
+def test_many_failed_tests_are_not_repeated(logs: Path, tmp_path: Path) -> None:
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "4")))
+    assert code != 0
+    assert "repeated" not in output
+    assert "next: started" not in output
+
+
+def test_a_command_that_fails_without_a_failed_test_is_not_repeated(logs: Path) -> None:
+    code, output = run("[measure]\ncommand = 'exit 3'\nwarm = 60\nrepeats = true\n")
+    assert code == 3
+    assert "repeated" not in output
+
+
+def test_the_groups_of_tests_are_not_part_of_their_names(tmp_path: Path) -> None:
+    cache = tmp_path / "v" / "cache" / "lastfailed"
+    cache.parent.mkdir(parents=True)
+    cache.write_text('{"a.py::b[x@y]@kube": true, "a.py::c[x@y]": true}')
+    assert stages.failed_tests(tmp_path) == ["a.py::b[x@y]", "a.py::c[x@y]"]

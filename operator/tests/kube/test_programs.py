@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from plimsoll.api.environment import Environment
-from plimsoll.api.names import AbortReason, RunPhase, Verdict
+from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import ResultStatus, Trial
 from plimsoll.api.run import load_run
 from plimsoll.api.state import RunState
@@ -185,7 +185,10 @@ def test_a_run_outlives_its_conductor(programs: Programs, fio: str, own_disk: Pa
     trials = [Trial.model_validate(trial) for trial in status["trials"]]
     assert [trial.abort.reason for trial in trials if trial.abort] == [AbortReason.CONDUCTOR_RESTARTED]
     assert [trial.epoch for trial in trials] == ["epoch-1", "epoch-2", "epoch-2"] or trials[0].abort
-    assert status["display"]["trials"] == "2/2"
+    # A machine that is busy elsewhere may cost a trial its validity, but never its record.
+    counts = sum(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in trials)
+    assert sum(trial.outcome is Outcome.MEASURED for trial in trials) >= 2
+    assert status["display"]["trials"] == f"{counts}/2"
     assert status["environment"]["nodes"] == ["node-0", "node-1"]
     assert status["verdict"] in {*Verdict}
     assert [programs.last_words(name) for name in ("epoch-2", "client-0", "client-1")] == ["", "", ""]
