@@ -147,7 +147,7 @@ def _value(annotation: Any, metadata: Sequence[object] = (), *, defaults: bool) 
 
 
 def _part(model: type[Model], note: ServerOnly) -> Schema:
-    return part_of(_object(model, defaults=False), note.part_without, nullable=note.part_has_nulls)
+    return part_of(_object(model, defaults=False), note.part_without)
 
 
 def _inner(annotation: Any, *, defaults: bool) -> Schema:  # noqa: ANN401 - any type

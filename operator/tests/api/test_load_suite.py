@@ -89,7 +89,7 @@ def test_defaults_of_comparisons_are_those_of_the_command() -> None:
 def test_a_suite_is_written_as_it_is_read() -> None:
     suite = decode_suite(suite_document(comparisons=[COMPARISON], hypotheses=[HYPOTHESIS]))
     document = suite.model_dump(mode="json")
-    assert document["spec"]["variants"] == suite_document()["spec"]["variants"]
+    assert document["spec"]["variants"] == [one | {"unset": []} for one in suite_document()["spec"]["variants"]]
     assert decode_suite(document) == suite
     assert BenchmarkSuite.model_validate_json(json.dumps(document)) == suite
 
@@ -207,6 +207,18 @@ def test_a_suite_is_written_as_it_is_read() -> None:
         (
             {"run": RUN | {"workloads": [{"fio": {}}]}},
             "spec.run.workloads[0].name: is required as text, because workloads are merged by name; add it",
+        ),
+        (
+            {"variants": [{"name": "a", "set": {"clients": {"spread": None}}}]},
+            "spec.variants[0].set.clients.spread: null cannot be null, which kubectl apply drops; to remove a field",
+        ),
+        (
+            {"variants": [{"name": "a", "unset": ["clients.count", "clients.count"]}]},
+            'spec.variants[0].unset[1]: "clients.count" is not set in spec.run; correct or remove it',
+        ),
+        (
+            {"variants": [{"name": "a", "unset": ["clients.cuont"]}]},
+            'spec.variants[0].unset[0]: "clients.cuont" is not set in spec.run; correct or remove it',
         ),
         (
             {"variants": [{"name": "a", "set": {"workloads": [{"name": "w"}, {"name": "w"}]}}]},

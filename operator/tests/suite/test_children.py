@@ -182,7 +182,7 @@ def test_error_in_what_all_share_is_reported_once(run: dict[str, Any], expected:
             {"clients": {"tolerations": [{"key": "a"}], "nodeSelector": {"a.b/c.d": 1}}},
             "clients.nodeSelector.a.b/c.d: 1 must be text; put it in quotes",
         ),
-        ({"storage": {"storageClass": None}}, "storage: must have exactly one of rook, ceph and storageClass"),
+        ({"storage": {"volume": 3}}, "storage.volume: 3 must be a mapping of fields"),
     ],
 )
 def test_error_in_a_change_is_reported_there_with_the_variant(changes: dict[str, Any], expected: str) -> None:

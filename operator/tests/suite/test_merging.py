@@ -9,7 +9,8 @@ from hypothesis import given
 from plimsoll.api.pools import Pool
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS
 from plimsoll.api.storage import RookStorage, Storage
-from plimsoll.suite.merging import merged_spec
+from plimsoll.api.suite import Variant
+from plimsoll.suite.merging import merged_spec, variant_spec
 from support.suite_strategies import SPECS, STORAGE, WORKLOADS
 
 CLUSTER = {"namespace": "rook-ceph", "name": "rook-ceph"}
@@ -76,7 +77,7 @@ def test_siblings_in_a_union_vanish(ours: dict[str, Any], theirs: dict[str, Any]
         assert {name for name in members if name in merged} == chosen
     else:
         assert {name for name in members if name in merged} == {
-            name for name in members if name in ours and name not in theirs
+            name for name in members if name in ours or name in theirs
         }
 
 
@@ -98,20 +99,16 @@ def test_a_workload_has_the_tool_of_the_change(ours: list[Any], theirs: list[Any
     ("run", "changes", "merged"),
     [
         ({"repetitions": 5}, {"repetitions": 3}, {"repetitions": 3}),
-        ({"repetitions": 5}, {"repetitions": None}, {}),
-        ({}, {"repetitions": None}, {}),
         (
             {"clients": {"count": 2}},
             {"clients": {"spread": "Preferred"}},
             {"clients": {"count": 2, "spread": "Preferred"}},
         ),
-        ({"clients": {"count": 2}}, {"clients": None}, {}),
-        ({"clients": {"count": 2}}, {"clients": {"count": None}}, {"clients": {}}),
-        ({}, {"prepare": {"precondition": None, "discard": False}}, {"prepare": {"discard": False}}),
+        ({}, {"prepare": {"discard": False}}, {"prepare": {"discard": False}}),
         (
             {"clients": {"nodeSelector": {"a.b/c": "x", "disk": "ssd"}}},
-            {"clients": {"nodeSelector": {"disk": None, "rack": "r1"}}},
-            {"clients": {"nodeSelector": {"a.b/c": "x", "rack": "r1"}}},
+            {"clients": {"nodeSelector": {"disk": "hdd", "rack": "r1"}}},
+            {"clients": {"nodeSelector": {"a.b/c": "x", "disk": "hdd", "rack": "r1"}}},
         ),
         (
             {"clients": {"tolerations": [{"key": "a"}, {"key": "b"}]}},
@@ -169,6 +166,34 @@ def test_a_workload_has_the_tool_of_the_change(ours: list[Any], theirs: list[Any
 )
 def test_example(run: dict[str, Any], changes: dict[str, Any], merged: dict[str, Any]) -> None:
     assert merged_spec(run, changes) == merged
+
+
+@pytest.mark.parametrize(
+    ("unset", "changes", "merged"),
+    [
+        (["clients.spread"], {}, {"clients": {"count": 4, "nodeSelector": {"a.b/c": "x", "a": "y"}}}),
+        (
+            ["clients.nodeSelector.a.b/c", "clients.spread", "clients.count"],
+            {},
+            {"clients": {"nodeSelector": {"a": "y"}}},
+        ),
+        (["clients"], {"clients": {"count": 2}}, {"clients": {"count": 2}}),
+        (["clients", "workloads.w.fio.rate"], {}, {"workloads": [{"name": "w", "fio": {}}, {"name": "v.w"}]}),
+        (["clients", "workloads.w"], {}, {"workloads": [{"name": "v.w"}]}),
+        (["clients", "workloads.v.w"], {}, {"workloads": [{"name": "w", "fio": {"rate": "1Mi"}}]}),
+    ],
+)
+def test_fields_are_unset_before_others_are_set(
+    unset: list[str], changes: dict[str, Any], merged: dict[str, Any]
+) -> None:
+    run: dict[str, Any] = {
+        "clients": {"count": 4, "spread": "Preferred", "nodeSelector": {"a.b/c": "x", "a": "y"}},
+        "workloads": [{"name": "w", "fio": {"rate": "1Mi"}}, {"name": "v.w"}],
+    }
+    before = deepcopy(run)
+    variant = Variant.model_validate({"name": "v", "unset": unset, "set": changes})
+    assert variant_spec(run, variant) == {"workloads": run["workloads"]} | merged
+    assert run == before
 
 
 @pytest.mark.parametrize("model", [Storage, RookStorage, Pool])

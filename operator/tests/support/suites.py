@@ -44,8 +44,8 @@ FULL_SUITE: Mapping[str, Any] = {
             "workloads": [{"name": "w", "fio": {"blockSize": ["4Ki"], "ioDepth": [1, 4, 16]}, "clients": [1, 2]}],
         },
         "variants": [
-            {"name": "a", "set": {}},
-            {"name": "b", "set": {"repetitions": 3, "clients": {"nodeSelector": {"disk": None}}}},
+            {"name": "a", "unset": [], "set": {}},
+            {"name": "b", "unset": ["clients.nodeSelector.disk"], "set": {"repetitions": 3}},
         ],
         "comparisons": [
             {
@@ -225,6 +225,10 @@ _VARIANTS = [
     _twice("spec.variants", {"name": "a"}),
     missing_in("spec.variants.0", "name"),
     *_text("spec.variants.0.name", 20, form="- -"),
+    refused("too many unset", "spec.variants.0.unset", [f"f{n}" for n in range(33)], "must have at most 32 items"),
+    refused("unset twice", "spec.variants.0.unset", ["clients", "clients"], "unset[1]", "Duplicate value"),
+    refused("unset nothing", "spec.variants.0.unset", [""], "unset[0]", "should be at least 1 chars long"),
+    refused("unset too long", "spec.variants.0.unset", ["f" * 257], "unset[0]", "may not be more than 256 bytes"),
 ]
 _COMPARISONS = [
     _list("spec.comparisons", 32, {"baseline": {"rounds": "Accepted"}}),

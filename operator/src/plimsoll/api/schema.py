@@ -49,7 +49,6 @@ class ServerOnly:
         part: whether the value is a part of one of that shape, without defaults, rules and required fields, but for
             the keys of lists.
         part_without: fields that such a part cannot have.
-        part_has_nulls: whether null stands for a field that such a part removes.
 
     """
 
@@ -65,4 +64,3 @@ class ServerOnly:
     absent: bool = False
     part: bool = False
     part_without: tuple[str, ...] = ()
-    part_has_nulls: bool = False

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from plimsoll.api.documents import decode_document, load_document
+from plimsoll.api.dotted import without_field
 from plimsoll.api.errors import Problem, SpecError, field_path
 from plimsoll.api.hypothesis import MAX_HYPOTHESES, Hypothesis
 from plimsoll.api.model import Flag, Integer, Model
@@ -22,13 +23,16 @@ MAX_VARIANTS = 16
 MAX_COMPARISONS = 32
 MAX_REPEAT = 10
 MAX_SUITE_NAME = 30
+MAX_UNSET = 32
 BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
 
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
+_IS_NULL = "cannot be null, which kubectl apply drops; to remove a field of spec.run, name it in unset"
 _IS_RESERVED = "cannot be set in a suite, which decides when its runs are measured and removed; remove it"
 
 Fragment = dict[str, JsonValue]
+Location = tuple[int | str, ...]
 
 
 def _checked(fragment: Fragment) -> Fragment:
@@ -36,6 +40,22 @@ def _checked(fragment: Fragment) -> Fragment:
     if problems := [*_reserved(fragment), *_unmergeable(fragment.get(BY_NAME))]:
         raise SpecError(problems)
     return fragment
+
+
+def _changes(fragment: Fragment) -> Fragment:
+    """Return what a variant sets, if a suite can merge it."""
+    if nulls := [Problem(field=field_path(place), value="null", remedy=_IS_NULL) for place in _nulls(fragment, ())]:
+        raise SpecError(nulls)
+    return _checked(fragment)
+
+
+def _nulls(value: JsonValue, place: Location) -> Iterator[Location]:
+    """Yield the places of nulls in a document."""
+    if value is None:
+        yield place
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield from _nulls(entry, (*place, key))
 
 
 def _reserved(fragment: Fragment) -> Iterator[Problem]:
@@ -74,9 +94,10 @@ class Variant(Model):
 
     Attributes:
         name: Unique name of the variant, part of the names of its runs.
+        unset: Fields that the variant removes from spec.run, before it sets any: dotted paths with the names of
+            workloads, such as workloads.random-read.fio.rate.
         set: What the variant changes in spec.run. Mappings are merged, workloads are merged by name, other lists are
-            replaced, null removes a field, and a field of a union replaces the others, such as erasureCoded a
-            replicated pool.
+            replaced, and a field of a union replaces the others, such as erasureCoded a replicated pool.
 
     """
 
@@ -84,10 +105,15 @@ class Variant(Model):
     changes: Annotated[
         Fragment,
         Field(alias="set"),
-        ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED, part_has_nulls=True),
+        ServerOnly(shape=RunSpec, part=True, part_without=_RESERVED),
     ] = Field(default_factory=dict)
+    unset: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=256, description="Dotted path of a field.")], ...],
+        Field(max_length=MAX_UNSET),
+        ServerOnly(list_type="set"),
+    ] = ()
 
-    _is_mergeable = field_validator("changes")(_checked)
+    _is_mergeable = field_validator("changes")(_changes)
 
 
 class Triggers(Model):
@@ -163,10 +189,23 @@ class SuiteSpec(Model):
             *_repeated_names([one.name for one in self.comparisons], "comparisons"),
             *_repeated_names([one.name for one in self.hypotheses], "hypotheses"),
             *_unknown_variants(self.comparisons, self.hypotheses, variants),
+            *_not_set(self.variants, self.run),
         ]
         if problems:
             raise SpecError(problems)
         return self
+
+
+def _not_set(variants: Sequence[Variant], run: Fragment) -> Iterator[Problem]:
+    """Yield the fields that a variant is to remove, and that the run does not have."""
+    for index, variant in enumerate(variants):
+        left = run
+        for place, path in enumerate(variant.unset):
+            found = without_field(left, path)
+            if found is None:
+                field = field_path(("variants", index, "unset", place))
+                yield Problem(field=field, value=shown(path), remedy="is not set in spec.run; correct or remove it")
+            left = left if found is None else found
 
 
 def _unknown_variants(

@@ -12,7 +12,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import check_fits_deadline
 from plimsoll.plan.expand import make_plan
 from plimsoll.plan.order import child_seed, shuffled
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.origin import Sources
 from plimsoll.suite.questions import unanswerable
 
@@ -112,7 +112,7 @@ def _run(suite: BenchmarkSuite, variant: Variant) -> BenchmarkRun:
             "apiVersion": API_VERSION,
             "kind": RUN_KIND,
             "metadata": {"name": f"{suite.metadata.name}-{variant.name}", "namespace": suite.metadata.namespace},
-            "spec": merged_spec(suite.spec.run, variant.changes),
+            "spec": variant_spec(suite.spec.run, variant),
         }
     )
 
@@ -143,8 +143,8 @@ def _of_all_variants(suite: BenchmarkSuite, make: Callable[[Variant], T]) -> dic
 
 
 def _sources(spec: SuiteSpec, index: int) -> Sources:
-    changes = spec.variants[index].changes
-    return Sources(run=spec.run, changes=changes, merged=merged_spec(spec.run, changes), variant=index)
+    variant = spec.variants[index]
+    return Sources(run=spec.run, changes=variant.changes, merged=variant_spec(spec.run, variant), variant=index)
 
 
 def _with_variants(problems: Mapping[str, Sequence[Problem]], variants: int) -> list[Problem]:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from plimsoll.api.suite import BY_NAME, SuiteSpec
 from plimsoll.plan.fingerprint import leaves
-from plimsoll.suite.merging import is_named_list, merged_spec
+from plimsoll.suite.merging import is_named_list, variant_spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,12 @@ class FieldChange:
 
 def variant_changes(spec: SuiteSpec) -> dict[str, tuple[FieldChange, ...]]:
     """Return what each variant changes in `spec.run`, by the variant's name."""
-    return {one.name: spec_changes(spec.run, merged_spec(spec.run, one.changes)) for one in spec.variants}
+    return {one.name: spec_changes(spec.run, variant_spec(spec.run, one)) for one in spec.variants}
 
 
 def changes_between(spec: SuiteSpec, baseline: str, candidate: str) -> tuple[FieldChange, ...]:
     """Return the fields that two variants set differently."""
-    merged = {one.name: merged_spec(spec.run, one.changes) for one in spec.variants}
+    merged = {one.name: variant_spec(spec.run, one) for one in spec.variants}
     return spec_changes(merged[baseline], merged[candidate])
 
 

@@ -1,8 +1,8 @@
 """Merges the changes of a variant into what all variants of a suite share.
 
-Mappings are merged, workloads are merged by name, and other lists are replaced. Null removes a field. A field of a
-union replaces its siblings: the models declare unions in `one_of`, and a workload has one tool. Inputs are never
-modified.
+Fields that the variant unsets are removed first. Mappings are merged, workloads are merged by name, and other lists are
+replaced. A field of a union replaces its siblings: the models declare unions in `one_of`, and a workload has one tool.
+Inputs are never modified.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,22 @@ from typing import TypeGuard, cast
 
 from pydantic import JsonValue
 
+from plimsoll.api.dotted import without_field
 from plimsoll.api.errors import models_in
 from plimsoll.api.model import Model
 from plimsoll.api.run import GENERIC_WORKLOAD_FIELDS, RunSpec, Workload
-from plimsoll.api.suite import BY_NAME
+from plimsoll.api.suite import BY_NAME, Variant
 
 Json = dict[str, JsonValue]
+
+
+def variant_spec(run: Mapping[str, JsonValue], variant: Variant) -> Json:
+    """Return the specification of a variant's run."""
+    left = dict(run)
+    for path in variant.unset:
+        found = without_field(left, path)
+        left = left if found is None else found
+    return merged_spec(left, variant.changes)
 
 
 def merged_spec(run: Mapping[str, JsonValue], changes: Mapping[str, JsonValue]) -> Json:
@@ -38,7 +48,6 @@ def _merged(base: Mapping[str, JsonValue], changes: Mapping[str, JsonValue], mod
     changed = {
         key: _merged_value(base.get(key), value, _model_of(model, key), by_name=model is RunSpec and key == BY_NAME)
         for key, value in changes.items()
-        if value is not None
     }
     both = kept | changed
     return {key: both[key] for key in dict.fromkeys((*base, *changes)) if key in both}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from plimsoll.api.names import API_VERSION, GROUP, RUN_KIND, SUITE_KIND
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.suite.children import Turn, child_name, turns_of
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.actions import Object
 from plimsoll.suite.rounds.observed import Observed, OwnedRun, Suite
 from plimsoll.suite.rounds.state import ActiveRound
@@ -74,7 +74,7 @@ def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> 
             "labels": labels,
             "ownerReferences": [_owner_reference(owner)],
         },
-        "spec": merged_spec(suite.spec.run, variant.changes),
+        "spec": variant_spec(suite.spec.run, variant),
     }
 
 
