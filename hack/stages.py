@@ -10,8 +10,9 @@ ends, to standard output: the last lines, or everything after a failure. The fir
 except with --keep-going.
 
 Tests that measure depend on what else the machine does. A stage with `repeats = true` that fails in MOST_REPEATED tests
-at most does not end the run: when all else is over, these tests run once more, alone, and must pass. The closing lines
-name them, since a test that is repeated often is a fault of the test or of the program.
+at most, or in one file, whose tests may share what failed, does not end the run: when all else is over, these tests run
+once more, alone, and must pass. The closing lines name them, since a test that is repeated often is a fault of the test
+or of the program.
 
 A stage that takes longer than DEADLINE_FACTOR budgets, and longer than LEAST_DEADLINE_SECONDS, fails. A stopped stage
 gets SIGTERM and two minutes to clean up.
@@ -256,7 +257,8 @@ class Runner:
         """Note the failed tests of a stage for their repetition; False if it failed for good."""
         stage = execution.stage
         tests = failed_tests(_pytest_cache(stage)) if stage.repeats and execution.code != TIMED_OUT else []
-        if not 0 < len(tests) <= MOST_REPEATED:
+        files = {name.partition("::")[0] for name in tests}
+        if not tests or (len(tests) > MOST_REPEATED and len(files) > 1):
             return False
         self._progress.to_repeat[stage.name] = tests
         self._say(f"{self._now()} {stage.name}: will be repeated alone: {', '.join(tests)}")

@@ -260,10 +260,17 @@ def test_a_test_that_fails_again_fails_the_run(logs: Path, tmp_path: Path) -> No
 
 
 def test_many_failed_tests_are_not_repeated(logs: Path, tmp_path: Path) -> None:
-    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "4")))
+    (tmp_path / "test_another.py").write_text("def test_it():\n    assert False\n")
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "3")))
     assert code != 0
     assert "repeated" not in output
     assert "next: started" not in output
+
+
+def test_tests_of_one_file_may_share_what_failed(logs: Path, tmp_path: Path) -> None:
+    code, output = run(measuring(tmp_path, FAILING.replace("COUNT", "4")))
+    assert code != 0
+    assert "measure-repeated: FAILED" in output
 
 
 def test_a_command_that_fails_without_a_failed_test_is_not_repeated(logs: Path) -> None:
