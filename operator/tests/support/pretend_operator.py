@@ -12,8 +12,9 @@ from kopf._core.engines import posting
 
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.run import post
+from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, entry_of
-from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.decision import Decision, DecisionOf
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
@@ -97,7 +98,7 @@ class PretendOperator:
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run
 
-    async def look(self, uid: str) -> Decision | None:
+    async def look(self, uid: str) -> DecisionOf[Action] | None:
         """Look at a run once, as the daemon does, or as its deletion does."""
         body = self.bodies.get(uid)
         if body is None or not needs_attention(body):
