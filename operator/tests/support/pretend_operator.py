@@ -12,6 +12,7 @@ from kopf._core.engines import posting
 
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.run import post
+from plimsoll.handlers.suite import suite_reconciler
 from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.decision import Decision, DecisionOf
@@ -66,7 +67,8 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
         instruments=instruments,
     )
     runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
-    return Context(runs=runs, instruments=instruments)
+    suites = suite_reconciler(cluster.kube, SETTINGS, now=lambda: cluster.now, instruments=instruments)
+    return Context(runs=runs, suites=suites, instruments=instruments)
 
 
 class PretendOperator:

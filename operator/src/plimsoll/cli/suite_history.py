@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.cli.suite_compared import rule_of
 from plimsoll.cli.suite_findings import runs_of
 from plimsoll.cli.suite_round import Round
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.suite.compared import rule_of
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round

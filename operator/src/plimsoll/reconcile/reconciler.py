@@ -128,8 +128,12 @@ class Reconciler(Generic[T, S, M, A]):
         """Write a status; return false if it has not changed."""
         if record.status == status:
             return False
-        await self.kube.patch_status(self.steps.kind, subject.name, subject.namespace, status)
+        written = await self.kube.patch_status(
+            self.steps.kind, subject.name, subject.namespace, status, version=record.version
+        )
         record.status = dict(status)
+        if record.version is not None:
+            record.version = written["metadata"]["resourceVersion"]
         return True
 
     async def _act(self, subject: T, actions: Sequence[A], record: Record[M]) -> None:

@@ -19,6 +19,7 @@ class Record(Generic[M]):
         wakeup: set when something that the object depends on has changed.
         lock: held during a look, so that daemon and deletion never handle the object at the same time.
         status: the last written status, because a watch lags behind the operator's own writes; None before the first.
+        version: resourceVersion that the next status must replace; None for any.
         refusal: the last refused request, until a look at which every request succeeds.
 
     """
@@ -27,6 +28,7 @@ class Record(Generic[M]):
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     status: Mapping[str, Any] | None = None
+    version: str | None = None
     refusal: Refusal | None = None
 
 

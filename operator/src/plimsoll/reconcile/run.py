@@ -86,12 +86,7 @@ class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
         record.memory.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
         return decision
 
-    async def act(
-        self,
-        subject: Run,  # noqa: ARG002 - an action on a run names everything it needs
-        actions: Sequence[Action],
-        record: Record[RunMemory],  # noqa: ARG002 - as above
-    ) -> None:
+    async def act(self, subject: Run, actions: Sequence[Action], record: Record[RunMemory]) -> None:
         """Perform actions."""
         await execute(actions, self.kube, make_secret=self.make_secret)
 
