@@ -103,8 +103,10 @@ _STATUS = BenchmarkSuiteStatus(
         cause=Cause.SCHEDULED,
         start_time=_TIME,
         children=RoundChildren(done=2, total=10),
-        current="layouts-a-29540340-1",
+        current="layouts-a-4d2f5-29540340-1",
+        current_uid="01234567-89ab-cdef-0123-456789abcdef",
     ),
+    abandoned_run="layouts-b-4d2f5-29530260-0",
     rounds=(
         EndedRound(
             minute=29530260,

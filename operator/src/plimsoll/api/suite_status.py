@@ -95,7 +95,8 @@ class ActiveRound(Model):
         seed: Seed of the order of its runs.
         cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
         start_time: When the round started.
-        current: Name of the run that is being measured; absent before its creation.
+        current: Name of the run that is being measured or is created next; absent when all runs ended.
+        current_uid: UID of that run once it exists.
 
     """
 
@@ -105,6 +106,7 @@ class ActiveRound(Model):
     start_time: _Time
     children: RoundChildren
     current: _Name | None = None
+    current_uid: _Text | None = None
 
 
 class EndedRound(Model):
@@ -216,6 +218,7 @@ class BenchmarkSuiteStatus(Model):
         next_schedule_time: When the next scheduled round starts.
         last_schedule_time: Last scheduled time for which a round started.
         ceph_version: Version of Ceph seen last.
+        abandoned_run: Name of a run of an abandoned round that may be unfinished; the next round waits for its end.
         rounds: Former rounds, newest first.
         comparisons: Results of the comparisons of the last complete round, regressions first, at most 128.
         hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
@@ -233,6 +236,7 @@ class BenchmarkSuiteStatus(Model):
     last_schedule_time: _Time | None = None
     ceph_version: _Version | None = None
     round: ActiveRound | None = None
+    abandoned_run: _Name | None = None
     rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_KEEP + PINNED_ROUNDS)] = ()
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()

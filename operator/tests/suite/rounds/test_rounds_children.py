@@ -157,7 +157,7 @@ def test_refused_run_is_still_reported_after_a_restart(world: PretendSuites) -> 
     world.settle()
     before = world.status
     world.restart()
-    assert [type(one) for one in world.look().actions] == [CreateRun]
+    assert [type(one) for one in world.look().actions] == [PatchStatus, CreateRun]
     world.settle()
     assert world.status == before
     assert world.reasons().count("RunRefused") == 1
@@ -168,7 +168,7 @@ def test_no_run_is_created_beside_another_one_after_the_status_was_set_back(worl
     world.finish()
     world.settle()
     world.status = {**before, "round": {**before["round"]}}
-    del world.status["round"]["current"]
+    del world.status["round"]["current"], world.status["round"]["currentUid"]
     del world.runs[first]
     world.settle()
     assert len(world.created) == 2

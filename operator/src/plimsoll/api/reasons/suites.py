@@ -102,7 +102,7 @@ SUITE_REASONS = (
         reason=SuiteReason.WAITING_FOR_RUN,
         conditions=_UNDER_WAY,
         explanation=Explanation(
-            "a round is due, and an unfinished run of an abandoned round is being deleted",
+            "a round is due, and a run of a former round is unfinished; that of an abandoned round is being deleted",
             "nothing; if it persists, check the condition CleanedUp of that run",
         ),
     ),

@@ -12,7 +12,7 @@ from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
 from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.progress import Progress
+from plimsoll.suite.rounds.progress import Progress, is_loaded
 from plimsoll.suite.rounds.requests import refusal_of, refused_check
 from plimsoll.suite.rounds.state import JUDGED, ActiveRound, EndedRound, State
 
@@ -91,15 +91,16 @@ def _reconciling(seen: Observed, progress: Progress) -> Fact | None:
         return None
     if active is not None and active.cause is Cause.CHANGE:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    return _waiting(seen) if progress.waiting is Cause.CHANGE else None
+    return _waiting(seen, progress.state) if progress.waiting is Cause.CHANGE else None
 
 
-def _waiting(seen: Observed) -> Fact:
+def _waiting(seen: Observed, state: State) -> Fact:
     """Return what a round that is due waits for."""
-    if not seen.unfinished:
+    if not is_loaded(seen, state):
         message = "the API server checks the run of every variant"
         return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
-    message = f"BenchmarkRun {seen.unfinished[0].name} of an abandoned round is being deleted"
+    name = next((run.name for run in seen.unfinished), state.abandoned)
+    message = f"BenchmarkRun {name} of a former round has to end, or to be deleted, first"
     return Fact(holds=True, reason=SuiteReason.WAITING_FOR_RUN, message=message)
 
 
@@ -112,7 +113,7 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
     if state.active is not None:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
     if progress.waiting is not None:
-        return _waiting(seen)
+        return _waiting(seen, state)
     message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
     return Fact(holds=True, reason=SuiteReason.IDLE, message=message)
 

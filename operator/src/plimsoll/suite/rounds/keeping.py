@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
 from plimsoll.suite.rounds.state import State
 
@@ -23,10 +23,21 @@ def kept(state: State, keep: int) -> State:
     return replace(state, ended=ended)
 
 
+def without_abandoned(seen: Observed, state: State) -> State:
+    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
+    is_over = state.abandoned in seen.memory.absent or any(
+        run.name == state.abandoned and run.is_finished for run in seen.runs
+    )
+    return replace(state, abandoned="") if is_over else state
+
+
 def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run that belongs to no active round; None if there is none or one is being deleted."""
-    active = state.active.minute if state.active else None
-    return _first(run for run in seen.unfinished if run.minute != active)
+    """Return an unfinished run of an abandoned round; None if there is none or one is being deleted.
+
+    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
+    """
+    abandoned = {one.minute for one in state.ended if one.verdict is RoundVerdict.SUPERSEDED}
+    return _first(run for run in seen.unfinished if run.minute in abandoned)
 
 
 def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:

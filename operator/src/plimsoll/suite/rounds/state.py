@@ -18,7 +18,8 @@ class ActiveRound:
         minute: identity of the round: minutes since the epoch at its start, or more if another round had that minute.
         done: number of turns that are over, because their run finished or was deleted.
         total: number of turns.
-        current: name of the run of the next turn once it has been seen; empty before.
+        current: name of the run of the next turn, created or not; empty after the last one.
+        uid: of that run once it has been seen; empty before.
 
     """
 
@@ -29,6 +30,7 @@ class ActiveRound:
     done: int = 0
     total: int
     current: str = ""
+    uid: str = ""
 
     @property
     def is_measured(self) -> bool:
@@ -72,6 +74,7 @@ class State:
         next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
         last_time: last schedule time that a round answered.
         ceph_version: the version that the last round found, or the first one seen; empty if unknown.
+        abandoned: name of a run of an abandoned round that may load the storage; empty if none may.
         ended: former rounds, newest first.
         comparisons: outcomes of the last evaluated round.
         hypotheses: the same.
@@ -85,6 +88,7 @@ class State:
     last_time: datetime | None = None
     ceph_version: str = ""
     active: ActiveRound | None = None
+    abandoned: str = ""
     ended: tuple[EndedRound, ...] = ()
     comparisons: tuple[ComparisonOutcome, ...] = ()
     hypotheses: tuple[HypothesisResult, ...] = ()

@@ -34,6 +34,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         last_schedule_time=_text(state.last_time),
         ceph_version=state.ceph_version or None,
         round=_active_document(state.active) if state.active else None,
+        abandoned_run=state.abandoned or None,
         rounds=tuple(map(_ended_document, state.ended)),
         comparisons=state.comparisons[:MAX_OUTCOMES],
         hypotheses=state.hypotheses[:MAX_OUTCOMES],
@@ -65,6 +66,7 @@ def read_state(status: Mapping[str, Any]) -> State:
         last_time=_time(known.last_schedule_time),
         ceph_version=known.ceph_version or "",
         active=_active(known.round) if known.round else None,
+        abandoned=known.abandoned_run or "",
         ended=tuple(map(_ended, known.rounds)),
         comparisons=known.comparisons,
         hypotheses=known.hypotheses,
@@ -111,6 +113,7 @@ def _active_document(active: ActiveRound) -> suite_status.ActiveRound:
         start_time=format_time(active.started),
         children=RoundChildren(done=active.done, total=active.total),
         current=active.current or None,
+        current_uid=active.uid or None,
     )
 
 
@@ -123,6 +126,7 @@ def _active(known: suite_status.ActiveRound) -> ActiveRound:
         done=known.children.done,
         total=known.children.total,
         current=known.current or "",
+        uid=known.current_uid or "",
     )
 
 
