@@ -190,7 +190,7 @@ class PlayedSuite:
     async def _record(self, run: Object, rate: float, variant: str) -> None:
         """Store the result of the run's only point, as its conductor does."""
         metadata = run["metadata"]
-        identity = {"tool": "fio", "parameters": {"blockSize": {"small": 4096}.get(variant, 65536)}}
+        identity: dict[str, Any] = {"tool": "fio", "parameters": {"blockSize": {"small": 4096}.get(variant, 65536)}}
         context = {"kernel": "6.1.0", "kubernetes": "v1.34.1"}
         found = result(trials_of(steady(rate, 3)), run=metadata["name"], point="reads-000")
         fingerprint = {

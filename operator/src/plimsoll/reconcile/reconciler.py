@@ -58,9 +58,11 @@ class Reconciler(Generic[T, S, M, A]):
     async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
         """Reconcile one object until `stopped`; then drop its record."""
         uid = uid_of(body)
-        wakeup = self.records[uid].wakeup
+        record = self.records[uid]
+        wakeup = record.wakeup
         try:
             while not stopped:
+                record.was_woken = wakeup.is_set()
                 wakeup.clear()
                 try:
                     with self._counting_failures():

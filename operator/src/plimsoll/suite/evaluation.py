@@ -21,6 +21,7 @@ from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.outcomes import outcome_of_hypothesis, outcome_of_rounds, outcome_of_variants
+from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement
 
 _ENVIRONMENT = {
@@ -49,23 +50,29 @@ class RoundResults:
     """What was measured in a round.
 
     Attributes:
-        runs: variant -> all planned runs, in the order of the repeats.
+        repeat: number of planned runs of each variant.
+        runs: variant -> its runs with numbers.
 
     """
 
     minute: int
     digest: str
+    repeat: int
     runs: Mapping[str, RunResults]
 
     def measured(self) -> MeasuredRound:
         """Return one value for each run and quantity, which is all that later rounds are compared with."""
         runs = {variant: [*map(list, of_variant.values())] for variant, of_variant in self.runs.items()}
-        repeat = max((len(of_variant) for of_variant in self.runs.values()), default=0)
-        return measured_round(minute=self.minute, digest=self.digest, repeat=repeat, runs=runs)
+        return measured_round(minute=self.minute, digest=self.digest, repeat=self.repeat, runs=runs)
 
 
 def evaluate(
-    spec: SuiteSpec, found: RoundResults, *, accepted: Sequence[MeasuredRound], pinned: Sequence[MeasuredRound]
+    request: Judge,
+    spec: SuiteSpec,
+    found: RoundResults,
+    *,
+    accepted: Sequence[MeasuredRound],
+    pinned: Sequence[MeasuredRound],
 ) -> Judgement:
     """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds."""
     measured = found.measured()
@@ -78,7 +85,7 @@ def evaluate(
     counts = Counter(one.verdict for one in outcomes)
     verdict = next((_VERDICTS[one] for one in _VERDICTS if counts[one]), RoundVerdict.NO_REGRESSION)
     return Judgement(
-        minute=found.minute,
+        request=request,
         verdict=verdict,
         is_acceptable=History().extended(measured, against_rounds.values()).rounds[-1].accepted,
         message=_message(outcomes),
@@ -105,8 +112,13 @@ def _complete(found: RoundResults) -> Mapping[str, Sequence[list[BenchmarkResult
 
 
 def _decided(spec: SuiteSpec, found: RoundResults) -> tuple[HypothesisResult, ...]:
-    # A hypothesis is undecided if a run is missing.
     runs = [measured_run(variant, name, results) for variant, of in found.runs.items() for name, results in of.items()]
+    # A hypothesis is undecided if a run is missing.
+    runs += [
+        measured_run(variant, f"{variant} that is missing", [])
+        for variant, of in found.runs.items()
+        for _ in range(found.repeat - len(of))
+    ]
     decided = map(outcome_of_hypothesis, decide_all(spec.hypotheses, runs))
     return tuple(sorted(decided, key=lambda one: _HYPOTHESES.index(one.verdict)))
 

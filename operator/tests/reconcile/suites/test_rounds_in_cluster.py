@@ -218,7 +218,7 @@ async def test_schedule_catches_up_once(played: PlayedSuite) -> None:
     schedule = {"cron": "0 * * * *", "startingDeadlineSeconds": 7200}
     await played.create(suite_document(repeat=1, schedule=schedule))
     await played.measure_round(small=1000, large=1000)
-    assert await played.settle() == 600, "the version of Ceph is looked at meanwhile"
+    assert await played.settle() == 300, "the version of Ceph is looked at meanwhile"
     played.pass_time(hours=5, minutes=10)
     played.restart()
     ended = await played.measure_round(small=1000, large=1000)

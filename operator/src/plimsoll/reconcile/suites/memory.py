@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from plimsoll.suite.history.rounds import MeasuredRound
-from plimsoll.suite.rounds.observed import Checked, Judgement, Observed, Refusal
+from plimsoll.suite.rounds.actions import RoundRuns
+from plimsoll.suite.rounds.observed import Memory, Observed
 from plimsoll.suite.rounds.specification import Specification
 
 
@@ -13,18 +14,16 @@ class SuiteMemory:
 
     Attributes:
         specification: with the generation of the suite that it was read from; reading it takes time.
-        seen: what the last decision was based on; the requests that follow are about it.
-        judgement: the last evaluation of a round.
-        checked: the last dry run.
-        refusal: of the last request to create a run; None if it succeeded.
-        rounds: minute -> UIDs of the runs that were read, and one value for each of their quantities. Of 15 rounds of
-            16 variants with 10 repeats and 20 points each, these are some 200 MB; usual suites have a hundredth.
+        outcomes: of the requests so far.
+        has_outcome: whether the last look ended with the outcome of a request, and nothing has happened since.
+        decided: what the last decision was based on.
+        rounds: of former rounds one value for each run and quantity. 15 rounds of 16 variants with 10 repeats and 20
+            points each are some 200 MB; usual suites have a hundredth.
 
     """
 
     specification: tuple[int, Specification] | None = None
-    seen: Observed | None = None
-    judgement: Judgement | None = None
-    checked: Checked | None = None
-    refusal: Refusal | None = None
-    rounds: dict[int, tuple[frozenset[str], MeasuredRound]] = field(default_factory=dict)
+    outcomes: Memory = field(default_factory=Memory)
+    has_outcome: bool = False
+    decided: Observed | None = None
+    rounds: list[tuple[RoundRuns, MeasuredRound]] = field(default_factory=list)
