@@ -121,6 +121,7 @@ _STATUS = BenchmarkSuiteStatus(
             comparisons={"NoRegression": 2, "Inconclusive": 1},
         ),
     ),
+    dropped=(29520180, 29510100),
     comparisons=(
         ComparisonOutcome(
             name="costs",

@@ -19,6 +19,9 @@ MAX_KEEP = 50
 PINNED_ROUNDS = 5
 """Accepted rounds that are kept beyond `keep`, because slow drift is tested against them."""
 
+MAX_DROPPED = 128
+"""Dropped rounds that the status names."""
+
 MAX_OUTCOMES = 128
 """Entries of `comparisons` and of `hypotheses`; more would make the object too large."""
 
@@ -36,6 +39,7 @@ _Setting = Annotated[str, Field(max_length=256, description="Version.")]
 _Digest = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _SmallCount = Annotated[Count, ServerOnly(format="int32")]
+_Minute = Annotated[Count, Field(description="Minute of the start of a round since 1970.")]
 _Counted = Annotated[_SmallCount, Field(description="Number of comparisons with that verdict.")]
 
 
@@ -220,6 +224,7 @@ class BenchmarkSuiteStatus(Model):
         ceph_version: Version of Ceph seen last.
         abandoned_run: Name of a run of an abandoned round that may be unfinished; the next round waits for its end.
         rounds: Former rounds, newest first.
+        dropped: Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted.
         comparisons: Results of the comparisons of the last complete round, regressions first, at most 128.
         hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
 
@@ -238,6 +243,7 @@ class BenchmarkSuiteStatus(Model):
     round: ActiveRound | None = None
     abandoned_run: _Name | None = None
     rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_KEEP + PINNED_ROUNDS)] = ()
+    dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()
     display: SuiteDisplay | None = None

@@ -34,6 +34,7 @@ def test_newest_rounds_are_kept_and_the_first_five_accepted_ones() -> None:
 def test_regressed_rounds_are_not_pinned() -> None:
     world = after_rounds(5, verdicts=(RoundVerdict.NO_REGRESSION, *[REGRESSED] * 4))
     assert numbers(world) == [4, 3, 0]
+    assert [minute - START_MINUTE for minute in world.status["dropped"]] == [2, 1]
 
 
 def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:

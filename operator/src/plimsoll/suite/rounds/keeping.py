@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
+from plimsoll.api.suite_status import MAX_DROPPED, PINNED_ROUNDS, RoundVerdict
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
 from plimsoll.suite.rounds.state import State
 
@@ -18,9 +18,18 @@ def kept(state: State, keep: int) -> State:
     baseline = [one.minute for one in accepted if one.digest == accepted[0].digest]
     pinned = frozenset(baseline[-PINNED_ROUNDS:])
     ended = tuple(replace(one, accepted=one.minute in baseline, pinned=one.minute in pinned) for one in state.ended)
-    if state.active is None:
-        ended = tuple(one for index, one in enumerate(ended) if index < keep or one.pinned)
-    return replace(state, ended=ended)
+    if state.active is not None:
+        return replace(state, ended=ended)
+    remaining = tuple(one for index, one in enumerate(ended) if index < keep or one.pinned)
+    dropped = {one.minute for one in ended} - {one.minute for one in remaining} | {*state.dropped}
+    return replace(state, ended=remaining, dropped=tuple(sorted(dropped, reverse=True)[:MAX_DROPPED]))
+
+
+def lost_minutes(seen: Observed, state: State) -> tuple[int, ...]:
+    """Return the rounds that have runs and are not in the status, oldest first: it was lost, or set back."""
+    known = {one.minute for one in state.ended} | {*state.dropped}
+    known |= {state.active.minute} if state.active else set()
+    return tuple(sorted({run.minute for run in seen.runs} - known))
 
 
 def without_abandoned(seen: Observed, state: State) -> State:
@@ -41,9 +50,8 @@ def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
 
 
 def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a finished run of a round that is no longer kept; None if there is none or one is being deleted."""
-    known = {one.minute for one in state.ended} | ({state.active.minute} if state.active else set())
-    return _first(run for run in seen.runs if run.is_finished and run.minute not in known)
+    """Return a run of a round that was dropped; None if there is none or one is being deleted."""
+    return _first(run for run in seen.runs if run.minute in state.dropped)
 
 
 def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:

@@ -76,6 +76,7 @@ class State:
         ceph_version: the version that the last round found, or the first one seen; empty if unknown.
         abandoned: name of a run of an abandoned round that may load the storage; empty if none may.
         ended: former rounds, newest first.
+        dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
         comparisons: outcomes of the last evaluated round.
         hypotheses: the same.
 
@@ -90,5 +91,6 @@ class State:
     active: ActiveRound | None = None
     abandoned: str = ""
     ended: tuple[EndedRound, ...] = ()
+    dropped: tuple[int, ...] = ()
     comparisons: tuple[ComparisonOutcome, ...] = ()
     hypotheses: tuple[HypothesisResult, ...] = ()

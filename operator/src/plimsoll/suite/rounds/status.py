@@ -36,6 +36,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         round=_active_document(state.active) if state.active else None,
         abandoned_run=state.abandoned or None,
         rounds=tuple(map(_ended_document, state.ended)),
+        dropped=state.dropped,
         comparisons=state.comparisons[:MAX_OUTCOMES],
         hypotheses=state.hypotheses[:MAX_OUTCOMES],
         display=_display(state, facts),
@@ -68,6 +69,7 @@ def read_state(status: Mapping[str, Any]) -> State:
         active=_active(known.round) if known.round else None,
         abandoned=known.abandoned_run or "",
         ended=tuple(map(_ended, known.rounds)),
+        dropped=known.dropped,
         comparisons=known.comparisons,
         hypotheses=known.hypotheses,
     )
