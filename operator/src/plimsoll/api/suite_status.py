@@ -214,7 +214,7 @@ class BenchmarkSuiteStatus(Model):
             observed the suite.
         conditions: Aspects of the suite's state. Ready summarizes them; Reconciling and Stalled exist only while they
             are True.
-        digest: SHA-256 of the run, the variants and repeat that the last round measures.
+        digest: SHA-256 of the run, the variants and repeat that the last round measures; absent after a superseded one.
         requested_round: Text of the annotation plimsoll.dev/request-round that was handled last, at most its first 256
             characters.
         accepted_round: Text of the annotation plimsoll.dev/accept-round that was handled last, at most its first 256

@@ -64,9 +64,13 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
 
 
 def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
-    """Return the state after a round that a change made pointless, and the event."""
+    """Return the state after a round that a change made pointless, and the event.
+
+    Nothing counts as measured then: also a change back to what the round measured starts another one.
+    """
     message = f"what the suite measures changed after {active.done} of {active.total} runs"
-    return _closed(seen, replace(state, abandoned=active.current), active, RoundVerdict.SUPERSEDED, message)
+    state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
+    return replace(state, abandoned=active.current, digest=""), event
 
 
 def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], missing: int) -> RoundVerdict:

@@ -68,7 +68,7 @@ class State:
     """The memory of a suite.
 
     Attributes:
-        digest: of what the last round measures; empty before the first one.
+        digest: of what the last round measures; empty before the first one, and after a superseded one.
         requested: the last handled text of the annotation that requests a round.
         accepted: the last handled text of the annotation that accepts a round.
         next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
