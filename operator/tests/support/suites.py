@@ -114,6 +114,7 @@ _STATUS = BenchmarkSuiteStatus(
             start_time=_TIME,
             completion_time=_TIME,
             verdict=RoundVerdict.NO_REGRESSION,
+            complete=True,
             accepted=True,
             pinned=True,
             digest="0123456789abcdef" * 4,

@@ -123,6 +123,7 @@ class EndedRound(Model):
         completion_time: When the round ended.
         verdict: What its comparisons show; Failed if too little was measured for that, Superseded if the round was
             abandoned because the suite was changed.
+        complete: Whether all of its runs have numbers, and were evaluated. No other round can be accepted.
         accepted: Whether later rounds are compared with this one.
         pinned: Whether the round is kept beyond spec.keep, because slow drift is tested against it.
         digest: SHA-256 of the run, the variants and repeat that it measured.
@@ -136,6 +137,7 @@ class EndedRound(Model):
     start_time: _Time
     completion_time: _Time
     verdict: RoundVerdict
+    complete: bool = False
     accepted: bool = False
     pinned: bool = False
     digest: _Digest

@@ -1,5 +1,7 @@
 """Which rounds are kept, and that the runs of all others are deleted one at a time."""
 
+import pytest
+
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
 from support.pretend_suites import START_MINUTE, PretendSuites
@@ -112,9 +114,9 @@ def test_unknown_round_is_reported_once_with_the_rounds_that_exist() -> None:
         world.annotations[ACCEPT] = text
         world.settle()
     events = [one.message for one in world.events if one.reason == "RoundUnknown"]
-    rounds = f"the rounds that were evaluated are {START_MINUTE + 1}, {START_MINUTE}"
+    rounds = f"these can be accepted: {START_MINUTE + 1}, {START_MINUTE}"
     assert events == [
-        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated; {rounds}"
+        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated with all of its runs; {rounds}"
         for text in ("0", "latest")
     ]
     assert numbers(world, "accepted") == [1, 0]
@@ -126,4 +128,17 @@ def test_round_without_numbers_cannot_be_accepted() -> None:
     world.annotations[ACCEPT] = str(START_MINUTE)
     world.settle()
     assert not numbers(world, "accepted")
-    assert world.events[-1].message.endswith("no round has been evaluated yet")
+    assert world.events[-1].message.endswith("no round can be accepted yet")
+
+
+@pytest.mark.parametrize("verdict", [REGRESSED, RoundVerdict.INCONCLUSIVE, RoundVerdict.NO_REGRESSION])
+def test_round_that_lacks_a_run_cannot_be_accepted(verdict: RoundVerdict) -> None:
+    world = PretendSuites(spec={"repeat": 2}, verdicts=[verdict])
+    world.settle()
+    world.finish(succeeded=False)
+    world.measure_round()
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert [one["complete"] for one in world.rounds] == [False]
+    assert not numbers(world, "accepted")
+    assert world.reasons()[-1] == "RoundUnknown"

@@ -7,7 +7,7 @@ from plimsoll.api.reasons.entry import Severity
 from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.causes import text_of
 from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.state import JUDGED, State
+from plimsoll.suite.rounds.state import State
 
 ACCEPT_ROUND = f"{GROUP}/accept-round"
 """Annotation: the minute of a round. Earlier rounds are no longer a baseline."""
@@ -22,7 +22,7 @@ def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
     if text in {"", state.accepted} or (state.active is not None and text == str(state.active.minute)):
         return state, ()
     state = replace(state, accepted=text)
-    minute = next((one.minute for one in state.ended if str(one.minute) == text and one.verdict in JUDGED), None)
+    minute = next((one.minute for one in state.ended if str(one.minute) == text and one.is_acceptable), None)
     if minute is None:
         return state, (_unknown(text, state),)
     message = f"round {minute} is accepted: later rounds are compared with it and its successors"
@@ -38,7 +38,10 @@ def _with_baseline(state: State, first: int) -> State:
 
 
 def _unknown(text: str, state: State) -> Emit:
-    rounds = ", ".join(str(one.minute) for one in state.ended if one.verdict in JUDGED)
-    remedy = f"the rounds that were evaluated are {rounds}" if rounds else "no round has been evaluated yet"
-    message = f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated; {remedy}"
+    rounds = ", ".join(str(one.minute) for one in state.ended if one.is_acceptable)
+    remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+    message = (
+        f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated with all of its runs; "
+        f"{remedy}"
+    )
     return Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message)

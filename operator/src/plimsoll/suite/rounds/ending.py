@@ -60,7 +60,8 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
     verdict = _verdict(judged.verdict, runs, missing)
     state = replace(state, comparisons=judged.comparisons, hypotheses=judged.hypotheses)
     message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
-    return _closed(seen, state, active, verdict, message, judged)
+    state, event = _closed(seen, state, active, verdict, message, judged)
+    return (state, event) if missing else (_completed(state, judged), event)
 
 
 def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
@@ -80,6 +81,13 @@ def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], m
     return RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
 
 
+def _completed(state: State, judged: Judgement) -> State:
+    """Return the state whose last round has all of its runs. It is accepted if it did not regress."""
+    last, *earlier = state.ended
+    is_accepted = judged.is_acceptable and judged.verdict is not RoundVerdict.REGRESSED
+    return replace(state, ended=(replace(last, complete=True, accepted=is_accepted), *earlier))
+
+
 def _closed(
     seen: Observed,
     state: State,
@@ -95,9 +103,6 @@ def _closed(
         ended=seen.now,
         verdict=verdict,
         digest=state.digest,
-        accepted=judged is not None
-        and judged.is_acceptable
-        and verdict is judged.verdict is not RoundVerdict.REGRESSED,
         environment=judged.environment if judged else {},
         counts=judged.counts if judged else {},
     )

@@ -43,6 +43,7 @@ class EndedRound:
     """A former round.
 
     Attributes:
+        complete: whether all of its runs have numbers, and were evaluated; no other round can be accepted.
         accepted: whether later rounds may be compared with it.
         pinned: whether it is kept to test for slow drift.
         digest: of what it measured.
@@ -57,10 +58,16 @@ class EndedRound:
     ended: datetime
     verdict: RoundVerdict
     digest: str
+    complete: bool = False
     accepted: bool = False
     pinned: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_acceptable(self) -> bool:
+        """Whether a user may accept it."""
+        return self.complete and self.verdict in JUDGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
