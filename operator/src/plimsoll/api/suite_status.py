@@ -19,6 +19,12 @@ MAX_KEEP = 50
 PINNED_ROUNDS = 5
 """Accepted rounds that are kept beyond `keep`, because slow drift is tested against them."""
 
+UNUSABLE_ROUNDS = 5
+"""Failed and superseded rounds that are kept; they do not count for `keep`."""
+
+MAX_ROUNDS = MAX_KEEP + 2 * PINNED_ROUNDS + UNUSABLE_ROUNDS + 1
+"""Rounds in the status: also those of the former baseline, and the one that decides whether there is a regression."""
+
 MAX_DROPPED = 128
 """Dropped rounds that the status names."""
 
@@ -126,6 +132,8 @@ class EndedRound(Model):
         complete: Whether all of its runs have numbers, and were evaluated. No other round can be accepted.
         accepted: Whether later rounds are compared with this one.
         pinned: Whether the round is kept beyond spec.keep, because slow drift is tested against it.
+        former: Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted
+            again; they are kept until three rounds of the present baseline were accepted.
         digest: SHA-256 of the run, the variants and repeat that it measured.
         environment: Versions that it was measured with, such as those of the kernel, Ceph and Kubernetes.
         comparisons: Number of comparisons by verdict.
@@ -140,6 +148,7 @@ class EndedRound(Model):
     complete: bool = False
     accepted: bool = False
     pinned: bool = False
+    former: bool = False
     digest: _Digest
     environment: Annotated[dict[str, _Setting], Field(max_length=16)] = Field(default_factory=dict)
     comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
@@ -191,6 +200,19 @@ class HypothesisResult(Model):
     high: float | None = None
 
 
+class Baseline(Model):
+    """The baseline of comparisons with earlier rounds.
+
+    Attributes:
+        first: Minute of the round that a user accepted last, where the baseline starts; absent if none was accepted.
+        since: Minute of the newest round when this baseline replaced another one; absent for the first baseline.
+
+    """
+
+    first: Count | None = None
+    since: Count | None = None
+
+
 class SuiteDisplay(Model):
     """Texts for kubectl get. Programs read the other fields.
 
@@ -226,6 +248,7 @@ class BenchmarkSuiteStatus(Model):
         ceph_version: Version of Ceph seen last.
         abandoned_run: Name of a run of an abandoned round that may be unfinished; the next round waits for its end.
         rounds: Former rounds, newest first.
+        baseline: The accepted rounds that later ones are compared with.
         dropped: Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted.
         comparisons: Results of the comparisons of the last complete round, regressions first, at most 128.
         hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
@@ -244,7 +267,8 @@ class BenchmarkSuiteStatus(Model):
     ceph_version: _Version | None = None
     round: ActiveRound | None = None
     abandoned_run: _Name | None = None
-    rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_KEEP + PINNED_ROUNDS)] = ()
+    rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_ROUNDS)] = ()
+    baseline: Baseline | None = None
     dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()

@@ -49,7 +49,8 @@ def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:
     world.annotations[REQUEST] = "again"
     world.measure_round()
     assert numbers(world, "accepted") == numbers(world, "pinned") == [4]
-    assert numbers(world) == [4, 3]
+    assert numbers(world, "former") == [2, 1, 0]
+    assert numbers(world) == [4, 3, 2, 1, 0]
 
 
 def test_rounds_are_dropped_between_rounds_only() -> None:
@@ -142,3 +143,90 @@ def test_round_that_lacks_a_run_cannot_be_accepted(verdict: RoundVerdict) -> Non
     assert [one["complete"] for one in world.rounds] == [False]
     assert not numbers(world, "accepted")
     assert world.reasons()[-1] == "RoundUnknown"
+
+
+def again(world: PretendSuites, *verdicts: RoundVerdict) -> None:
+    """Measure further rounds, one each minute."""
+    for number, verdict in enumerate(verdicts):
+        world.annotations[REQUEST] = f"{world.now} {number}"
+        world.verdicts = [verdict]
+        world.measure_round()
+        world.pass_time(minutes=1)
+
+
+GOOD, UNCLEAR = RoundVerdict.NO_REGRESSION, RoundVerdict.INCONCLUSIVE
+
+
+@pytest.fixture
+def mistaken() -> PretendSuites:
+    """Return a suite of which a user accepted a regression, round 7, after a baseline of rounds 0 to 6."""
+    world = after_rounds(8, verdicts=(*[GOOD] * 7, REGRESSED), keep=1)
+    world.annotations[ACCEPT] = str(START_MINUTE + 7)
+    world.settle()
+    assert numbers(world, "accepted") == [7]
+    return world
+
+
+def test_accepted_regression_can_be_taken_back_until_three_rounds_are_accepted(mistaken: PretendSuites) -> None:
+    again(mistaken, UNCLEAR)
+    assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
+    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.settle()
+    assert numbers(mistaken, "accepted") == numbers(mistaken, "pinned") == [4, 3, 2, 1, 0]
+    assert mistaken.condition("Regressed")["status"] == "True"
+    again(mistaken, GOOD)
+    judged = mistaken.judged[-1]
+    assert [one.minute - START_MINUTE for one in judged.baseline] == [0, 1, 2, 3, 4]
+    assert mistaken.condition("Regressed")["status"] == "False"
+
+
+def test_former_baseline_is_dropped_when_the_new_one_is_established(mistaken: PretendSuites) -> None:
+    again(mistaken, UNCLEAR, GOOD)
+    assert numbers(mistaken, "pinned") == [9, 8, 7]
+    assert numbers(mistaken) == [9, 8, 7]
+    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.settle()
+    assert mistaken.reasons()[-1] == "RoundUnknown"
+
+
+def test_second_mistake_does_not_forget_the_established_baseline(mistaken: PretendSuites) -> None:
+    again(mistaken, REGRESSED)
+    mistaken.annotations[ACCEPT] = str(START_MINUTE + 8)
+    mistaken.settle()
+    assert numbers(mistaken, "accepted") == [8]
+    assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
+
+
+def test_accepting_an_older_round_with_many_successors_can_be_taken_back() -> None:
+    world = after_rounds(8, keep=1)
+    world.annotations[ACCEPT] = str(START_MINUTE + 4)
+    world.settle()
+    assert numbers(world, "accepted") == [7, 4]
+    assert numbers(world, "former") == [3, 2, 1, 0]
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert numbers(world, "accepted") == [3, 2, 1, 0]
+
+
+def test_round_of_what_was_measured_before_a_change_can_be_accepted() -> None:
+    world = after_rounds(3)
+    world.change(repeat=2)
+    world.measure_round()
+    assert numbers(world, "accepted") == [3]
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert numbers(world, "accepted") == [2, 1, 0]
+    world.change(repeat=1)
+    world.pass_time(minutes=1)
+    world.measure_round()
+    assert [one.minute - START_MINUTE for one in world.judged[-1].baseline] == [0, 1, 2]
+
+
+def test_failed_rounds_displace_no_usable_ones_and_are_bounded() -> None:
+    world = after_rounds(3, verdicts=(REGRESSED,) * 3, keep=2)
+    for number in range(7):
+        world.pass_time(minutes=1)
+        world.annotations[REQUEST] = f"failed {number}"
+        world.measure_round(succeeded=False)
+    assert numbers(world) == [10, 9, 8, 7, 6, 2, 1]
+    assert {run.minute - START_MINUTE for run in world.runs.values()} == {10, 9, 8, 7, 6, 2, 1}

@@ -46,6 +46,7 @@ class EndedRound:
         complete: whether all of its runs have numbers, and were evaluated; no other round can be accepted.
         accepted: whether later rounds may be compared with it.
         pinned: whether it is kept to test for slow drift.
+        former: whether it was a part of the baseline until another one replaced it, which is not established yet.
         digest: of what it measured.
         environment: versions that it was measured with, by name.
         counts: number of comparisons by verdict.
@@ -61,6 +62,7 @@ class EndedRound:
     complete: bool = False
     accepted: bool = False
     pinned: bool = False
+    former: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
@@ -83,6 +85,8 @@ class State:
         ceph_version: the version that the last round found, or the first one seen; empty if unknown.
         abandoned: name of a run of an abandoned round that may load the storage; empty if none may.
         ended: former rounds, newest first.
+        first: minute of the round that a user accepted last; 0 if none was accepted.
+        since: minute of the newest round when the present baseline replaced another one; 0 for the first baseline.
         dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
         comparisons: outcomes of the last evaluated round.
         hypotheses: the same.
@@ -98,6 +102,8 @@ class State:
     active: ActiveRound | None = None
     abandoned: str = ""
     ended: tuple[EndedRound, ...] = ()
+    first: int = 0
+    since: int = 0
     dropped: tuple[int, ...] = ()
     comparisons: tuple[ComparisonOutcome, ...] = ()
     hypotheses: tuple[HypothesisResult, ...] = ()

@@ -36,6 +36,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         round=_active_document(state.active) if state.active else None,
         abandoned_run=state.abandoned or None,
         rounds=tuple(map(_ended_document, state.ended)),
+        baseline=_baseline_document(state),
         dropped=state.dropped,
         comparisons=state.comparisons[:MAX_OUTCOMES],
         hypotheses=state.hypotheses[:MAX_OUTCOMES],
@@ -69,6 +70,8 @@ def read_state(status: Mapping[str, Any]) -> State:
         active=_active(known.round) if known.round else None,
         abandoned=known.abandoned_run or "",
         ended=tuple(map(_ended, known.rounds)),
+        first=(known.baseline and known.baseline.first) or 0,
+        since=(known.baseline and known.baseline.since) or 0,
         dropped=known.dropped,
         comparisons=known.comparisons,
         hypotheses=known.hypotheses,
@@ -107,6 +110,11 @@ def _display(state: State, facts: Mapping[SuiteConditionType, Fact]) -> SuiteDis
     )
 
 
+def _baseline_document(state: State) -> suite_status.Baseline | None:
+    known = suite_status.Baseline(first=state.first or None, since=state.since or None)
+    return known if state.first or state.since else None
+
+
 def _active_document(active: ActiveRound) -> suite_status.ActiveRound:
     return suite_status.ActiveRound(
         minute=active.minute,
@@ -142,6 +150,7 @@ def _ended_document(one: EndedRound) -> suite_status.EndedRound:
         complete=one.complete,
         accepted=one.accepted,
         pinned=one.pinned,
+        former=one.former,
         digest=one.digest,
         environment={name: one.environment[name][:_MAX_VERSION] for name in sorted(one.environment)[:_MAX_ENVIRONMENT]},
         comparisons=dict(one.counts),
@@ -158,6 +167,7 @@ def _ended(known: suite_status.EndedRound) -> EndedRound:
         complete=known.complete,
         accepted=known.accepted,
         pinned=known.pinned,
+        former=known.former,
         digest=known.digest,
         environment=known.environment,
         counts=known.comparisons,
