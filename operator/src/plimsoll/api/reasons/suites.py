@@ -140,11 +140,12 @@ SUITE_REASONS = (
         reason=SuiteReason.REGRESSED,
         conditions=(*_REGRESSED, *_STALLED),
         explanation=Explanation(
-            "the last round that was evaluated is worse than its baseline; with `gate: true` the suite is Stalled",
-            "read `status.comparisons`; fix the cause and request a round, or accept the round with the annotation "
-            "`plimsoll.dev/accept-round`",
+            "a round was worse than its baseline, and no later one was shown to be as good as it; an Inconclusive or "
+            "Failed round changes nothing. With `gate: true` the suite is Stalled",
+            "read `status.comparisons`; fix the cause and request a round, or accept the round, or a later one, with "
+            "the annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
         ),
-        remedy="fix the cause and request a round, or accept this one with annotation plimsoll.dev/accept-round",
+        remedy="fix the cause and request a round, or accept one with annotation plimsoll.dev/accept-round",
         severity=Severity.WARNING,
     ),
     SuiteReasonEntry(

@@ -11,11 +11,12 @@ from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
+from plimsoll.suite.rounds.baseline import last_judged, open_regression
 from plimsoll.suite.rounds.keeping import lost_minutes
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.progress import Progress, is_loaded
 from plimsoll.suite.rounds.requests import refusal_of, refused_check
-from plimsoll.suite.rounds.state import JUDGED, ActiveRound, EndedRound, State
+from plimsoll.suite.rounds.state import ActiveRound, State
 from plimsoll.suite.rounds.turns import LABEL_ROUND, LABEL_SUITE
 
 _MAX_MINUTES = 5
@@ -46,11 +47,6 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
     if blocker is not None:
         ready = Fact(holds=False, reason=blocker.reason, message=blocker.message)
     return found | {SuiteConditionType.READY: ready}
-
-
-def last_judged(state: State) -> EndedRound | None:
-    """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
-    return next((one for one in state.ended if one.verdict in JUDGED), None)
 
 
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
@@ -147,16 +143,18 @@ def progress_message(active: ActiveRound) -> str:
 
 
 def _regressed(state: State) -> Fact:
-    """Return whether the last evaluated round is worse than its baseline."""
-    last = last_judged(state)
+    """Return whether a round was worse than its baseline, and no later one showed that this is over."""
+    last, regression = last_judged(state), open_regression(state)
     if last is None:
         return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
+    if regression is not None:
+        message = f"round {regression.minute} is worse than its baseline"
+        later = f", and round {last.minute} does not show that this is over" if last != regression else ""
+        return _with_remedy(SuiteReason.REGRESSED, message + later)
     match last.verdict:
-        case RoundVerdict.REGRESSED if last.accepted:
+        case RoundVerdict.REGRESSED:
             message = f"round {last.minute} regressed and was accepted"
             return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
-        case RoundVerdict.REGRESSED:
-            return _with_remedy(SuiteReason.REGRESSED, f"round {last.minute} is worse than its baseline")
         case RoundVerdict.NO_REGRESSION:
             message = f"round {last.minute} is not worse than its baseline"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
