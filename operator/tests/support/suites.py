@@ -137,6 +137,8 @@ _STATUS = BenchmarkSuiteStatus(
             high=-0.09,
         ),
     ),
+    comparisons_left_out=384,
+    hypotheses_left_out=1,
     hypotheses=(
         HypothesisResult(
             name="deep",

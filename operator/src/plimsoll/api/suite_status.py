@@ -250,8 +250,10 @@ class BenchmarkSuiteStatus(Model):
         rounds: Former rounds, newest first.
         baseline: The accepted rounds that later ones are compared with.
         dropped: Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted.
-        comparisons: Results of the comparisons of the last complete round, regressions first, at most 128.
+        comparisons: Results of the comparisons of the last complete round, the worst first, at most 128.
+        comparisons_left_out: How many more there are, none of them worse than those; absent if there are none.
         hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
+        hypotheses_left_out: How many more there are, none of them worse than those; absent if there are none.
 
     """
 
@@ -271,5 +273,7 @@ class BenchmarkSuiteStatus(Model):
     baseline: Baseline | None = None
     dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    comparisons_left_out: _SmallCount | None = None
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    hypotheses_left_out: _SmallCount | None = None
     display: SuiteDisplay | None = None

@@ -7,6 +7,7 @@ from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.observed import Judgement, Observed, OwnedRun
+from plimsoll.suite.rounds.outcomes import worst_comparisons, worst_hypotheses
 from plimsoll.suite.rounds.state import ActiveRound, EndedRound, State
 from plimsoll.suite.rounds.turns import Member
 
@@ -58,7 +59,8 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
         return None
     missing = active.total - sum(map(len, runs.values()))
     verdict = _verdict(judged.verdict, runs, missing)
-    state = replace(state, comparisons=judged.comparisons, hypotheses=judged.hypotheses)
+    comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
+    state = replace(state, comparisons=comparisons, hypotheses=hypotheses)
     message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
     state, event = _closed(seen, state, active, verdict, message, judged)
     return (state, event) if missing else (_completed(state, judged), event)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from plimsoll.api.suite_status import Cause, ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.suite.rounds.outcomes import Outcomes
 
 JUDGED = frozenset({RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE})
 """Verdicts of rounds whose results were evaluated."""
@@ -88,7 +89,7 @@ class State:
         first: minute of the round that a user accepted last; 0 if none was accepted.
         since: minute of the newest round when the present baseline replaced another one; 0 for the first baseline.
         dropped: minutes of rounds that are no longer kept, newest first; nothing else names runs to delete.
-        comparisons: outcomes of the last evaluated round.
+        comparisons: outcomes of the last evaluated round, as many as the status has.
         hypotheses: the same.
 
     """
@@ -105,5 +106,5 @@ class State:
     first: int = 0
     since: int = 0
     dropped: tuple[int, ...] = ()
-    comparisons: tuple[ComparisonOutcome, ...] = ()
-    hypotheses: tuple[HypothesisResult, ...] = ()
+    comparisons: Outcomes[ComparisonOutcome] = field(default_factory=Outcomes)
+    hypotheses: Outcomes[HypothesisResult] = field(default_factory=Outcomes)

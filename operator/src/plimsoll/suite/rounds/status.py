@@ -7,9 +7,10 @@ from typing import Any
 from plimsoll.api import suite_status
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import MAX_OUTCOMES, BenchmarkSuiteStatus, RoundChildren, SuiteDisplay
+from plimsoll.api.suite_status import BenchmarkSuiteStatus, RoundChildren, SuiteDisplay
 from plimsoll.suite.rounds.conditions import Fact
 from plimsoll.suite.rounds.observed import Observed
+from plimsoll.suite.rounds.outcomes import Outcomes
 from plimsoll.suite.rounds.state import ActiveRound, EndedRound, State
 
 Json = dict[str, Any]
@@ -38,8 +39,10 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         rounds=tuple(map(_ended_document, state.ended)),
         baseline=_baseline_document(state),
         dropped=state.dropped,
-        comparisons=state.comparisons[:MAX_OUTCOMES],
-        hypotheses=state.hypotheses[:MAX_OUTCOMES],
+        comparisons=state.comparisons.shown,
+        comparisons_left_out=state.comparisons.left_out or None,
+        hypotheses=state.hypotheses.shown,
+        hypotheses_left_out=state.hypotheses.left_out or None,
         display=_display(state, facts),
     )
     known = status.model_dump(mode="json", exclude_none=True)
@@ -73,8 +76,8 @@ def read_state(status: Mapping[str, Any]) -> State:
         first=(known.baseline and known.baseline.first) or 0,
         since=(known.baseline and known.baseline.since) or 0,
         dropped=known.dropped,
-        comparisons=known.comparisons,
-        hypotheses=known.hypotheses,
+        comparisons=Outcomes(shown=known.comparisons, left_out=known.comparisons_left_out or 0),
+        hypotheses=Outcomes(shown=known.hypotheses, left_out=known.hypotheses_left_out or 0),
     )
 
 
