@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
 from plimsoll.suite.children import turn_in_name
 from plimsoll.suite.rounds.actions import (
     Action,
@@ -129,6 +129,8 @@ class PretendSuites:
     refuses: dict[str, str] = field(default_factory=dict)
     ceph_version: str = ""
     verdicts: list[RoundVerdict] = field(default_factory=list)
+    comparisons: tuple[ComparisonOutcome, ...] = ()
+    hypotheses: tuple[HypothesisResult, ...] = ()
     judged: list[Judge] = field(default_factory=list)
     dry_runs: int = 0
     memory: Memory = field(default_factory=Memory)
@@ -307,4 +309,11 @@ class PretendSuites:
         self.judged.append(action)
         verdict = self.verdicts.pop(0) if self.verdicts else RoundVerdict.NO_REGRESSION
         is_acceptable = verdict is not RoundVerdict.REGRESSED
-        return Judgement(request=action, verdict=verdict, is_acceptable=is_acceptable, message=f"it is {verdict}")
+        return Judgement(
+            request=action,
+            verdict=verdict,
+            is_acceptable=is_acceptable,
+            message=f"it is {verdict}",
+            comparisons=self.comparisons,
+            hypotheses=self.hypotheses,
+        )

@@ -66,7 +66,9 @@ def test_round_with_a_variant_without_numbers_failed() -> None:
     assert (world.rounds[0]["verdict"], world.rounds[0]["accepted"]) == ("Failed", False)
 
 
-@pytest.mark.parametrize(("judged", "verdict"), [(NO_REGRESSION, INCONCLUSIVE), (REGRESSED, REGRESSED)])
+@pytest.mark.parametrize(
+    ("judged", "verdict"), [(NO_REGRESSION, INCONCLUSIVE), (INCONCLUSIVE, INCONCLUSIVE), (REGRESSED, REGRESSED)]
+)
 def test_missing_run_hides_no_regression_and_proves_none(judged: RoundVerdict, verdict: RoundVerdict) -> None:
     world = measured(judged, "+++-")
     assert (world.rounds[0]["verdict"], world.rounds[0]["accepted"]) == (verdict, False)

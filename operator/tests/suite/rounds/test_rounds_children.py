@@ -109,6 +109,24 @@ def test_change_during_a_round_supersedes_it_and_deletes_its_unfinished_run(worl
     assert world.rounds[0]["minute"] == START_MINUTE + 1
 
 
+@pytest.mark.parametrize("looks", range(4))
+def test_change_and_back_during_a_round_is_measured(world: PretendSuites, looks: int) -> None:
+    world.finish()
+    world.settle()
+    world.stuck = True
+    world.change(repeat=1)
+    world.look()
+    for _ in range(looks):
+        world.look()
+    world.change(repeat=2)
+    world.settle()
+    world.vanish()
+    world.stuck = False
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+    assert world.status["digest"] == world.observe().suite.specification.digest
+
+
 def test_change_of_a_suspended_suite_supersedes_its_round_when_it_is_resumed(world: PretendSuites) -> None:
     world.change(suspend=True, repeat=1)
     world.settle()

@@ -7,6 +7,7 @@ from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.observed import Judgement, Observed, OwnedRun
+from plimsoll.suite.rounds.outcomes import worst_comparisons, worst_hypotheses
 from plimsoll.suite.rounds.state import ActiveRound, EndedRound, State
 from plimsoll.suite.rounds.turns import Member
 
@@ -58,15 +59,21 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
         return None
     missing = active.total - sum(map(len, runs.values()))
     verdict = _verdict(judged.verdict, runs, missing)
-    state = replace(state, comparisons=judged.comparisons, hypotheses=judged.hypotheses)
+    comparisons, hypotheses = worst_comparisons(judged.comparisons), worst_hypotheses(judged.hypotheses)
+    state = replace(state, comparisons=comparisons, hypotheses=hypotheses)
     message = f"{missing} of its {active.total} runs have no numbers; {judged.message}" if missing else judged.message
-    return _closed(seen, state, active, verdict, message, judged)
+    state, event = _closed(seen, state, active, verdict, message, judged)
+    return (state, event) if missing else (_completed(state, judged), event)
 
 
 def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
-    """Return the state after a round that a change made pointless, and the event."""
+    """Return the state after a round that a change made pointless, and the event.
+
+    Nothing counts as measured then: also a change back to what the round measured starts another one.
+    """
     message = f"what the suite measures changed after {active.done} of {active.total} runs"
-    return _closed(seen, replace(state, abandoned=active.current), active, RoundVerdict.SUPERSEDED, message)
+    state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
+    return replace(state, abandoned=active.current, digest=""), event
 
 
 def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], missing: int) -> RoundVerdict:
@@ -74,6 +81,13 @@ def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], m
     if judged is RoundVerdict.REGRESSED or not missing:
         return judged
     return RoundVerdict.INCONCLUSIVE if all(runs.values()) else RoundVerdict.FAILED
+
+
+def _completed(state: State, judged: Judgement) -> State:
+    """Return the state whose last round has all of its runs. It is accepted if it did not regress."""
+    last, *earlier = state.ended
+    is_accepted = judged.is_acceptable and judged.verdict is not RoundVerdict.REGRESSED
+    return replace(state, ended=(replace(last, complete=True, accepted=is_accepted), *earlier))
 
 
 def _closed(
@@ -91,9 +105,6 @@ def _closed(
         ended=seen.now,
         verdict=verdict,
         digest=state.digest,
-        accepted=judged is not None
-        and judged.is_acceptable
-        and verdict is judged.verdict is not RoundVerdict.REGRESSED,
         environment=judged.environment if judged else {},
         counts=judged.counts if judged else {},
     )

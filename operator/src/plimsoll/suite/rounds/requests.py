@@ -6,7 +6,7 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.children import next_member, unconfirmed_name
 from plimsoll.suite.rounds.ending import judgement_request
-from plimsoll.suite.rounds.keeping import abandoned_run, obsolete_run
+from plimsoll.suite.rounds.keeping import abandoned_run, lost_minutes, obsolete_run
 from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
 from plimsoll.suite.rounds.opening import next_minute
 from plimsoll.suite.rounds.progress import Progress, is_checked, is_loaded, measures_digest
@@ -23,9 +23,12 @@ _RETRY = timedelta(minutes=1)
 def request_of(seen: Observed, progress: Progress) -> Request | None:
     """Return the next request; None if there is nothing to do but wait.
 
-    Deletions come first, because old runs may use up the quota that a new one needs.
+    Deletions come first, because old runs may use up the quota that a new one needs. Nothing is done after the status
+    was lost: which runs a user still needs is unknown.
     """
     suite, state = seen.suite.specification.suite, progress.state
+    if lost_minutes(seen, state):
+        return None
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
     if run is not None:
         return DeleteRun(name=run.name, uid=run.uid)
