@@ -207,11 +207,17 @@ async def test_regression_closes_the_gate_until_its_round_is_accepted(played: Pl
     await played.annotate("accept-round", str(regressed["minute"]))
     await played.settle()
     assert not await played.condition("Stalled")
-    status = await played.status()
-    assert [one["accepted"] for one in status["rounds"]] == [True, False]
-    kept = {str(one["minute"]) for one in status["rounds"]}
-    left = {run["metadata"]["labels"]["plimsoll.dev/round"] for run in await played.runs()}
-    assert left == kept, "runs of rounds that are no longer kept are deleted"
+    accepted = [one["minute"] for one in (await played.status())["rounds"] if one["accepted"]]
+    assert accepted == [regressed["minute"]]
+
+
+async def test_runs_of_rounds_that_are_no_longer_kept_are_deleted(played: PlayedSuite) -> None:
+    await played.create(suite_document(variants=[{"name": "small"}], repeat=1, keep=1))
+    minutes = [(await _requested_round(played, number, small=1000))["minute"] for number in range(7)]
+    kept = [one["minute"] for one in (await played.status())["rounds"]]
+    assert kept == [minutes[6], *reversed(minutes[:5])], "the newest and the pinned ones"
+    left = {int(run["metadata"]["labels"]["plimsoll.dev/round"]) for run in await played.runs()}
+    assert left == set(kept)
 
 
 async def test_schedule_catches_up_once(played: PlayedSuite) -> None:
