@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec, decode_suite
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
 from plimsoll.suite.evaluation import RoundResults, evaluate
 from plimsoll.suite.projection import projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
@@ -55,6 +55,14 @@ def judged(asked: SuiteSpec, found: RoundResults, earlier: Sequence[RoundResults
     return judgement
 
 
+def interval(outcome: ComparisonOutcome) -> tuple[float, float, float]:
+    """Return estimate and interval, lowest first."""
+    assert outcome.low is not None
+    assert outcome.estimate is not None
+    assert outcome.high is not None
+    return outcome.low, outcome.estimate, outcome.high
+
+
 EARLIER = [
     round_of(minute, small=(1000 + minute, 1010, 990), large=(2000, 2020 - minute, 1980)) for minute in range(1, 5)
 ]
@@ -69,9 +77,8 @@ def test_rounds_and_variants_are_compared_and_the_worst_outcome_decides() -> Non
     first, *others = worse.comparisons
     assert (first.name, first.variant, first.verdict) == ("upgrade", "large", "Regression")
     assert first.estimate == pytest.approx(-0.25, abs=0.01)
-    assert first.low is not None
-    assert first.high is not None
-    assert first.low < first.estimate < first.high < 0
+    low, estimate, high = interval(first)
+    assert low < estimate < high < 0
     assert "reads" in first.message
     assert "-25" in first.message
     assert {(one.name, one.variant) for one in others} == {("upgrade", "small"), ("costs", "large")}
@@ -93,9 +100,8 @@ def test_longer_latency_is_an_effect_below_zero() -> None:
     )
     (outcome,) = judged(spec(BETWEEN), found).comparisons
     assert outcome.estimate == pytest.approx(-0.8, abs=0.01)
-    assert outcome.low is not None
-    assert outcome.high is not None
-    assert outcome.low <= outcome.estimate <= outcome.high
+    low, estimate, high = interval(outcome)
+    assert low <= estimate <= high
 
 
 def test_missing_run_leaves_hypotheses_undecided_and_the_round_unacceptable() -> None:

@@ -204,6 +204,9 @@ class PlayedSuite:
             "name": document["metadata"]["name"],
             "namespace": self.namespace,
             "labels": {"plimsoll.dev/run": metadata["name"]},
+            "ownerReferences": [
+                {"apiVersion": API_VERSION, "kind": RUN.kind, "name": metadata["name"], "uid": metadata["uid"]}
+            ],
         }
         document["spec"]["runUid"] = metadata["uid"]
         assert await self.kube.create(document)
