@@ -7,9 +7,10 @@ error of 0.4 %, and one of 95 % of 1 %.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.suite.history.history import PINNED, History
+from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import judge
 from plimsoll.suite.history.rounds import MeasuredRound
 from support.rounds import Losses, Rounds, drawn, everywhere
@@ -17,6 +18,11 @@ from support.rounds import Losses, Rounds, drawn, everywhere
 _LOSS = 0.1
 _DRIFT = 0.01
 _DRIFTING = 10
+_GAIN = 1 / 9
+"""Of which the loss is one of 10 %."""
+
+_GAINED = (3, 5)
+_LONG = 10
 _ROUNDS = 500
 _SHARED = (0.0, 0.5, 1.0)
 _BETWEEN = (0.01, 0.02, 0.03)
@@ -65,6 +71,30 @@ def _drift(rounds: int) -> Iterator[Sequence[str]]:
         yield str(suite.points), str(suite.variants), f"{suite.shared:g}", _percent(drifting), _percent(steady, 2)
 
 
+def _gains(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield how often the loss of what some accepted rounds had gained is found, and how often steady rounds alarm."""
+    yield from _heading(
+        "points", "variants", "shared", *(f"lost after {number} rounds" for number in _GAINED), "false Regression"
+    )
+    for suite in _suites():
+        found = [
+            _percent(sum(_after(suite, f"gain {each}", number, _GAIN) for each in range(rounds)) / rounds)
+            for number in _GAINED
+        ]
+        steady = sum(_after(suite, f"long {each}", _LONG, 0.0) for each in range(rounds)) / rounds
+        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", *found, _percent(steady, 2)
+
+
+def _after(suite: Rounds, seed: str, number: int, gain: float) -> bool:
+    """Whether a round regressed that is like the pinned ones, after as many others as given with a higher rate."""
+    chance = drawn(f"{suite} {seed}")
+    pinned = [suite.round(chance, minute) for minute in range(PINNED_ROUNDS)]
+    gained = everywhere(-gain, suite.points)
+    later = [suite.round(chance, minute, gained) for minute in range(PINNED_ROUNDS, PINNED_ROUNDS + number)]
+    last = suite.round(chance, PINNED_ROUNDS + number)
+    return _conclusion(suite, [*pinned, *later], pinned, last) is Conclusion.REGRESSION
+
+
 def _suites() -> Iterator[Rounds]:
     """Yield all conditions that differ: a single point shares no noise."""
     for points in (1, 4, 20):
@@ -85,18 +115,18 @@ def _rates(suite: Rounds, rounds: int) -> Iterator[str]:
 def _judged(suite: Rounds, seed: str, losses: Losses) -> Conclusion:
     """Return the conclusion of a round after as many accepted ones as are pinned."""
     chance = drawn(f"{suite} {seed}")
-    accepted = [suite.round(chance, minute) for minute in range(PINNED)]
-    return _conclusion(suite, accepted, accepted, suite.round(chance, PINNED, losses))
+    accepted = [suite.round(chance, minute) for minute in range(PINNED_ROUNDS)]
+    return _conclusion(suite, accepted, accepted, suite.round(chance, PINNED_ROUNDS, losses))
 
 
 def _course(suite: Rounds, seed: str, drift: float) -> Iterator[bool]:
     """Yield whether each of the rounds after the pinned ones regressed, as each loses that part of the rate more."""
     chance = drawn(f"{suite} {seed}")
     history = History()
-    for minute in range(PINNED):
+    for minute in range(PINNED_ROUNDS):
         history = history.extended(suite.round(chance, minute), ())
     for number in range(1, _DRIFTING + 1):
-        measured = suite.round(chance, PINNED + number, everywhere(number * drift, suite.points))
+        measured = suite.round(chance, PINNED_ROUNDS + number, everywhere(number * drift, suite.points))
         judgement = judge(history.accepted, history.pinned, measured, suite.names, RegressionRule())
         history = history.extended(measured, [judgement])
         yield judgement.conclusion is Conclusion.REGRESSION
@@ -121,6 +151,7 @@ _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "errors": _errors,
     "between": _between,
     "drift": _drift,
+    "gains": _gains,
 }
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from plimsoll.api.result import Fingerprint
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
 from plimsoll.measure.compare.passes import Series
-from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import Condition, MeasuredRound, Quantity
+from plimsoll.suite.history.samples import Against
 from support.rounds import Rounds, drawn, everywhere, quantity_of
 
 RULE = RegressionRule()
