@@ -23,6 +23,9 @@ _GAIN = 1 / 9
 
 _GAINED = (3, 5)
 _LONG = 10
+_NOISY = ((0.03, 3, 3), (0.1, 3, 3), (0.1, 5, 3), (0.1, 5, 5), (0.1, 5, 10))
+"""Noise between runs, accepted rounds, and repeat."""
+
 _ROUNDS = 500
 _SHARED = (0.0, 0.5, 1.0)
 _BETWEEN = (0.01, 0.02, 0.03)
@@ -95,6 +98,17 @@ def _after(suite: Rounds, seed: str, number: int, gain: float) -> bool:
     return _conclusion(suite, [*pinned, *later], pinned, last) is Conclusion.REGRESSION
 
 
+def _noisy(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield the same as for errors with more noise, fewer accepted rounds, or more runs."""
+    yield from _heading(
+        "noise", "accepted rounds", "repeat", "points", "false Regression", "NoRegression", "10 % at all", "10 % at one"
+    )
+    for noise, accepted, repeat in _NOISY:
+        for points in (1, 4):
+            suite = Rounds(points=points, shared=0.5 if points > 1 else 0.0, noise=noise, repeat=repeat)
+            yield f"{100 * noise:g} %", str(accepted), str(repeat), str(points), *_rates(suite, rounds, accepted)
+
+
 def _suites() -> Iterator[Rounds]:
     """Yield all conditions that differ: a single point shares no noise."""
     for points in (1, 4, 20):
@@ -103,20 +117,20 @@ def _suites() -> Iterator[Rounds]:
                 yield Rounds(points=points, variants=variants, shared=shared)
 
 
-def _rates(suite: Rounds, rounds: int) -> Iterator[str]:
-    nothing = [_judged(suite, f"nothing {number}", {}) for number in range(rounds)]
+def _rates(suite: Rounds, rounds: int, accepted: int = PINNED_ROUNDS) -> Iterator[str]:
+    nothing = [_judged(suite, f"nothing {number}", {}, accepted) for number in range(rounds)]
     yield _percent(nothing.count(Conclusion.REGRESSION) / rounds, 2)
     yield _percent(nothing.count(Conclusion.NO_REGRESSION) / rounds)
     for losses in (everywhere(_LOSS, suite.points), {suite.points // 2: _LOSS}):
-        found = [_judged(suite, f"{losses} {number}", losses) for number in range(rounds)]
+        found = [_judged(suite, f"{losses} {number}", losses, accepted) for number in range(rounds)]
         yield _percent(found.count(Conclusion.REGRESSION) / rounds)
 
 
-def _judged(suite: Rounds, seed: str, losses: Losses) -> Conclusion:
-    """Return the conclusion of a round after as many accepted ones as are pinned."""
+def _judged(suite: Rounds, seed: str, losses: Losses, number: int) -> Conclusion:
+    """Return the conclusion of a round after that many accepted ones, at most as many as are pinned."""
     chance = drawn(f"{suite} {seed}")
-    accepted = [suite.round(chance, minute) for minute in range(PINNED_ROUNDS)]
-    return _conclusion(suite, accepted, accepted, suite.round(chance, PINNED_ROUNDS, losses))
+    accepted = [suite.round(chance, minute) for minute in range(number)]
+    return _conclusion(suite, accepted, accepted, suite.round(chance, number, losses))
 
 
 def _course(suite: Rounds, seed: str, drift: float) -> Iterator[bool]:
@@ -152,6 +166,7 @@ _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "between": _between,
     "drift": _drift,
     "gains": _gains,
+    "noisy": _noisy,
 }
 
 if __name__ == "__main__":

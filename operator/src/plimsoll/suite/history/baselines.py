@@ -11,9 +11,10 @@ from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.family import grouped
 from plimsoll.measure.compare.inference import LogChange
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
+from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS, step_between
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
-from plimsoll.suite.history.samples import Against, Runs, mean_series
+from plimsoll.suite.history.samples import Runs, mean_series
 
 _IMPROVED = 0.001
 """One-sided level of an improvement for each way to divide the rounds, of a workload's mean and points together."""

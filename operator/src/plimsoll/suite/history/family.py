@@ -8,14 +8,15 @@ more variants nor more points make false alarms more frequent. The rates of erro
 import math
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from plimsoll.measure.compare.conclusion import Conclusion, Judgement, conclude
 from plimsoll.measure.compare.family import DOUBT, Assessment, Level, by_level, confirmed, grouped
-from plimsoll.measure.compare.inference import LogChange, moments
+from plimsoll.measure.compare.inference import LogChange, Prior, moments
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
 from plimsoll.measure.compare.moderated import prior_of
 from plimsoll.suite.history.rounds import Group, Quantity
-from plimsoll.suite.history.samples import Against, Runs, mean_runs, runs_apart, shared_noise
+from plimsoll.suite.history.samples import Runs, mean_runs, runs_apart, shared_noise
 
 ALONE = Level(rate=0.009, latency=0.001)
 """Of the changes of workloads if none has several points."""
@@ -27,6 +28,13 @@ POINTS = Level(rate=0.003, latency=0.0005)
 """Of single points among several."""
 
 _USUAL_RUNS = 3
+
+
+class Against(StrEnum):
+    """The earlier rounds that a round is compared with."""
+
+    ACCEPTED = "Accepted"
+    PINNED = "Pinned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +85,9 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
     several = {key: members for key, members in groups.items() if len(members) > 1}
     means = [_mean(key, members) for key, members in groups.items()]
     level = MEANS if several else ALONE
-    # Variants have runs of their own, so they show the variance of a workload; its neighbours measure the same runs.
-    changes = _moderated(means, [test.runs for test in means], [test.group[1:] for test in means])
+    # Variants have runs of their own, but the same rounds; the workloads of a variant have the same runs, too.
+    kinds = [test.group[1:] for test in means]
+    changes = _moderated(means, [test.own for test in means], kinds, independent=False)
     assessed = by_level([test.metric for test in means], changes, changes, level)
     found = [_found(test, assessment, rule) for test, assessment in zip(means, assessed, strict=True)]
     regressed = {(one.against, one.group) for one in found if one.judgement.conclusion is Conclusion.REGRESSION}
@@ -100,8 +109,10 @@ def _points(
     if not tests:
         return
     kinds = [test.group[2:] for test in tests]
-    plain = _moderated(tests, [test.runs for test in tests], kinds)
-    apart = _moderated(tests, [runs for members in groups.values() for runs in runs_apart([*members.values()])], kinds)
+    # Points share noise, which is subtracted here. `plain` only confirms what the rest and a point's own runs show.
+    plain = _moderated(tests, [test.own for test in tests], kinds, independent=True)
+    without = [runs.change() for members in groups.values() for runs in runs_apart([*members.values()])]
+    apart = _moderated(tests, without, kinds, independent=True)
     tested = [
         old if (test.against, test.group) in regressed else new
         for test, old, new in zip(tests, plain, apart, strict=True)
@@ -122,24 +133,29 @@ def _point(key: _Key, quantity: Quantity, runs: Runs, points: int) -> _Test:
     return _Test(against=key[0], group=key[1], point=quantity.point, points=points, runs=runs, own=runs.change())
 
 
-def _moderated(tests: Sequence[_Test], runs: Sequence[Runs], kinds: Sequence[Hashable]) -> list[LogChange]:
-    """Return the changes of these runs with what those of the same kind know of each other's variances.
-
-    The more noise they share, the less independent their variances are, and the less these know together: as much as
-    so many independent ones whose mean has the same error.
-    """
-    found = [one.change() for one in runs]
+def _moderated(
+    tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable], *, independent: bool
+) -> list[LogChange]:
+    """Return the changes with what those of the same kind know of each other's variances."""
+    found = [*changes]
     for indices in grouped(range(len(tests)), lambda index: (tests[index].against, kinds[index])).values():
-        some = [found[index] for index in indices]
+        some = [changes[index] for index in indices]
         prior = prior_of([change.variance for change in some], [change.own_freedom for change in some])
-        if prior is None:
-            continue
-        # Of two normal variables, the sample variances have the square of their correlation.
-        alike = shared_noise([runs[index] for index in indices]) ** 2
-        known = prior.most / (1 + (len(indices) - 1) * alike)
+        if prior is not None and not independent:
+            prior = _of_dependent(prior, [tests[index].runs for index in indices])
         for index in indices:
-            found[index] = replace(found[index], prior=replace(prior, most=known))
+            found[index] = replace(changes[index], prior=prior)
     return found
+
+
+def _of_dependent(prior: Prior, runs: Sequence[Runs]) -> Prior:
+    """Return what variances know that are the less independent the more noise between rounds they share."""
+    number = len(runs)
+    # The sample variances of two normal variables have the square of their correlation. As many independent ones have
+    # a mean with the same error:
+    independent = number / (1 + (number - 1) * shared_noise(runs) ** 2)
+    lent = prior.freedom * (independent - 1) / (number - 1)
+    return replace(prior, freedom=lent, most=prior.most * independent / number)
 
 
 def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:

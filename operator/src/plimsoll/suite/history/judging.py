@@ -11,11 +11,10 @@ from plimsoll.measure.compare.overall import overall
 from plimsoll.measure.wording import first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.history.baselines import baselines_of, rounds_with
-from plimsoll.suite.history.family import Found, judge_changes
+from plimsoll.suite.history.family import Against, Found, judge_changes
 from plimsoll.suite.history.likeness import changes_since
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS
 from plimsoll.suite.history.rounds import MeasuredRound
-from plimsoll.suite.history.samples import Against
 
 _OTHER_DIGEST = "the suite measures something else than in the rounds before; this round starts a new baseline"
 
@@ -44,9 +43,14 @@ class VariantJudgement:
         return Conclusion.REGRESSION if self.drift is Conclusion.REGRESSION else self.change
 
     @property
-    def has_drifted(self) -> bool:
-        """Whether it is a regression from the pinned rounds only: slow drift."""
-        return self.drift is Conclusion.REGRESSION and self.change is not Conclusion.REGRESSION
+    def is_drift(self) -> bool | None:
+        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression.
+
+        `drift` of a `ComparisonOutcome` has the same values.
+        """
+        if self.conclusion is not Conclusion.REGRESSION:
+            return None
+        return self.change is not Conclusion.REGRESSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from plimsoll.measure.compare.inference import LogChange
 from plimsoll.measure.compare.passes import Series, deviations_of, shared_correlation, weight_of_others
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS, change_between
-
-
-class Against(StrEnum):
-    """The earlier rounds that a round is compared with."""
-
-    ACCEPTED = "Accepted"
-    PINNED = "Pinned"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
