@@ -124,7 +124,8 @@ def _lines(variant: VariantJudgement) -> Iterator[Text]:
     for reason in variant.reasons:
         yield Text(f"{variant.variant}: {reason}", style="yellow")
     drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
-    yield Text(f"{variant.variant}: {variant.conclusion}{drift}", style=_COLOUR[variant.conclusion])
+    change = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
+    yield Text(f"{variant.variant}: {variant.conclusion}{drift}{change}", style=_COLOUR[variant.conclusion])
 
 
 def _judgement(name: str, judgement: RoundJudgement) -> Mapping[str, object]:
@@ -137,7 +138,9 @@ def _judgement(name: str, judgement: RoundJudgement) -> Mapping[str, object]:
             {
                 "variant": one.variant,
                 "conclusion": one.conclusion,
+                "againstAccepted": one.change,
                 "drift": one.drift,
+                "isDrift": one.is_drift,
                 "reasons": [*one.reasons],
                 "found": [_found(each) for each in one.found],
             }
