@@ -116,6 +116,19 @@ def test_slow_drift_is_told_from_a_regression(tmp_path: Path) -> None:
     assert variant["againstAccepted"] != "Regression"
 
 
+def test_an_improvement_is_named_and_its_loss_found(tmp_path: Path) -> None:
+    rounds = [written(tmp_path, number, 1.2 if number >= 4 else 1.0) for number in range(7)]
+    better = shown(rounds[:5])
+    assert better.exit_code == 0, better.output
+    assert "NoRegression, improved" in better.output
+    lost = written(tmp_path, 7)
+    assert shown([*rounds, lost]).exit_code == 3
+    (variant,) = document([*rounds, lost])["judgements"][0]["variants"]
+    (rate,) = (one for one in variant["found"] if (one["metric"], one["against"]) == ("iops", "Accepted"))
+    assert (rate["rounds"], rate["conclusion"], rate["improved"]) == (3, "Regression", False)
+    assert variant["isDrift"] is False
+
+
 def test_a_single_round_is_inconclusive_and_says_what_is_missing(tmp_path: Path) -> None:
     found = shown([written(tmp_path, 0)])
     assert found.exit_code == 4

@@ -43,6 +43,7 @@ class Found:
 
     Attributes:
         point: name of the point; empty for the mean of `points` points.
+        rounds: number of the earlier rounds.
 
     """
 
@@ -50,6 +51,7 @@ class Found:
     group: Group
     point: str
     points: int
+    rounds: int
     change: LogChange
     judgement: Judgement
 
@@ -166,6 +168,7 @@ def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
         group=test.group,
         point=test.point,
         points=test.points,
+        rounds=len(test.runs.earlier),
         change=assessment.change,
         judgement=conclude(test.metric, replace(assessment, worse=worse), values, rule),
     )
