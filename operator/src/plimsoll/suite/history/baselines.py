@@ -5,11 +5,11 @@ would disappear in the difference between the two levels. Slow drift stays withi
 so a round is also compared with the first accepted ones, the pinned rounds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.family import grouped
-from plimsoll.measure.compare.inference import LogChange
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
 from plimsoll.suite.history.family import Against
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS, step_between
@@ -77,17 +77,19 @@ def _since_improvement(quantities: Sequence[Quantity], rounds: _Rounds, rule: Re
 
 def _last_step(tested: Sequence[Sequence[Sequence[float]]], metric: Metric, rule: RegressionRule) -> int:
     """Return after how many rounds one of these became clearly better, most clearly of all; 0 if none did."""
-    number = len(tested[0])
     p_values = [
-        (change.p_value() / 2, split)
-        for split in range(MINIMUM_ROUNDS, number - MINIMUM_ROUNDS + 1)
+        (step_between(rounds[:split], rounds[split:]).p_value() / 2, split)
         for rounds in tested
-        if _is_gain(change := step_between(rounds[:split], rounds[split:]), metric, rule)
+        for split in _gains(rounds, metric, rule)
     ]
     p_value, split = min(p_values, default=(1.0, 0))
     return split if p_value < _IMPROVED / len(tested) else 0
 
 
-def _is_gain(change: LogChange, metric: Metric, rule: RegressionRule) -> bool:
-    """Whether losing it again would matter."""
-    return -worsening(metric, change.estimate) > rule.log_threshold(metric)
+def _gains(rounds: Sequence[Sequence[float]], metric: Metric, rule: RegressionRule) -> Iterator[int]:
+    """Yield after how many rounds the mean of the others is so much better that losing it again would matter."""
+    means = [math.fsum(runs) / len(runs) for runs in rounds]
+    for split in range(MINIMUM_ROUNDS, len(rounds) - MINIMUM_ROUNDS + 1):
+        change = math.fsum(means[split:]) / len(means[split:]) - math.fsum(means[:split]) / split
+        if -worsening(metric, change) > rule.log_threshold(metric):
+            yield split
