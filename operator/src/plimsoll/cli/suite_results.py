@@ -83,7 +83,7 @@ def show_findings(console: Console, findings: Findings, course: Course | None = 
         done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
-            console.print(results_table(_combined(runs)))
+            _show_runs(console, runs)
     for compared in findings.comparisons:
         _show_comparison(console, compared)
     _show_judgements(console, findings, course)
@@ -92,12 +92,12 @@ def show_findings(console: Console, findings: Findings, course: Course | None = 
         show_hypotheses(console, findings.decisions)
 
 
-def _combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
-    """Return the runs of a variant as one; exits if they measured different things."""
+def _show_runs(console: Console, runs: Sequence[list[BenchmarkResult]]) -> None:
+    """Print the means over the runs of a variant, unless they measured different things."""
     try:
-        return as_one_run(runs)
+        console.print(results_table(as_one_run(runs)))
     except RepeatsDifferError as error:
-        raise click.ClickException(str(error)) from error
+        console.print(Text(str(error), style="yellow"), soft_wrap=True)
 
 
 def _show_judgements(console: Console, findings: Findings, course: Course | None) -> None:

@@ -20,7 +20,7 @@ from plimsoll.suite.compared import comparisons_of, rule_of
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
-from plimsoll.suite.outcomes import outcome_of_hypothesis, outcome_of_rounds, outcome_of_variants
+from plimsoll.suite.outcomes import outcome_of_hypothesis, outcome_of_variants, outcomes_of_rounds
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.observed import Judgement
 
@@ -78,7 +78,7 @@ def evaluate(
     measured = found.measured()
     against_rounds = _against_rounds(spec, measured, accepted, pinned)
     outcomes = [
-        *(outcome_of_rounds(name, one) for name, judgement in against_rounds.items() for one in judgement.variants),
+        *(one for name, judgement in against_rounds.items() for one in outcomes_of_rounds(name, judgement)),
         *map(outcome_of_variants, comparisons_of(spec, _complete(found))),
     ]
     outcomes.sort(key=lambda one: [*_VERDICTS].index(one.verdict))

@@ -19,7 +19,7 @@ from plimsoll.measure.hypotheses.decision import Decision
 from plimsoll.measure.wording import quote
 from plimsoll.suite.compared import VariantComparison
 from plimsoll.suite.history.family import Against, Found
-from plimsoll.suite.history.judging import VariantJudgement
+from plimsoll.suite.history.judging import RoundJudgement, VariantJudgement
 
 _SEVERITY = (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION)
 
@@ -75,15 +75,14 @@ def outcome_of_variants(one: VariantComparison) -> ComparisonOutcome:
     return _outcome(one.name, one.candidate, one.conclusion, changes, doubts)
 
 
-def outcome_of_rounds(name: str, one: VariantJudgement) -> ComparisonOutcome:
-    """Return the outcome of a comparison of a variant with the accepted rounds."""
-    by_drift = one.conclusion is Conclusion.REGRESSION and not any(
-        found.against is Against.ACCEPTED and found.judgement.conclusion is Conclusion.REGRESSION for found in one.found
-    )
-    against = Against.PINNED if by_drift else Against.ACCEPTED
-    changes = [_of_rounds(found) for found in one.found if found.against is against]
-    reasons = ["it has drifted from the pinned rounds", *one.reasons] if by_drift else one.reasons
-    return _outcome(name, one.variant, one.conclusion, changes, reasons)
+def outcomes_of_rounds(name: str, judgement: RoundJudgement) -> Iterator[ComparisonOutcome]:
+    """Yield the outcome of a comparison with the accepted rounds for each variant."""
+    changed = [
+        f"changed since the last accepted round: {one.key}: {one.baseline} -> {one.candidate}"
+        for one in judgement.changes
+    ]
+    for variant in judgement.variants:
+        yield _outcome_of_variant(name, variant, changed)
 
 
 def outcome_of_hypothesis(one: Decision) -> HypothesisResult:
@@ -97,6 +96,14 @@ def outcome_of_hypothesis(one: Decision) -> HypothesisResult:
         low=_finite(one.low),
         high=_finite(one.high),
     )
+
+
+def _outcome_of_variant(name: str, one: VariantJudgement, changed: Sequence[str]) -> ComparisonOutcome:
+    against = Against.PINNED if one.is_drift else Against.ACCEPTED
+    changes = [_of_rounds(found) for found in one.found if found.against is against]
+    drifted = ["it is slow drift: worse than the pinned rounds"] if one.is_drift else []
+    outcome = _outcome(name, one.variant, one.conclusion, changes, [*drifted, *one.reasons, *changed])
+    return outcome.model_copy(update={"drift": one.is_drift})
 
 
 def _outcome(
