@@ -140,7 +140,7 @@ def test_with_the_hook_runs_are_deleted_before_the_release_or_not_at_all(
     with held(cluster, "held", namespace):
         helm.install("deleteRunsOnUninstall.enabled=true", "deleteRunsOnUninstall.timeoutSeconds=30")
         complaint = helm.complaint("uninstall", RELEASE, "--wait", "--timeout=120s")
-        assert f"these runs still exist; is the operator running? {namespace}/held" in complaint
+        assert f"these suites and runs still exist; is the operator running? {namespace}/held" in complaint
         assert cluster.leftovers(namespace) == [], "the other one is gone"
         operator_pod(cluster)
         helm("rollback", RELEASE, "--wait")

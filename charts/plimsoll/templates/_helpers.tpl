@@ -142,17 +142,22 @@ volumes: [{name: tmp, emptyDir: {}}]
 {{- end }}
 {{- end }}
 
-{{/* What the operator may do in every namespace whose runs it looks after. */}}
+{{/* What the operator may do in every namespace whose runs and suites it looks after. */}}
 {{- define "plimsoll.runRules" -}}
+# Suites create runs, and delete old ones.
 - apiGroups: [plimsoll.dev]
   resources: [benchmarkruns]
-  verbs: [get, list, watch, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [plimsoll.dev]
-  resources: [benchmarkruns/status, benchmarkresults/status]
+  resources: [benchmarksuites]
+  verbs: [get, list, watch, patch]
+- apiGroups: [plimsoll.dev]
+  resources: [benchmarkruns/status, benchmarksuites/status, benchmarkresults/status]
   verbs: [patch]
-# To own objects that block a run's deletion, as the admission plugin OwnerReferencesPermissionEnforcement requires.
+# To own objects that block a run's or a suite's deletion, as the admission plugin OwnerReferencesPermissionEnforcement
+# requires.
 - apiGroups: [plimsoll.dev]
-  resources: [benchmarkruns/finalizers]
+  resources: [benchmarkruns/finalizers, benchmarksuites/finalizers]
   verbs: [update]
 # Watched for metrics.
 - apiGroups: [plimsoll.dev]

@@ -6,7 +6,7 @@ import logging
 import pytest
 from click.testing import CliRunner
 
-from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.api.names import API_VERSION, RUN_KIND, SUITE_KIND
 from plimsoll.cli import main
 from plimsoll.cli.remove_runs import remove_runs
 from plimsoll.kube.errors import ForbiddenError, TransientError
@@ -14,6 +14,7 @@ from plimsoll.kube.port import Kind
 from support.fake_kube import Document, FakeKube, failing
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
+SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 FINALIZER = "plimsoll.dev/teardown"
 
 
@@ -40,6 +41,25 @@ async def test_runs_of_all_namespaces_are_deleted() -> None:
     put(kube, "b", "bench")
     assert await remove_runs(kube, seconds=10, poll_seconds=0.001) == []
     assert kube.objects(RUN_KIND) == []
+
+
+async def test_suites_are_deleted_too_so_that_they_create_no_other_runs() -> None:
+    kube = FakeKube()
+    suite = kube.put(
+        {"apiVersion": API_VERSION, "kind": SUITE_KIND, "metadata": {"name": "s", "namespace": "default"}, "spec": {}}
+    )
+
+    def create_a_run(request: str) -> None:
+        if request.startswith("delete BenchmarkRun") and kube.objects(SUITE_KIND):
+            put(kube, "of-the-suite")
+
+    put(kube, "a")
+    kube.interfere = create_a_run
+    assert await remove_runs(kube, seconds=10, poll_seconds=0.001) == []
+    assert kube.objects(RUN_KIND) == kube.objects(SUITE_KIND) == []
+    assert kube.requests.index(f"delete {suite['kind']} default/s") < kube.requests.index(
+        "delete BenchmarkRun default/a"
+    )
 
 
 async def test_runs_of_other_namespaces_remain() -> None:
@@ -110,7 +130,7 @@ async def test_a_later_run_of_that_name_is_seen_before_it_is_deleted() -> None:
 
 async def test_without_the_definition_there_is_nothing_to_do() -> None:
     kube = FakeKube()
-    del kube.kinds[RUN]
+    del kube.kinds[RUN], kube.kinds[SUITE]
     assert await remove_runs(kube, seconds=10, poll_seconds=0.001) == []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.kube.errors import InvalidError, NotFoundError, TerminatingError, UnknownKindError
+from plimsoll.kube.errors import ConflictError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
 from plimsoll.kube.port import Changed, Gone, Kind, Kube, Listed, Version
 
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
@@ -225,6 +225,30 @@ async def test_fields_of_a_status_are_replaced_whole(kube: Kube, namespace: str)
     await kube.patch_status(RESULT, RESULT_NAME, namespace, {"final": True, "verdict": None})
     status = (await fetch(kube, RESULT, RESULT_NAME, namespace))["status"]
     assert status == {"environment": {"both": "2"}, "display": {"iops": "2"}, "final": True}
+
+
+@pytest.mark.parametrize("has_status", [False, True])
+async def test_a_status_of_a_known_version_is_written_only_once(
+    kube: Kube, namespace: str, *, has_status: bool
+) -> None:
+    await kube.create(result(namespace))
+    if has_status:
+        await kube.patch_status(RESULT, RESULT_NAME, namespace, {"verdict": "Valid"})
+    version = (await fetch(kube, RESULT, RESULT_NAME, namespace))["metadata"]["resourceVersion"]
+    written = await kube.patch_status(RESULT, RESULT_NAME, namespace, {"final": True}, version=version)
+    assert written["metadata"]["resourceVersion"] != version
+    with pytest.raises(ConflictError, match=f"patch status of BenchmarkResult {namespace}/{RESULT_NAME}: "):
+        await kube.patch_status(RESULT, RESULT_NAME, namespace, {"final": False}, version=version)
+    assert (await fetch(kube, RESULT, RESULT_NAME, namespace))["status"]["final"] is True
+
+
+async def test_a_dry_run_creates_nothing(kube: Kube, namespace: str) -> None:
+    assert await kube.create(config_map("a", namespace), dry_run=True)
+    assert await kube.get(CONFIG_MAP, "a", namespace) is None
+    assert await kube.create(config_map("a", namespace))
+    assert not await kube.create(config_map("a", namespace), dry_run=True)
+    with pytest.raises(NotFoundError, match="dry run of ConfigMap missing/a: "):
+        await kube.create(config_map("a", "missing"), dry_run=True)
 
 
 async def test_what_has_no_status(kube: Kube, namespace: str) -> None:

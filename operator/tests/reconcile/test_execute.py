@@ -91,8 +91,8 @@ async def test_the_runs_own_object_is_kept() -> None:
 
 async def test_a_name_that_becomes_free_meanwhile_is_taken_at_the_next_attempt() -> None:
     class Passing(FakeKube):
-        async def create(self, obj: Any) -> bool:
-            return self.requests.count("get ConfigMap default/a") > 0 and await super().create(obj)
+        async def create(self, obj: Any, *, dry_run: bool = False) -> bool:
+            return self.requests.count("get ConfigMap default/a") > 0 and await super().create(obj, dry_run=dry_run)
 
     kube = Passing()
     await execute([Create(obj=of_run("u"))], kube, make_secret=make_secret)
@@ -136,13 +136,13 @@ async def test_a_few_at_a_time_in_the_given_order() -> None:
     begun: list[str] = []
 
     class Slow(FakeKube):
-        async def create(self, obj: Any) -> bool:
+        async def create(self, obj: Any, *, dry_run: bool = False) -> bool:
             nonlocal running, most
             running, most = running + 1, max(most, running + 1)
             begun.append(obj["metadata"]["name"])
             await asyncio.sleep(0.001)
             running -= 1
-            return await super().create(obj)
+            return await super().create(obj, dry_run=dry_run)
 
     actions = [Create(obj=config_map(f"c{number:03}")) for number in range(50)]
     await execute(actions, Slow(), make_secret=make_secret)

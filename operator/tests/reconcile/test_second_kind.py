@@ -17,9 +17,9 @@ from plimsoll.lifecycle.decision import Decision, Fact, Removal
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.reconcile.execute import execute
-from plimsoll.reconcile.reconciler import Reconciler
 from plimsoll.reconcile.records import Record, Records
-from plimsoll.reconcile.steps import Steps
+from plimsoll.reconcile.removal import RemovingReconciler
+from plimsoll.reconcile.steps import RemovalSteps
 from support.fake_kube import FakeKube, Traits, failing
 from support.pretend_operator import Stopper
 
@@ -46,7 +46,7 @@ class Memory:
     looks: int = 0
 
 
-class ShelfSteps(Steps[Shelf, Sequence[Object], Memory]):
+class ShelfSteps(RemovalSteps[Shelf, Sequence[Object], Memory]):
     """The steps of a shelf."""
 
     kind = SHELF
@@ -85,7 +85,7 @@ class ShelfSteps(Steps[Shelf, Sequence[Object], Memory]):
             requeue_seconds=None if full else 0.001,
         )
 
-    async def act(self, actions: Sequence[Action]) -> None:
+    async def act(self, subject: Shelf, actions: Sequence[Action], record: Record[Memory]) -> None:
         await execute(actions, self.kube, make_secret=lambda _: {})
 
     def decide_unseen(self, subject: Shelf, refusal: Refusal) -> Decision | None:
@@ -137,7 +137,7 @@ class Library:
         self.kube.kinds[SHELF] = Traits()
         self.posted: list[str] = []
         self.steps = ShelfSteps(self.kube)
-        self.reconciler = Reconciler(
+        self.reconciler = RemovingReconciler(
             steps=self.steps,
             kube=self.kube,
             instruments=Instruments(),

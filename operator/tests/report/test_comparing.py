@@ -9,9 +9,9 @@ from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.limits import layers
 from plimsoll.measure.rates import rate_text
 from plimsoll.plan.fingerprint import Difference
+from plimsoll.plan.likeness import Likeness
 from plimsoll.report.comparing import comparison_section
 from plimsoll.report.layering import layers_section
-from plimsoll.report.likeness import Likeness
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.text import MEBIBYTE
 from plimsoll.tools.registry import LAYERS

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from plimsoll.kube.errors import ApiError, InvalidError, NotFoundError, TerminatingError, UnknownKindError
+from plimsoll.kube.errors import (
+    ApiError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    TerminatingError,
+    UnknownKindError,
+)
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 from support.copies import copy_of
 
@@ -55,7 +62,7 @@ KINDS: Mapping[Kind, Traits] = {
         "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
         "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
         "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
-        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits()},
+        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits(), "BenchmarkSuite": Traits()},
         "ceph.rook.io/v1": {
             "CephBlockPool": Traits(),
             "CephClient": Traits(),
@@ -149,11 +156,15 @@ class FakeKube:
         for begin in range(0, max(len(found), 1), size):
             yield found[begin : begin + size]
 
-    async def create(self, obj: Object) -> bool:
-        key = await self._request("create", Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
+    async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
+        verb = "dry run of" if dry_run else "create"
+        key = await self._request(verb, Kind.of(obj), obj["metadata"].get("namespace"), obj["metadata"]["name"])
         if key in self._objects:
             return False
-        self._insert(key, obj)
+        if dry_run:
+            self._check_namespace(key, verb)
+        else:
+            self._insert(key, obj)
         return True
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
@@ -162,12 +173,16 @@ class FakeKube:
         _merge(new, self._without_status(kind, patch))
         return self._replace(key, new)
 
-    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
+    async def patch_status(
+        self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
+    ) -> Object:
         key = await self._request("patch status of", kind, namespace, name)
         asked = f"patch status of {key}"
         if not self.kinds[kind].has_status:
             raise UnknownKindError(asked, "not served by the API server")
         new = self._copy(key, asked)
+        if version not in {None, new["metadata"]["resourceVersion"]}:
+            raise ConflictError(asked, "the object has been modified")
         known = new.get("status", {}) | copy_of(dict(status))
         new["status"] = {field: value for field, value in known.items() if value is not None}
         return self._replace(key, new)
@@ -229,14 +244,14 @@ class FakeKube:
         new["metadata"] = new["metadata"] | self._fresh_metadata()
         self._objects[key] = new
 
-    def _check_namespace(self, key: Key) -> None:
+    def _check_namespace(self, key: Key, verb: str = "create") -> None:
         if key.namespace is None:
             return
         namespace = self._objects.get(Key(NAMESPACE, None, key.namespace))
         if namespace is None:
-            raise NotFoundError(f"create {key}", f'namespaces "{key.namespace}" not found')
+            raise NotFoundError(f"{verb} {key}", f'namespaces "{key.namespace}" not found')
         if _is_going(namespace):
-            raise TerminatingError(f"create {key}", f"namespace {key.namespace} is being terminated")
+            raise TerminatingError(f"{verb} {key}", f"namespace {key.namespace} is being terminated")
 
     def _fresh_metadata(self) -> Document:
         created = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,8 +12,10 @@ from kopf._core.engines import posting
 
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.run import post
+from plimsoll.handlers.suite import suite_reconciler
+from plimsoll.lifecycle.actions import Action
 from plimsoll.lifecycle.admission import Entry, entry_of
-from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.decision import Decision, DecisionOf
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.step import step
@@ -65,7 +67,8 @@ def context_of(cluster: PretendCluster, queue: Callable[[], Iterable[Entry]] = t
         instruments=instruments,
     )
     runs = RunReconciler(steps=steps, kube=cluster.kube, instruments=instruments, post=post, **pace)
-    return Context(runs=runs, instruments=instruments)
+    suites = suite_reconciler(cluster.kube, SETTINGS, now=lambda: cluster.now, instruments=instruments)
+    return Context(runs=runs, suites=suites, instruments=instruments)
 
 
 class PretendOperator:
@@ -97,7 +100,7 @@ class PretendOperator:
             self.cluster.edit(run, lambda new: new["metadata"].setdefault("finalizers", []).append(FINALIZER))
         self.bodies[uid] = run
 
-    async def look(self, uid: str) -> Decision | None:
+    async def look(self, uid: str) -> DecisionOf[Action] | None:
         """Look at a run once, as the daemon does, or as its deletion does."""
         body = self.bodies.get(uid)
         if body is None or not needs_attention(body):

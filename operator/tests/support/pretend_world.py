@@ -15,8 +15,8 @@ from plimsoll.kube import retry
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Create, CreateSecret
-from plimsoll.lifecycle.decision import Decision
+from plimsoll.lifecycle.actions import Action, Create, CreateSecret
+from plimsoll.lifecycle.decision import DecisionOf
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.plan.ceph import image_prefix
 from support.copies import copy_of
@@ -128,7 +128,7 @@ class PretendWorld:
     def restart_operator(self) -> None:
         self.operator = PretendOperator(self.cluster)
 
-    def look(self, uid: str) -> Decision | None:
+    def look(self, uid: str) -> DecisionOf[Action] | None:
         """Have the operator look once; what it complains of is for the next time."""
         try:
             return self.wait(self.operator.look(uid))
@@ -249,10 +249,10 @@ class PretendWorld:
         """See that what is made outside a run's namespace is on record before."""
         kube, create = self.cluster.kube, self.cluster.kube.create
 
-        async def guarded(obj: Mapping[str, Any]) -> bool:
+        async def guarded(obj: Mapping[str, Any], *, dry_run: bool = False) -> bool:
             if obj["kind"] in {"CephBlockPool", "CephFilesystem", "CephClient", "StorageClass"}:
                 assert self.cluster.find("ConfigMap", naming.teardown(label(dict(obj), naming.LABEL_RUN_UID)))
-            return await create(obj)
+            return await create(obj, dry_run=dry_run)
 
         kube.create = guarded  # type: ignore[method-assign]
 
@@ -334,6 +334,6 @@ def is_settled(run: Document | None) -> bool:
     return not needs_attention(run) or (seen and (rests or kept))
 
 
-def _created(decision: Decision) -> set[tuple[str, str]]:
+def _created(decision: DecisionOf[Action]) -> set[tuple[str, str]]:
     created = [action.obj for action in decision.actions if isinstance(action, Create | CreateSecret)]
     return {(obj["kind"], obj["metadata"]["name"]) for obj in created}

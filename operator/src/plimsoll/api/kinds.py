@@ -211,7 +211,6 @@ SUITE = CustomResource(
         ),
         _NAME_IS_LABEL,
     ),
-    is_handled=False,
 )
 
 KINDS = (RUN, SUITE, RESULT)

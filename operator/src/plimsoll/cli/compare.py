@@ -19,7 +19,7 @@ from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.matching import Matching, match_points
 from plimsoll.measure.compare.results import Comparison
 from plimsoll.measure.compare.wording import mean_text
-from plimsoll.report.likeness import Likeness, likeness_of
+from plimsoll.plan.likeness import Likeness, likeness_of
 from plimsoll.report.text import count_text, first_few
 
 COLUMNS = (

@@ -23,7 +23,7 @@ from plimsoll.measure.compare.wording import (
     trials_text,
     verdict_text,
 )
-from plimsoll.report.likeness import Likeness
+from plimsoll.plan.likeness import Likeness
 from plimsoll.report.text import count_text, first_few, metric_text
 
 _COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}

@@ -16,7 +16,7 @@ from plimsoll.measure.compare.inference import MINIMUM_TRIALS
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
-from plimsoll.report.likeness import likeness_of
+from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.text import count_text, metric_text, ratio_text
 
 _MOST_TRIALS = 1000

@@ -18,7 +18,7 @@ import plimsoll.handlers  # noqa: F401 - registers the handlers
 )
 @click.option("--log-format", type=click.Choice(["json", "plain"]), default="json", show_default=True)
 def command(*, liveness: str, metrics: str, namespaces: tuple[str, ...], log_format: str) -> None:
-    """Reconcile BenchmarkRuns, in the cluster of the pod or of KUBECONFIG."""
+    """Reconcile BenchmarkRuns and BenchmarkSuites, in the cluster of the pod or of KUBECONFIG."""
     formats = {"json": kopf.LogFormat.JSON, "plain": kopf.LogFormat.PLAIN}
     kopf.configure(verbose=False, log_format=formats[log_format])
     memo = kopf.Memo(metrics=metrics, namespaces=namespaces)

@@ -1,4 +1,4 @@
-"""`plimsoll remove-runs`: delete the runs of an operator before Helm uninstalls it."""
+"""`plimsoll remove-runs`: delete the suites and runs of an operator before Helm uninstalls it."""
 
 import asyncio
 import logging
@@ -10,15 +10,20 @@ from typing import Any
 
 import click
 
+from plimsoll.api.names import API_VERSION, SUITE_KIND
 from plimsoll.cli.source import RUN
 from plimsoll.kube.errors import ApiError, UnknownKindError
-from plimsoll.kube.port import Kube, Object
+from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
 
 _POLL_SECONDS = 2.0
 _REQUEST_SECONDS = 30.0
-_SHOWN_RUNS = 5
+_SHOWN = 5
 _EXIT_LEFT = 1
+
+_SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
+_KINDS = (_SUITE, RUN)
+"""A suite would create other runs."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,10 +33,13 @@ _log = logging.getLogger(__name__)
     "--timeout", "seconds", type=click.IntRange(min=1), default=240, show_default=True, help="Seconds to wait."
 )
 @click.option(
-    "--namespace", "namespaces", multiple=True, help="Namespace of the runs; may be repeated. All by default."
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="Namespace of the suites and runs; may be repeated. All by default.",
 )
 def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
-    """Delete BenchmarkRuns and wait until the operator has cleaned them up."""
+    """Delete BenchmarkSuites and BenchmarkRuns, and wait until the operator has cleaned them up."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         left = asyncio.run(_in_cluster(seconds, namespaces))
@@ -39,9 +47,9 @@ def command(*, seconds: int, namespaces: tuple[str, ...]) -> None:
         message = f"the runs cannot be deleted: {error}"
         raise click.ClickException(message) from error
     if not left:
-        _log.info("all runs are deleted")
+        _log.info("all suites and runs are deleted")
         return
-    _log.error("after %s s these runs still exist; is the operator running? %s", seconds, _summary(left))
+    _log.error("after %s s these suites and runs still exist; is the operator running? %s", seconds, _summary(left))
     sys.exit(_EXIT_LEFT)
 
 
@@ -56,50 +64,54 @@ async def _in_cluster(seconds: float, namespaces: Sequence[str]) -> Sequence[Obj
 async def remove_runs(
     kube: Kube, namespaces: Sequence[str] = (), *, seconds: float, poll_seconds: float = _POLL_SECONDS
 ) -> Sequence[Object]:
-    """Delete all runs, including new ones, until none is left; return those that remain after the timeout.
+    """Delete all suites and runs, including new ones, until none is left; return those that remain after the timeout.
 
-    `namespaces` limits the runs; all namespaces by default.
+    `namespaces` limits them; all namespaces by default.
 
     Raises:
-        ApiError: if the runs cannot be listed or deleted.
+        ApiError: if they cannot be listed or deleted.
 
     """
     deadline = time.monotonic() + seconds
     logged = ""
     while True:
-        left = await persist(lambda: _runs(kube, namespaces), seconds=_REQUEST_SECONDS)
+        left = await persist(lambda: _objects(kube, namespaces), seconds=_REQUEST_SECONDS)
         if (summary := _summary(left)) != logged:
-            _log.info("%s", summary or "no runs remain")
+            _log.info("%s", summary or "nothing remains")
             logged = summary
         if not left or time.monotonic() > deadline:
             return left
-        await _delete(kube, [run for run in left if "deletionTimestamp" not in run["metadata"]])
+        await _delete(kube, [obj for obj in left if "deletionTimestamp" not in obj["metadata"]])
         await asyncio.sleep(poll_seconds)
 
 
-async def _runs(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
+async def _objects(kube: Kube, namespaces: Sequence[str]) -> Sequence[Object]:
+    return [obj for kind in _KINDS for namespace in namespaces or (None,) for obj in await _list(kube, kind, namespace)]
+
+
+async def _list(kube: Kube, kind: Kind, namespace: str | None) -> Sequence[Object]:
     try:
-        lists = [await kube.list(RUN, namespace=namespace) for namespace in namespaces or (None,)]
+        return await kube.list(kind, namespace=namespace)
     except UnknownKindError:
         return []  # without the CRD there are no objects
-    return [run for found in lists for run in found]
 
 
-async def _delete(kube: Kube, runs: Sequence[Object]) -> None:
-    for run in runs:
-        name, namespace, uid = (run["metadata"][field] for field in ("name", "namespace", "uid"))
-        await persist(partial(kube.delete, RUN, name, namespace, uid=uid), seconds=_REQUEST_SECONDS)
+async def _delete(kube: Kube, objects: Sequence[Object]) -> None:
+    for obj in objects:
+        name, namespace, uid = (obj["metadata"][field] for field in ("name", "namespace", "uid"))
+        await persist(partial(kube.delete, Kind.of(obj), name, namespace, uid=uid), seconds=_REQUEST_SECONDS)
 
 
-def _summary(runs: Sequence[Object]) -> str:
-    """Return the remaining runs and what blocks their deletion."""
-    shown = [_with_blocker(run) for run in runs[:_SHOWN_RUNS]]
-    more = len(runs) - len(shown)
+def _summary(left: Sequence[Object]) -> str:
+    """Return the remaining objects and what blocks their deletion."""
+    shown = [_with_blocker(obj) for obj in left[:_SHOWN]]
+    more = len(left) - len(shown)
     return "; ".join([*shown, f"and {more} more"] if more else shown)
 
 
-def _with_blocker(run: Object) -> str:
-    name = f"{run['metadata']['namespace']}/{run['metadata']['name']}"
-    conditions: Sequence[Mapping[str, Any]] = (run.get("status") or {}).get("conditions") or ()
+def _with_blocker(obj: Object) -> str:
+    kind = "suite " if obj["kind"] == SUITE_KIND else ""
+    name = f"{kind}{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+    conditions: Sequence[Mapping[str, Any]] = (obj.get("status") or {}).get("conditions") or ()
     blocker = next((one.get("message") for one in conditions if one["type"] == "CleanedUp"), None)
     return f"{name}: {blocker}" if blocker else name

@@ -12,7 +12,7 @@ from plimsoll.cli.source import load_results
 from plimsoll.measure.compare.comparison import compare
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.report.likeness import likeness_of
+from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import Compared, ReportedRun, runs_of
 from plimsoll.report.text import count_text

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli.suite_compared import VariantComparison, comparisons_of
 from plimsoll.cli.suite_round import Round
 from plimsoll.conductor.sink import read_results
 from plimsoll.measure.hypotheses.decision import Decision, decide_all
 from plimsoll.measure.hypotheses.samples import measured_run
+from plimsoll.suite.compared import VariantComparison, comparisons_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

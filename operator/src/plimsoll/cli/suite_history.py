@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.cli.suite_compared import rule_of
 from plimsoll.cli.suite_findings import runs_of
 from plimsoll.cli.suite_round import Round
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.suite.compared import rule_of
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
@@ -55,7 +55,12 @@ def accepted_minutes(rounds: Sequence[Round], chosen: Sequence[str]) -> list[int
 
 
 def course_of(rounds: Sequence[Round], accepted: Collection[int]) -> Course:
-    """Judge rounds one after the other by the comparisons of the last one; the accepted minutes start a baseline."""
+    """Judge rounds one after the other by the comparisons of the last one; the accepted minutes start a baseline.
+
+    Raises:
+        click.UsageError: a run of an accepted round has no results.
+
+    """
     spec = rounds[-1].suite.spec
     history = History()
     conclusions: list[Conclusion | None] = []
@@ -66,8 +71,18 @@ def course_of(rounds: Sequence[Round], accepted: Collection[int]) -> Course:
         conclusions.append(_worst(judgements))
         history = history.extended(measured, judgements.values())
         if one.start.minute in accepted:
+            _check_has_results(one, measured)
             history = history.accept(one.start.minute)
     return Course(rounds=rounds, history=history, conclusions=conclusions, judgements=judgements)
+
+
+def _check_has_results(one: Round, measured: MeasuredRound) -> None:
+    if not measured.is_complete:
+        message = (
+            f"--accept {one.start.minute}: a run of the round in {one.directory} has no results, although it is "
+            "complete; restore them, or accept another round"
+        )
+        raise click.UsageError(message)
 
 
 def _measured(one: Round) -> MeasuredRound:

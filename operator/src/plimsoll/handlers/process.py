@@ -18,6 +18,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.handlers.context import Context
 from plimsoll.handlers.results import KnownResults
 from plimsoll.handlers.run import run_reconciler
+from plimsoll.handlers.suite import suite_reconciler
 from plimsoll.kube.client import AioKube
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
@@ -100,15 +101,17 @@ async def configure(
     async with AsyncExitStack() as opened:
         instruments = Instruments()
         kube = await opened.enter_async_context(AioKube(observer=instruments.answered))
+        ours = settings_of(dict(os.environ))
         runs = run_reconciler(
             kube,
-            settings_of(dict(os.environ)),
+            ours,
             now=kube.clock.now,
             queue=lambda: _values(indices["queue"]),
             instruments=instruments,
         )
+        suites = suite_reconciler(kube, ours, now=kube.clock.now, instruments=instruments)
         results = KnownResults(memo.get("namespaces", ()))
-        memo.context = Context(runs=runs, instruments=instruments, results=results)
+        memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
         if address := memo.get("metrics"):
             await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))

@@ -52,6 +52,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _JSON = "application/json"
 _MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
+_DRY_RUN = ("dryRun", "All")
 
 _WATCH_SECONDS = 600
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
@@ -175,14 +176,15 @@ class AioKube:
         names = [column["name"] for column in answer.get("columnDefinitions") or ()]
         return [dict(zip(names, row["cells"], strict=True)) for row in answer.get("rows") or ()]
 
-    async def create(self, obj: Object) -> bool:
-        """Create an object; false if one with that name exists, which is not changed."""
+    async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
+        """Create an object; false if one with that name exists, which is not changed; see `Kube.create`."""
         kind, name, namespace = _identity(obj)
         resource = await self._discovery.resource(kind)
-        asked = _asked("create", kind, name, namespace)
+        asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
+        query = [_FIELD_MANAGER, *([_DRY_RUN] if dry_run else [])]
         try:
-            await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=[_FIELD_MANAGER])
+            await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
         except _AlreadyExistsError:
             return False
         return True
@@ -191,12 +193,18 @@ class AioKube:
         """Merge a patch (RFC 7386) into an object."""
         return await self._patch(kind, name, namespace, patch, _MERGE_PATCH)
 
-    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
+    async def patch_status(
+        self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
+    ) -> Object:
         """Replace the given top-level fields of an object's status; see `Kube.patch_status`.
 
         A JSON patch (RFC 6902), because a merge patch would keep the old keys of a mapping.
         """
+        # With another version, the API server answers with a conflict.
+        metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
         operations: list[Object] = []
+        if version is not None:
+            operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
         for field, value in status.items():
             path = f"/status/{field}"
             operations.append({"op": "add", "path": path, "value": value})
@@ -206,7 +214,8 @@ class AioKube:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
         except InvalidError:
             # A JSON patch cannot add a field to a missing status; a merge patch can, and has nothing to replace.
-            return await self._patch(kind, name, namespace, {"status": status}, _MERGE_PATCH, subresource="/status")
+            merged = {"status": status, **metadata}
+            return await self._patch(kind, name, namespace, merged, _MERGE_PATCH, subresource="/status")
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False

@@ -104,16 +104,24 @@ class Kube(Protocol):
         """
         ...
 
-    async def create(self, obj: Object) -> bool:
-        """Create an object without its status; false if one with that name exists, which is not changed."""
+    async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
+        """Create an object without its status; false if one with that name exists, which is not changed.
+
+        `dry_run`: the API server checks the object as usual, and does not store it.
+        """
         ...
 
     async def patch(self, kind: Kind, name: str, namespace: str | None, patch: Object) -> Object:
         """Merge a patch (RFC 7386) into an object, except for its status."""
         ...
 
-    async def patch_status(self, kind: Kind, name: str, namespace: str | None, status: Object) -> Object:
-        """Replace the given top-level fields of an object's status; a field that is None is removed."""
+    async def patch_status(
+        self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
+    ) -> Object:
+        """Replace the given top-level fields of an object's status; a field that is None is removed.
+
+        `version`: the resourceVersion that the object must still have.
+        """
         ...
 
     async def delete(

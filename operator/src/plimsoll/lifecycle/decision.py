@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from plimsoll.api.reasons.reason import Reason, UnknownReason
 from plimsoll.lifecycle.actions import Action, Event
+
+A = TypeVar("A")
 
 
 class Stage(StrEnum):
@@ -87,13 +89,18 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What to do, and the status to write."""
+class DecisionOf(Generic[A]):
+    """What to do for an object of any kind, and the status to write."""
 
-    actions: tuple[Action, ...] = ()
+    actions: tuple[A, ...] = ()
     status: Mapping[str, Any]
     events: tuple[Event, ...] = ()
     requeue_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(DecisionOf[Action]):
+    """What to do for a run, and its status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,25 +6,23 @@ A look is level-triggered: it depends on what is observed and on the object's re
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol
 
-from plimsoll.kube.errors import ApiError, ForbiddenError, NotFoundError, UnknownKindError
+from plimsoll.kube.errors import ApiError, ForbiddenError, UnknownKindError
 from plimsoll.kube.port import Kube
-from plimsoll.lifecycle.actions import Action, Event
-from plimsoll.lifecycle.decision import Decision, Fact
+from plimsoll.lifecycle.actions import Event
+from plimsoll.lifecycle.decision import DecisionOf
 from plimsoll.metrics.instruments import UNEXPECTED, Instruments
 from plimsoll.reconcile.records import Record, Records
 from plimsoll.reconcile.refusals import refusal_of
-from plimsoll.reconcile.steps import Body, M, S, Steps, T
+from plimsoll.reconcile.steps import A, Body, M, S, Steps, T
 
 Post = Callable[[Body, Event], None]
 """Creates a Kubernetes event about an object."""
 
 Logger = logging.Logger | logging.LoggerAdapter[Any]
-
-_NO_ANSWER = "the API server does not respond"
 
 
 class Stopped(Protocol):
@@ -38,23 +36,19 @@ class Stopped(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Reconciler(Generic[T, S, M]):
+class Reconciler(Generic[T, S, M, A]):
     """Reconciles the objects of one kind.
 
     Attributes:
         retry_seconds: pause after a failed request, and after a look at which a refused request succeeded.
-        removal_look_seconds: pause between two looks at a deleted object.
-        removal_seconds: maximum duration of one call of `remove`.
 
     """
 
-    steps: Steps[T, S, M]
+    steps: Steps[T, S, M, A]
     kube: Kube
     instruments: Instruments
     post: Post
     retry_seconds: float = 5.0
-    removal_look_seconds: float = 2.0
-    removal_seconds: float = 300.0
 
     @property
     def records(self) -> Records[M]:
@@ -63,10 +57,12 @@ class Reconciler(Generic[T, S, M]):
 
     async def drive(self, body: Body, stopped: Stopped, logger: Logger) -> None:
         """Reconcile one object until `stopped`; then drop its record."""
-        uid = _uid(body)
-        wakeup = self.records[uid].wakeup
+        uid = uid_of(body)
+        record = self.records[uid]
+        wakeup = record.wakeup
         try:
             while not stopped:
+                record.was_woken = wakeup.is_set()
                 wakeup.clear()
                 try:
                     with self._counting_failures():
@@ -78,28 +74,9 @@ class Reconciler(Generic[T, S, M]):
         finally:
             self.records.forget(uid)
 
-    async def remove(self, body: Body, logger: Logger) -> str | None:
-        """Clean up a deleted object; return what the removal waits for, None if nothing is left."""
-        uid, missing = _uid(body), _NO_ANSWER
-        async with self.records[uid].lock:
-            for _ in range(int(self.removal_seconds / self.removal_look_seconds)):
-                try:
-                    with self._counting_failures(), self.instruments.step("remove"):
-                        cleaned_up = await self.look_at_removal(body)
-                except ApiError as error:
-                    logger.warning("API request failed, teardown continues: %s", error)
-                else:
-                    if cleaned_up.holds:
-                        self.records.forget(uid)
-                        return None
-                    missing = cleaned_up.message
-                await self._rest(uid)
-        self.steps.pause_removal(self.records[uid])
-        return missing
-
-    async def look(self, body: Body) -> Decision:
+    async def look(self, body: Body) -> DecisionOf[A]:
         """Observe, decide, write the status, act; after a failed action, write the status again with the refusal."""
-        record = self.records[_uid(body)]
+        record = self.records[uid_of(body)]
         async with record.lock:
             subject = self._read(body, record)
             with self.instruments.step("observe"):
@@ -119,30 +96,6 @@ class Reconciler(Generic[T, S, M]):
         # A refused request has succeeded: look again soon so that the status catches up.
         return replace(decision, requeue_seconds=self.retry_seconds) if was_refused else decision
 
-    async def look_at_removal(self, body: Body) -> Fact:
-        """Observe a deleted object, decide, write the status, act; return whether its finalizer can go.
-
-        Raises:
-            ApiError: if a request failed. If observing the object is refused, the status shows it.
-
-        """
-        record = self.records[_uid(body)]
-        subject = self._read(body, record)
-        try:
-            seen = await self.steps.observe_removal(subject, record)
-        except (ForbiddenError, UnknownKindError) as error:
-            with suppress(NotFoundError):
-                status = self.steps.status_of_unseen_removal(subject, refusal_of(error))
-                await self._write(subject, status, record)
-            raise
-        removal = self.steps.decide_removal(subject, seen, record)
-        # Also when nothing is left: another finalizer may keep the object, and the next run must not wait for it.
-        with suppress(NotFoundError):
-            await self._write(subject, removal.status, record)
-        if not removal.cleaned_up.holds:
-            await self._act(subject, removal.actions, record)
-        return removal.cleaned_up
-
     @contextmanager
     def _counting_failures(self) -> Iterator[None]:
         try:
@@ -153,15 +106,6 @@ class Reconciler(Generic[T, S, M]):
         except Exception:
             self.instruments.step_failed(UNEXPECTED)
             raise
-
-    async def _rest(self, uid: str) -> None:
-        """Wait until an event about a deleted object, or the timeout."""
-        # Not the earlier record: a daemon that stops during the removal drops it.
-        wakeup = self.records[uid].wakeup
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.removal_look_seconds):
-                await wakeup.wait()
-        wakeup.clear()
 
     def _read(self, body: Body, record: Record[M]) -> T:
         return self.steps.read(dict(body) if record.status is None else {**body, "status": record.status})
@@ -175,7 +119,7 @@ class Reconciler(Generic[T, S, M]):
                 await self._publish(subject, decision, record, body)
             raise
 
-    async def _publish(self, subject: T, decision: Decision, record: Record[M], body: Body) -> None:
+    async def _publish(self, subject: T, decision: DecisionOf[A], record: Record[M], body: Body) -> None:
         """Write the status if it has changed, and then post an event for every transition."""
         if await self._write(subject, decision.status, record):
             self.steps.status_written(subject, decision.status)
@@ -186,14 +130,18 @@ class Reconciler(Generic[T, S, M]):
         """Write a status; return false if it has not changed."""
         if record.status == status:
             return False
-        await self.kube.patch_status(self.steps.kind, subject.name, subject.namespace, status)
+        written = await self.kube.patch_status(
+            self.steps.kind, subject.name, subject.namespace, status, version=record.version
+        )
         record.status = dict(status)
+        if record.version is not None:
+            record.version = written["metadata"]["resourceVersion"]
         return True
 
-    async def _act(self, subject: T, actions: Sequence[Action], record: Record[M]) -> None:
+    async def _act(self, subject: T, actions: Sequence[A], record: Record[M]) -> None:
         """Perform actions, and record what the API server refused."""
         try:
-            await self.steps.act(actions)
+            await self.steps.act(subject, actions, record)
         except ApiError as error:
             record.refusal = refusal_of(error)
             raise
@@ -201,7 +149,8 @@ class Reconciler(Generic[T, S, M]):
             record.refusal = None
 
 
-def _uid(body: Body) -> str:
+def uid_of(body: Body) -> str:
+    """Return the UID of an object."""
     return str(body["metadata"]["uid"])
 
 

@@ -17,16 +17,20 @@ class Record(Generic[M]):
     Attributes:
         memory: state that only its kind has.
         wakeup: set when something that the object depends on has changed.
+        was_woken: whether such a change preceded the present look.
         lock: held during a look, so that daemon and deletion never handle the object at the same time.
         status: the last written status, because a watch lags behind the operator's own writes; None before the first.
+        version: resourceVersion that the next status must replace; None for any.
         refusal: the last refused request, until a look at which every request succeeds.
 
     """
 
     memory: M
     wakeup: asyncio.Event = field(default_factory=asyncio.Event)
+    was_woken: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     status: Mapping[str, Any] | None = None
+    version: str | None = None
     refusal: Refusal | None = None
 
 

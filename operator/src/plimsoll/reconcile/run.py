@@ -22,10 +22,10 @@ from plimsoll.lifecycle.storage.registry import look_of, survey_of
 from plimsoll.metrics.instruments import Instruments
 from plimsoll.reconcile.execute import MakeSecret, execute
 from plimsoll.reconcile.gather import Known, gather, gather_platform
-from plimsoll.reconcile.reconciler import Reconciler
 from plimsoll.reconcile.records import Record, Records
 from plimsoll.reconcile.refusals import refusal_of
-from plimsoll.reconcile.steps import Body, Steps
+from plimsoll.reconcile.removal import RemovingReconciler
+from plimsoll.reconcile.steps import Body, RemovalSteps
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class RunMemory:
 
 
 @dataclass(slots=True, kw_only=True)
-class RunSteps(Steps[Run, Observed, RunMemory]):
+class RunSteps(RemovalSteps[Run, Observed, RunMemory]):
     """The steps of a run.
 
     Attributes:
@@ -86,7 +86,7 @@ class RunSteps(Steps[Run, Observed, RunMemory]):
         record.memory.admitted = any((c["type"], c["status"]) == ("Admitted", "True") for c in conditions)
         return decision
 
-    async def act(self, actions: Sequence[Action]) -> None:
+    async def act(self, subject: Run, actions: Sequence[Action], record: Record[RunMemory]) -> None:
         """Perform actions."""
         await execute(actions, self.kube, make_secret=self.make_secret)
 
@@ -153,7 +153,7 @@ def _entry_of_run(run: Run) -> Entry:
     return entry_of({"metadata": metadata, "spec": run.written, "status": run.status})
 
 
-RunReconciler = Reconciler[Run, Observed, RunMemory]
+RunReconciler = RemovingReconciler[Run, Observed, RunMemory]
 
 
 def _admitted(entry: Entry) -> Entry:

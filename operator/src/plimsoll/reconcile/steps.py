@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from plimsoll.kube.port import Kind
 from plimsoll.lifecycle.actions import Action
-from plimsoll.lifecycle.decision import Decision, Removal
+from plimsoll.lifecycle.decision import DecisionOf, Removal
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.reconcile.records import Record, Records
 
@@ -31,10 +31,11 @@ class Subject(Protocol):
 T = TypeVar("T", bound=Subject)
 S = TypeVar("S")
 M = TypeVar("M")
+A = TypeVar("A")
 
 
-class Steps(ABC, Generic[T, S, M]):
-    """The steps for one kind: `T` is an object, `S` what is observed of it, `M` its state in memory.
+class Steps(ABC, Generic[T, S, M, A]):
+    """The steps for one kind: `T` is an object, `S` what is observed of it, `M` its state in memory, `A` an action.
 
     Attributes:
         kind: of the objects in the API.
@@ -59,12 +60,12 @@ class Steps(ABC, Generic[T, S, M]):
         """
 
     @abstractmethod
-    def decide(self, subject: T, seen: S, record: Record[M]) -> Decision:
+    def decide(self, subject: T, seen: S, record: Record[M]) -> DecisionOf[A]:
         """Return what to do for an object now, and its status."""
 
     @abstractmethod
-    async def act(self, actions: Sequence[Action]) -> None:
-        """Perform actions.
+    async def act(self, subject: T, actions: Sequence[A], record: Record[M]) -> None:
+        """Perform actions for an object.
 
         Raises:
             ApiError: if one failed. The loop records it until all succeed.
@@ -72,8 +73,15 @@ class Steps(ABC, Generic[T, S, M]):
         """
 
     @abstractmethod
-    def decide_unseen(self, subject: T, refusal: Refusal) -> Decision | None:
+    def decide_unseen(self, subject: T, refusal: Refusal) -> DecisionOf[A] | None:
         """Return the status of an object that the operator may not observe, without actions; None for no change."""
+
+    def status_written(self, subject: T, status: Mapping[str, Any]) -> None:
+        """Handle a written status. `subject` has the one before."""
+
+
+class RemovalSteps(Steps[T, S, M, Action]):
+    """The steps for a kind whose objects have to be cleaned up by the operator before they can go."""
 
     @abstractmethod
     async def observe_removal(self, subject: T, record: Record[M]) -> S:
@@ -94,6 +102,3 @@ class Steps(ABC, Generic[T, S, M]):
 
     def pause_removal(self, record: Record[M]) -> None:
         """Drop large state: the removal never continues if a user removes the finalizer."""
-
-    def status_written(self, subject: T, status: Mapping[str, Any]) -> None:
-        """Handle a written status. `subject` has the one before."""

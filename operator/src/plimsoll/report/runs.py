@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.results import Comparison
 from plimsoll.measure.limits import LayerRow
-from plimsoll.report.likeness import Likeness
+from plimsoll.plan.likeness import Likeness
 
 _SHORT_UID = 8
 

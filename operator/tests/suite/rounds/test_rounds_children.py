@@ -3,8 +3,7 @@
 import pytest
 
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
-from plimsoll.suite.rounds.turns import minute_in_name
-from support.pretend_suites import NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
+from support.pretend_suites import HASH, NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def test_run_is_owned_by_the_suite_and_has_the_merged_specification(world: Prete
     create = next(one for one in world.look().actions if isinstance(one, CreateRun))
     metadata = create.run["metadata"]
     variant = metadata["labels"]["plimsoll.dev/variant"]
-    assert metadata["name"] == f"{NAME}-{variant}-{START_MINUTE}-0"
+    assert metadata["name"] == f"{NAME}-{variant}-{HASH}-{START_MINUTE}-0"
     assert metadata["namespace"] == "bench"
     (owner,) = metadata["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("BenchmarkSuite", UID, True)
@@ -110,6 +109,24 @@ def test_change_during_a_round_supersedes_it_and_deletes_its_unfinished_run(worl
     assert world.rounds[0]["minute"] == START_MINUTE + 1
 
 
+@pytest.mark.parametrize("looks", range(4))
+def test_change_and_back_during_a_round_is_measured(world: PretendSuites, looks: int) -> None:
+    world.finish()
+    world.settle()
+    world.stuck = True
+    world.change(repeat=1)
+    world.look()
+    for _ in range(looks):
+        world.look()
+    world.change(repeat=2)
+    world.settle()
+    world.vanish()
+    world.stuck = False
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+    assert world.status["digest"] == world.observe().suite.specification.digest
+
+
 def test_change_of_a_suspended_suite_supersedes_its_round_when_it_is_resumed(world: PretendSuites) -> None:
     world.change(suspend=True, repeat=1)
     world.settle()
@@ -158,7 +175,7 @@ def test_refused_run_is_still_reported_after_a_restart(world: PretendSuites) -> 
     world.settle()
     before = world.status
     world.restart()
-    assert [type(one) for one in world.look().actions] == [CreateRun]
+    assert [type(one) for one in world.look().actions] == [PatchStatus, CreateRun]
     world.settle()
     assert world.status == before
     assert world.reasons().count("RunRefused") == 1
@@ -169,7 +186,7 @@ def test_no_run_is_created_beside_another_one_after_the_status_was_set_back(worl
     world.finish()
     world.settle()
     world.status = {**before, "round": {**before["round"]}}
-    del world.status["round"]["current"]
+    del world.status["round"]["current"], world.status["round"]["currentUid"]
     del world.runs[first]
     world.settle()
     assert len(world.created) == 2
@@ -196,18 +213,3 @@ def test_deleted_suite_is_left_to_the_garbage_collector(world: PretendSuites) ->
     decision = world.look()
     assert not decision.actions
     assert decision.again_after is None
-
-
-@pytest.mark.parametrize(
-    ("name", "minute"),
-    [
-        ("sizes-small-29926800-0", 29926800),
-        ("sizes-a-b-29926800-12", 29926800),
-        ("sizes-small-29926800", None),
-        ("sizes-small-x-0", None),
-        ("other-small-29926800-0", None),
-        ("sizes-small-²-0", None),
-    ],
-)
-def test_name_tells_the_round(name: str, minute: int | None) -> None:
-    assert minute_in_name(NAME, name) == minute

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
+from plimsoll.lifecycle.rook.cluster import cluster_fact
 from plimsoll.lifecycle.rook.facts import POOL_KINDS
 from plimsoll.lifecycle.rook.feasibility import OSD_LABELS
 from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
@@ -96,6 +97,16 @@ def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
     return RookPlatform(
         cluster=next(iter(clusters), None), pools=tuple(pools), file_systems=tuple(file_systems), osds=tuple(osds)
     )
+
+
+def version_of_rook(namespace: str, name: str) -> Look[str]:
+    """Find the version of Ceph of a CephCluster; empty if it is unknown, or while daemons have several."""
+    try:
+        (clusters,) = yield [_cluster(namespace, name)]
+    except UnansweredError:
+        return ""
+    found = next((cluster_fact(obj) for obj in clusters), None)
+    return found.version if found is not None and len(found.versions) == 1 else ""
 
 
 def _look_for_volume_events(volumes: Sequence[Object]) -> Look[Sequence[Object]]:

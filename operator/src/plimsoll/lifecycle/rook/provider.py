@@ -6,11 +6,12 @@ from typing import ClassVar
 from plimsoll.api.environment import PlatformEnvironment, RookDescription
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.storage import NamespacedName
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.platform import MAX_CHARACTERS, Platform, environment_of
 from plimsoll.lifecycle.rook.existing_file_system import with_all_pools
-from plimsoll.lifecycle.rook.look import Scope, look_at_rook, survey_rook
+from plimsoll.lifecycle.rook.look import Scope, look_at_rook, survey_rook, version_of_rook
 from plimsoll.lifecycle.rook.render import needs_storage_class
 from plimsoll.lifecycle.rook.resources import Cluster, FileSystemLeftovers, Pools, RookAccess, Users
 from plimsoll.lifecycle.rook.survey import RookPlatform, cluster_name, why_not_usable, with_placement_groups
@@ -64,6 +65,11 @@ class RookProvider(Provider):
     def claims_class(self, run: Run) -> str:
         """Return the run's own StorageClass, which exists if it has PVCs or a tool creates some."""
         return naming.storage_class(run.name, run.uid)
+
+    def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
+        """Return the look at the CephCluster, if runs in that namespace may use it."""
+        cluster = NamespacedName.model_validate(storage["rook"]["cluster"])
+        return version_of_rook(cluster.namespace, cluster.name) if settings.allows(cluster, namespace) else None
 
     def refusal(self, run: Run, settings: Settings) -> Ending | None:
         """Return that runs in that namespace may not use the cluster; None if they may."""

@@ -1,5 +1,6 @@
 """All storage providers, and the choice between them, which no other code makes."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -45,3 +46,15 @@ def look_of(run: Run, seen: Observed, settings: Settings, now: datetime) -> Look
 def survey_of(run: Run) -> Look[object] | None:
     """Return the look at a run's storage before its plan is frozen; None if none is needed."""
     return provider_of(run).survey(run.document) if run.document is not None else None
+
+
+def versions_of(storages: Iterable[StorageSpec], namespace: str, settings: Settings) -> Look[str]:
+    """Find the version of Ceph behind valid `spec.storage` of runs in that namespace; several are joined."""
+    by_target = {provider_for(storage).targets(storage): storage for storage in storages}
+    found: set[str] = set()
+    for storage in by_target.values():
+        look = provider_for(storage).version(storage, namespace, settings)
+        if look is not None:
+            found.add((yield from look))
+    # A cluster whose version is unknown at the moment makes that of all of them unknown.
+    return "" if "" in found else ", ".join(sorted(found))

@@ -148,6 +148,15 @@ class Provider(ABC):
         """Return the StorageClass for tools that create PVCs themselves; empty if there is none."""
         return ""
 
+    # Without a run
+
+    def version(self, storage: StorageSpec, namespace: str, settings: Settings) -> Look[str] | None:
+        """Return the look at the version of Ceph, for runs in that namespace; None if only a run can find it out.
+
+        It finds an empty text if the version is unknown, or if daemons have several.
+        """
+        return None
+
     # Before there is a plan
 
     def refusal(self, run: Run, settings: Settings) -> Ending | None:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import click
-
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import SuiteSpec
 from plimsoll.api.suite_comparison import Allowance, SuiteComparison
@@ -16,9 +14,9 @@ from plimsoll.measure.compare.matching import Pair, match_points
 from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
 from plimsoll.measure.compare.results import Comparison
+from plimsoll.measure.wording import first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.report.likeness import Likeness, likeness_of
-from plimsoll.report.text import first_few
+from plimsoll.plan.likeness import Likeness, likeness_of
 from plimsoll.suite.differences import FieldChange, changes_between
 from plimsoll.suite.identity import unexplained
 
@@ -30,7 +28,7 @@ class VariantComparison:
     """A comparison of a suite.
 
     Attributes:
-        comparison: None if a variant has no complete run.
+        comparison: None if a variant has no complete run, or runs of a variant measured different things.
         unexplained: differences in identity that the variants do not set.
         doubts: other reasons not to rely on any of these runs.
         missing: planned runs of both variants that are not complete.
@@ -77,7 +75,11 @@ def _compared(
 ) -> VariantComparison:
     (baseline, candidate), (ours, theirs) = names, runs
     of_runs = min(len(ours), len(theirs)) >= MINIMUM_TRIALS
-    sides = (combined(ours), combined(theirs)) if of_runs else (_first(ours), _first(theirs))
+    differing: list[str] = []
+    try:
+        sides = (as_one_run(ours), as_one_run(theirs)) if of_runs else (_first(ours), _first(theirs))
+    except RepeatsDifferError as error:
+        sides, differing = ([], []), [str(error)]
     # What the variants change may be a parameter, which does not make it another point here.
     matching = match_points(*sides, also_by_name=True)
     likeness = likeness_of(matching.pairs)
@@ -85,10 +87,10 @@ def _compared(
         name=asked.name,
         baseline=baseline,
         candidate=candidate,
-        comparison=compare(matching, rule_of(asked.allow)) if ours and theirs else None,
+        comparison=compare(matching, rule_of(asked.allow)) if ours and theirs and not differing else None,
         likeness=likeness,
         unexplained=_unexplained(changes_between(spec, baseline, candidate), matching.pairs),
-        doubts=[*_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
+        doubts=[*differing, *_unknown(likeness), *(doubt for run in (*ours, *theirs) for doubt in _repeated(run))],
         missing=2 * spec.repeat - len(ours) - len(theirs),
         of_runs=of_runs,
     )
@@ -96,7 +98,7 @@ def _compared(
 
 def _unknown(likeness: Likeness) -> Iterator[str]:
     if likeness.unknown:
-        yield f"without fingerprints, nothing shows that only the variants differ: {first_few(likeness.unknown)}"
+        yield f"without fingerprints, nothing shows that only the variants differ: {first_few(likeness.unknown, 1)}"
 
 
 def _repeated(run: Sequence[BenchmarkResult]) -> Iterator[str]:
@@ -117,14 +119,6 @@ def _unexplained(changes: Sequence[FieldChange], pairs: Sequence[Pair]) -> list[
             if one not in found:
                 found.append(one)
     return found
-
-
-def combined(runs: Sequence[list[BenchmarkResult]]) -> list[BenchmarkResult]:
-    """Return the runs of a variant as one; exits if they measured different things."""
-    try:
-        return as_one_run(runs)
-    except RepeatsDifferError as error:
-        raise click.ClickException(str(error)) from error
 
 
 def rule_of(allow: Allowance) -> RegressionRule:

@@ -1,0 +1,1 @@
+"""The steps of a look at a `BenchmarkSuite`: what they observe, and the requests that they perform."""

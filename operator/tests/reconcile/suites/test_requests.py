@@ -1,0 +1,143 @@
+"""What the API server answers to a suite's requests: outcomes, and errors that a retry may fix."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from plimsoll.api.names import API_VERSION, RUN_KIND
+from plimsoll.kube.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TerminatingError,
+    TransientError,
+    UnauthorizedError,
+)
+from plimsoll.reconcile.suites.requests import check_runs, create_run, delete_run, get_run
+from plimsoll.suite.children import turns_of
+from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
+from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, Refusal, Suite
+from plimsoll.suite.rounds.specification import read_specification
+from plimsoll.suite.rounds.state import State
+from plimsoll.suite.rounds.turns import run_object
+from support.fake_kube import Document, FakeKube, failing
+from support.suite_documents import suite_document
+
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
+SPECIFICATION = read_specification(suite_document("s"))
+OURS = Suite(
+    name="s",
+    namespace="default",
+    uid="u",
+    generation=1,
+    resource_version="1",
+    is_deleted=False,
+    annotations={},
+    specification=SPECIFICATION,
+    status={},
+    state=State(),
+    conditions={},
+)
+DEFINITE = [
+    ForbiddenError("asked", "exceeded quota: runs"),
+    TerminatingError("asked", "the namespace is being terminated"),
+    InvalidError("asked", "spec.clients.count: Invalid value: 9"),
+    NotFoundError("asked", "namespace not found"),
+]
+PASSING = [
+    TransientError("asked", "status 503"),
+    UnauthorizedError("asked", "expired"),
+    ConflictError("asked", "later"),
+]
+
+
+def run_of_suite(minute: int = 1) -> dict[str, Any]:
+    asked = SPECIFICATION.suite
+    assert asked is not None
+    return dict(run_object(OURS, asked, turns_of(asked.spec, 1)[0], minute))
+
+
+def raising(error: ApiError, request: str, times: int = 10**6) -> FakeKube:
+    def answer(_: str) -> ApiError:
+        return error
+
+    return FakeKube(interfere=failing(answer, times=times, request=request))
+
+
+async def created(kube: FakeKube, run: Document) -> Found | Refusal:
+    return await create_run(CreateRun(run=run), OURS, kube, now=lambda: NOW)
+
+
+async def test_run_is_created_once_and_found_again() -> None:
+    kube, run = FakeKube(), run_of_suite()
+    first, second = await created(kube, run), await created(kube, run)
+    assert isinstance(first, Found)
+    assert first == second
+    assert first.run.minute == 1
+    assert len(kube.objects(RUN_KIND)) == 1
+
+
+async def test_name_of_another_owner_is_taken() -> None:
+    kube, run = FakeKube(), run_of_suite()
+    kube.put({**run, "metadata": {**run["metadata"], "ownerReferences": []}})
+    outcome = await created(kube, run)
+    assert isinstance(outcome, Refusal)
+    assert outcome.is_taken
+    assert await get_run(GetRun(name=run["metadata"]["name"]), OURS, kube) == Absent(name=run["metadata"]["name"])
+
+
+@pytest.mark.parametrize("error", DEFINITE, ids=lambda error: type(error).__name__)
+async def test_definite_refusal_is_an_outcome_with_its_time(error: ApiError) -> None:
+    run = run_of_suite()
+    refused = await created(raising(error, "create"), run)
+    assert refused == Refusal(name=run["metadata"]["name"], time=NOW, message=error.reason)
+    kube = raising(error, "dry run of")
+    checked = await check_runs(DryRun(digest="d", runs={"small": run}), kube, now=lambda: NOW)
+    assert checked == Checked(digest="d", time=NOW, variant="small", message=error.reason)
+
+
+@pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
+async def test_whatever_a_retry_may_fix_raises(error: ApiError) -> None:
+    with pytest.raises(type(error)):
+        await created(raising(error, "create"), run_of_suite())
+    checked = check_runs(
+        DryRun(digest="d", runs={"small": run_of_suite()}), raising(error, "dry run of"), now=lambda: NOW
+    )
+    with pytest.raises(type(error)):
+        await checked
+    with pytest.raises(type(error)):
+        await get_run(GetRun(name="s"), OURS, raising(error, "get"))
+    with pytest.raises(type(error)):
+        await delete_run(DeleteRun(name="s", uid="u"), OURS, raising(error, "delete"))
+
+
+async def test_dry_run_ends_at_the_first_refusal_and_creates_nothing() -> None:
+    kube = raising(InvalidError("asked", "no"), "dry run of", times=1)
+    runs = {"small": run_of_suite(1), "large": run_of_suite(2)}
+    assert (await check_runs(DryRun(digest="d", runs=runs), kube, now=lambda: NOW)).variant == "small"
+    assert len(kube.requests) == 1
+    assert await check_runs(DryRun(digest="d", runs=runs), kube, now=lambda: NOW) == Checked(digest="d", time=NOW)
+    assert kube.objects(RUN_KIND) == []
+
+
+async def test_run_that_goes_right_after_its_creation_is_not_known_to_exist() -> None:
+    class Fleeting(FakeKube):
+        async def create(self, obj: Any, *, dry_run: bool = False) -> bool:
+            return True
+
+    with pytest.raises(ConflictError, match="deleted meanwhile"):
+        await created(Fleeting(), run_of_suite())
+
+
+async def test_only_the_run_that_is_meant_is_deleted() -> None:
+    kube, run = FakeKube(), run_of_suite()
+    uid = kube.put(run)["metadata"]["uid"]
+    name = run["metadata"]["name"]
+    assert await delete_run(DeleteRun(name=name, uid="another"), OURS, kube) == Deleted(uid="another")
+    assert len(kube.objects(RUN_KIND)) == 1
+    assert await delete_run(DeleteRun(name=name, uid=uid), OURS, kube) == Deleted(uid=uid)
+    assert kube.objects(RUN_KIND) == []
+    assert run["apiVersion"] == API_VERSION

@@ -1,0 +1,160 @@
+"""What a round shows: verdict, outcomes and hypotheses, from full results or from the part that is read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.suite import SuiteSpec, decode_suite
+from plimsoll.api.suite_status import ComparisonOutcome, RoundVerdict
+from plimsoll.suite.evaluation import RoundResults, evaluate
+from plimsoll.suite.projection import projected
+from plimsoll.suite.rounds.actions import Judge, RoundRuns
+from plimsoll.suite.rounds.observed import Judgement
+from support.repeated import measured, result, steady, trial, trials_of
+from support.results import RESULT
+from support.suite_documents import suite_document
+
+BETWEEN = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
+ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
+ABOUT = {"workload": "reads", "where": {"ioDepth": 1}, "quantity": "iops"}
+HYPOTHESIS = {
+    "name": "half",
+    "left": ABOUT | {"variant": "large"},
+    "of": ABOUT | {"variant": "small"},
+    "atLeastPercent": 50,
+}
+
+
+def spec(*comparisons: Any, **fields: Any) -> SuiteSpec:
+    return decode_suite(suite_document(comparisons=[*comparisons], **fields)).spec
+
+
+def run(mean: float, name: str, **context: Any) -> list[BenchmarkResult]:
+    return [result(trials_of(steady(mean)), run=name, point="reads-000", context=context)]
+
+
+def round_of(minute: int = 1, digest: str = "d", **means: Sequence[float]) -> RoundResults:
+    runs: Mapping[str, Mapping[str, Sequence[BenchmarkResult]]] = {
+        variant: {
+            f"{variant}-{number}": run(mean, f"{variant}-{number}", kernel="6.1") for number, mean in enumerate(of)
+        }
+        for variant, of in means.items()
+    }
+    return RoundResults(minute=minute, digest=digest, repeat=3, runs=runs)
+
+
+def judged(asked: SuiteSpec, found: RoundResults, earlier: Sequence[RoundResults] = ()) -> Judgement:
+    rounds = [one.measured() for one in earlier]
+    request = Judge(
+        round=RoundRuns(minute=found.minute, digest=found.digest, runs={}), baseline=(), pinned=(), questions=""
+    )
+    judgement = evaluate(request, asked, found, accepted=rounds, pinned=rounds[:5])
+    assert judgement.request == request
+    return judgement
+
+
+def interval(outcome: ComparisonOutcome) -> tuple[float, float, float]:
+    """Return estimate and interval, lowest first."""
+    assert outcome.low is not None
+    assert outcome.estimate is not None
+    assert outcome.high is not None
+    return outcome.low, outcome.estimate, outcome.high
+
+
+EARLIER = [
+    round_of(minute, small=(1000 + minute, 1010, 990), large=(2000, 2020 - minute, 1980)) for minute in range(1, 5)
+]
+
+
+def test_rounds_and_variants_are_compared_and_the_worst_outcome_decides() -> None:
+    same = judged(spec(ACCEPTED), round_of(9, small=(1000, 1010, 990), large=(2000, 2020, 1980)), EARLIER)
+    assert (same.verdict, same.is_acceptable) == (RoundVerdict.NO_REGRESSION, True)
+    assert same.counts == {"NoRegression": 2}
+    worse = judged(spec(ACCEPTED, BETWEEN), round_of(9, small=(1000, 1010, 990), large=(1500, 1520, 1480)), EARLIER)
+    assert (worse.verdict, worse.is_acceptable) == (RoundVerdict.REGRESSED, False)
+    first, *others = worse.comparisons
+    assert (first.name, first.variant, first.verdict) == ("upgrade", "large", "Regression")
+    assert first.estimate == pytest.approx(-0.25, abs=0.01)
+    low, estimate, high = interval(first)
+    assert low < estimate < high < 0
+    assert "reads" in first.message
+    assert "-25" in first.message
+    assert {(one.name, one.variant) for one in others} == {("upgrade", "small"), ("costs", "large")}
+    assert worse.message.startswith("comparison upgrade, variant large: Regression: ")
+
+
+def test_longer_latency_is_an_effect_below_zero() -> None:
+    def latencies(p99: int) -> list[BenchmarkResult]:
+        return [result([trial(n, measured(1000 + n, p99=p99 + n * 1000)) for n in range(5)], point="reads-000")]
+
+    found = RoundResults(
+        minute=1,
+        digest="d",
+        repeat=3,
+        runs={
+            "small": {f"s{n}": latencies(5_000_000 + n * 1000) for n in range(3)},
+            "large": {f"l{n}": latencies(9_000_000 + n * 1000) for n in range(3)},
+        },
+    )
+    (outcome,) = judged(spec(BETWEEN), found).comparisons
+    assert outcome.estimate == pytest.approx(-0.8, abs=0.01)
+    low, estimate, high = interval(outcome)
+    assert low <= estimate <= high
+
+
+def test_missing_run_leaves_hypotheses_undecided_and_the_round_unacceptable() -> None:
+    asked = spec(ACCEPTED, hypotheses=[HYPOTHESIS])
+    whole = judged(asked, round_of(9, small=(1000, 1010, 990), large=(2000, 2020, 1980)), EARLIER)
+    assert [one.verdict for one in whole.hypotheses] == ["Held"]
+    assert whole.hypotheses[0].estimate == pytest.approx(2, abs=0.05)
+    missing = judged(asked, round_of(9, small=(1000, 1010, 990), large=(2000, 2020)), EARLIER)
+    assert [one.verdict for one in missing.hypotheses] == ["Undecided"]
+    assert (missing.verdict, missing.is_acceptable) == (RoundVerdict.INCONCLUSIVE, False)
+
+
+def test_suite_without_comparisons_shows_no_regression() -> None:
+    judgement = judged(spec(), round_of(small=(1000,), large=(1,)))
+    assert (judgement.verdict, judgement.message) == (RoundVerdict.NO_REGRESSION, "the suite compares nothing")
+
+
+def test_environment_has_all_versions_of_the_round() -> None:
+    runs = {"small": {"a": run(1, "a", kernel="6.1", kubernetes="v1.34"), "b": run(1, "b", kernel="6.2")}}
+    found = RoundResults(minute=1, digest="d", repeat=2, runs=runs)
+    assert judged(spec(), found).environment == {"kernel": "6.1, 6.2", "kubernetes": "v1.34"}
+
+
+def test_part_of_a_result_that_is_read_is_evaluated_like_the_whole() -> None:
+    found = round_of(9, small=(1000, 1010, 990), large=(1500, 1520, 1480))
+    part = RoundResults(
+        minute=9,
+        digest="d",
+        repeat=3,
+        runs={
+            variant: {name: [projected(_stored(one)) for one in results] for name, results in runs.items()}
+            for variant, runs in found.runs.items()
+        },
+    )
+    asked = spec(ACCEPTED, BETWEEN, hypotheses=[HYPOTHESIS])
+    assert judged(asked, part, EARLIER) == judged(asked, found, EARLIER)
+
+
+def test_part_has_neither_distributions_nor_hosts_and_ignores_later_additions() -> None:
+    stored = _stored(RESULT)
+    stored["metadata"] |= {"uid": "u", "managedFields": []}
+    stored["status"] |= {"display": {"iops": "1"}, "ofALaterVersion": 1}
+    part = projected(stored)
+    assert part.spec == RESULT.spec
+    assert part.status.fingerprint == RESULT.status.fingerprint
+    assert part.status.summary is None
+    for one, whole in zip(part.status.trials, RESULT.status.trials, strict=True):
+        assert (one.hosts, one.cluster, one.slowest, one.warnings) == (None, None, (), ())
+        assert [each.rates for each in one.operations] == [each.rates for each in whole.operations]
+        assert all(each.series is None and each.latency.histogram is None for each in one.operations)
+    assert len(part.model_dump_json()) < len(RESULT.model_dump_json()) / 2
+
+
+def _stored(one: BenchmarkResult) -> dict[str, Any]:
+    document: dict[str, Any] = one.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return document

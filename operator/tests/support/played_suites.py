@@ -1,0 +1,233 @@
+"""A suite on an API server: its operator, which may die at any request, and runs whose ends and results are played."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from plimsoll.api.names import API_VERSION
+from plimsoll.kube.port import Kind, Kube, Object
+from plimsoll.lifecycle.settings import Settings
+from plimsoll.metrics.instruments import Instruments
+from plimsoll.plan.fingerprint import digest
+from plimsoll.reconcile.suites.steps import SuiteReconciler, SuiteSteps
+from support.repeated import result, steady, trials_of
+
+SUITE = Kind(api_version=API_VERSION, kind="BenchmarkSuite")
+RUN = Kind(api_version=API_VERSION, kind="BenchmarkRun")
+RESULT = Kind(api_version=API_VERSION, kind="BenchmarkResult")
+START = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
+SETTINGS = Settings(runner_image="runner:1", rook_clusters={"rook-ceph/rook-ceph": ("*",)})
+LOG = logging.getLogger("test")
+
+_MOST_LOOKS = 50
+
+
+class KilledError(Exception):
+    """The operator died."""
+
+
+@dataclass(slots=True)
+class Mortal:
+    """A client whose process dies at a request that changes something, before or after it is performed.
+
+    Attributes:
+        kill_in: number of such requests until it dies; None if it lives.
+
+    """
+
+    kube: Kube
+    kill_in: int | None = None
+    kill_after: bool = False
+
+    async def get(self, *arguments: Any, **options: Any) -> Any:
+        return await self.kube.get(*arguments, **options)
+
+    async def list(self, *arguments: Any, **options: Any) -> Any:
+        return await self.kube.list(*arguments, **options)
+
+    def pages(self, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
+        return self.kube.pages(*arguments, **options)
+
+    async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
+        return bool(await self._mortally(self.kube.create(obj, dry_run=dry_run)))
+
+    async def patch_status(self, *arguments: Any, **options: Any) -> Any:
+        return await self._mortally(self.kube.patch_status(*arguments, **options))
+
+    async def delete(self, *arguments: Any, **options: Any) -> Any:
+        return await self._mortally(self.kube.delete(*arguments, **options))
+
+    async def _mortally(self, request: Any) -> Any:
+        if self.kill_in is None:
+            return await request
+        self.kill_in -= 1
+        if self.kill_in > 0:
+            return await request
+        if self.kill_after:
+            await request
+        else:
+            request.close()
+        raise KilledError
+
+
+@dataclass(slots=True, kw_only=True)
+class PlayedSuite:
+    """One suite.
+
+    Attributes:
+        kube: of whoever plays users and runs.
+        operator: the client of the operator.
+        created: names of the runs of the suite, in the order in which they were seen first.
+
+    """
+
+    kube: Kube
+    operator: Mortal
+    namespace: str
+    name: str = "sizes"
+    now: datetime = START
+    events: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    reconciler: SuiteReconciler = field(init=False)
+    document: Object = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Have another operator process take over, which knows nothing."""
+        self.operator.kill_in = None
+        steps = SuiteSteps(kube=self.operator, settings=SETTINGS, now=lambda: self.now)  # type: ignore[arg-type]
+        self.reconciler = SuiteReconciler(
+            steps=steps,
+            kube=self.operator,  # type: ignore[arg-type]
+            instruments=Instruments(),
+            post=lambda _, event: self.events.append(f"{event.reason}: {event.message}"),
+        )
+
+    async def create(self, document: Mapping[str, Any]) -> None:
+        """Create the suite."""
+        metadata = {"name": self.name, "namespace": self.namespace}
+        assert await self.kube.create({**document, "metadata": metadata})
+        self.document = await self.suite()
+
+    async def suite(self) -> Object:
+        """Return the suite as stored."""
+        found = await self.kube.get(SUITE, self.name, self.namespace)
+        assert found is not None
+        return found
+
+    async def status(self) -> Mapping[str, Any]:
+        status: Mapping[str, Any] = (await self.suite()).get("status") or {}
+        return status
+
+    async def condition(self, kind: str) -> Mapping[str, Any]:
+        conditions = (await self.status()).get("conditions", ())
+        return next((one for one in conditions if one["type"] == kind), {})
+
+    async def change(self, **spec: Any) -> None:
+        await self.kube.patch(SUITE, self.name, self.namespace, {"spec": spec})
+
+    async def annotate(self, name: str, text: str) -> None:
+        annotations = {f"plimsoll.dev/{name}": text}
+        await self.kube.patch(SUITE, self.name, self.namespace, {"metadata": {"annotations": annotations}})
+
+    def pass_time(self, **duration: float) -> None:
+        self.now += timedelta(**duration)
+
+    async def runs(self) -> Sequence[Object]:
+        """Return the runs in the namespace."""
+        return await self.kube.list(RUN, namespace=self.namespace)
+
+    async def look(self) -> float | None:
+        """Look once; return after how many seconds the operator looks again."""
+        decision = await self.reconciler.look(self.document)
+        known = [run["metadata"]["name"] for run in await self.runs()]
+        self.created += [name for name in known if name not in self.created]
+        return decision.requeue_seconds
+
+    async def settle(self) -> float:
+        """Look until the operator only waits; return for how long."""
+        for _ in range(_MOST_LOOKS):
+            if seconds := await self.look():
+                return seconds
+        raise AssertionError("the operator never waits")
+
+    async def unfinished(self) -> Object | None:
+        """Return the run that is being measured."""
+        return next((run for run in await self.runs() if not (run.get("status") or {}).get("conditions")), None)
+
+    async def finish(self, rates: Mapping[str, float] | None = None) -> bool:
+        """Have the active run end, with results if there is a rate for its variant; false if there is none."""
+        run = await self.unfinished()
+        if run is None:
+            return False
+        variant = run["metadata"]["labels"]["plimsoll.dev/variant"]
+        rate = (rates or {}).get(variant)
+        if rate is not None:
+            await self._record(run, rate, variant)
+        await end_run(self.kube, run, succeeded=rate is not None)
+        return True
+
+    async def measure_round(self, **rates: float) -> Mapping[str, Any]:
+        """Have all runs of a round end; return the round's record."""
+        repeats: dict[str, int] = {}
+        for _ in range(_MOST_LOOKS):
+            await self.settle()
+            run = await self.unfinished()
+            if run is None:
+                newest: Mapping[str, Any] = (await self.status())["rounds"][0]
+                return newest
+            variant = run["metadata"]["labels"]["plimsoll.dev/variant"]
+            number = repeats[variant] = repeats.get(variant, 0) + 1
+            # Runs of the same scatter by 1 %.
+            scattered = {name: rate * (1 + 0.01 * (number % 3 - 1)) for name, rate in rates.items()}
+            await self.finish(scattered)
+        raise AssertionError("the round never ends")
+
+    async def _record(self, run: Object, rate: float, variant: str) -> None:
+        """Store the result of the run's only point, as its conductor does."""
+        metadata = run["metadata"]
+        identity: dict[str, Any] = {"tool": "fio", "parameters": {"blockSize": {"small": 4096}.get(variant, 65536)}}
+        context = {"kernel": "6.1.0", "kubernetes": "v1.34.1"}
+        found = result(trials_of(steady(rate, 3)), run=metadata["name"], point="reads-000")
+        fingerprint = {
+            "identity": identity,
+            "context": context,
+            "identitySha256": digest(identity),
+            "contextSha256": digest(context),
+        }
+        document = found.model_dump(mode="json", by_alias=True, exclude_none=True)
+        document["metadata"] = {
+            "name": document["metadata"]["name"],
+            "namespace": self.namespace,
+            "labels": {"plimsoll.dev/run": metadata["name"]},
+            "ownerReferences": [
+                {"apiVersion": API_VERSION, "kind": RUN.kind, "name": metadata["name"], "uid": metadata["uid"]}
+            ],
+        }
+        document["spec"]["runUid"] = metadata["uid"]
+        assert await self.kube.create(document)
+        status = document["status"] | {"fingerprint": fingerprint}
+        await self.kube.patch_status(RESULT, document["metadata"]["name"], self.namespace, status)
+
+
+async def end_run(kube: Kube, run: Object, *, succeeded: bool) -> None:
+    """Write the status of a run that has ended and is cleaned up."""
+    metadata = run["metadata"]
+    endings = {"Succeeded": ("True" if succeeded else "False", "Valid"), "CleanedUp": ("True", "Removed")}
+    conditions = [
+        {
+            "type": kind,
+            "status": value,
+            "reason": reason,
+            "message": "",
+            "observedGeneration": metadata["generation"],
+            "lastTransitionTime": "2026-11-25T12:00:00Z",
+        }
+        for kind, (value, reason) in endings.items()
+    ]
+    status = {"observedGeneration": metadata["generation"], "conditions": conditions}
+    await kube.patch_status(RUN, metadata["name"], metadata["namespace"], status)
