@@ -15,16 +15,19 @@ from support import Cluster
 
 SUITE = "benchmarksuites"
 RATE = 200
-"""Limit of the rate of the client, in operations per second."""
+"""Limit of the rate of each client, in operations per second."""
 
 THROTTLED = 60
 """Operations per second of throttled storage."""
 
 
 def suite(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
-    """Return a suite of one variant, which is measured once per round."""
+    """Return a suite of one variant, which is measured once per round.
+
+    It has a client on every worker: rounds on other nodes are not compared.
+    """
     reads = workload(fio={"pattern": "randread", "ioDepth": [4], "rateIops": RATE})
-    one = run(name, namespace, clients={"count": 1}, workloads=[reads], repetitions=1)["spec"]
+    one = run(name, namespace, workloads=[reads], repetitions=1)["spec"]
     return {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "BenchmarkSuite",

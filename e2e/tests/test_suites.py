@@ -57,7 +57,7 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     prometheus = Prometheus(cluster)
     matchers = f'namespace="{namespace}",suite="layouts"'
     changes: dict[str, Any] = {
-        "repeat": 2,
+        "repeat": 3,
         "variants": [{"name": "shallow"}, DEEPER],
         "comparisons": [COMPARISON],
         "hypotheses": [HYPOTHESIS],
@@ -70,7 +70,7 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     first = measured.rounds[-1]
     assert (first["cause"], first["verdict"]) == ("Change", "Inconclusive")
     children = measured.children()
-    assert len(children) == 4 * len(measured.rounds)
+    assert len(children) == 6 * len(measured.rounds)
     assert {one["metadata"]["ownerReferences"][0]["kind"] for one in children} == {"BenchmarkSuite"}
     assert kstatus_of(measured.object, cluster) == "Current"
     assert measured.status["hypotheses"][0]["verdict"] == "Held", measured.diagnosis()
