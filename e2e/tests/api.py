@@ -26,6 +26,7 @@ _ROOTS = {
     ),
     "benchmarkruns": "apis/plimsoll.dev/v1alpha1",
     "benchmarkresults": "apis/plimsoll.dev/v1alpha1",
+    "benchmarksuites": "apis/plimsoll.dev/v1alpha1",
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
     "cephblockpools": "apis/ceph.rook.io/v1",
     "cephfilesystems": "apis/ceph.rook.io/v1",

@@ -269,21 +269,25 @@ class Cluster:
         With a second duration, block them repeatedly, with pauses of that length, until the pod is gone.
         """
         found = self.object("pods", pod, namespace)
+        self._on_device(found, self._path(namespace, claim), "stall.sh", *seconds)
+
+    def throttle(self, pod: Mapping[str, Any], operations: int) -> None:
+        """Limit the reads of a client's pod from the device below its volume, per second, until it is gone."""
+        volumes = pod["spec"]["volumes"]
+        claim = next(one["persistentVolumeClaim"]["claimName"] for one in volumes if "persistentVolumeClaim" in one)
+        self._on_device(pod, self._path(pod["metadata"]["namespace"], claim), "throttle.sh", operations)
+
+    def _path(self, namespace: str, claim: str) -> str:
+        """Return the path of a claim's volume on its node."""
         bound = self.object("persistentvolumeclaims", claim, namespace)["spec"]["volumeName"]
         volume = self.object("persistentvolumes", bound)
-        path = (volume["spec"].get("hostPath") or volume["spec"]["local"])["path"]
-        program = (Path(__file__).parent / "stall.sh").read_text()
-        self.docker(
-            "exec",
-            found["spec"]["nodeName"],
-            "sh",
-            "-c",
-            program,
-            "stall",
-            found["metadata"]["uid"],
-            path,
-            *map(str, seconds),
-        )
+        return str((volume["spec"].get("hostPath") or volume["spec"]["local"])["path"])
+
+    def _on_device(self, pod: Mapping[str, Any], path: str, program: str, *arguments: float) -> None:
+        """Run one of the scripts beside this file on the node of a pod, for that pod and the device of a path."""
+        text = (Path(__file__).parent / program).read_text()
+        uid, node = pod["metadata"]["uid"], pod["spec"]["nodeName"]
+        self.docker("exec", node, "sh", "-c", text, program, uid, path, *map(str, arguments))
 
     @contextmanager
     def inside(self, namespace: str, pod: str, program: str, *arguments: str) -> Iterator[None]:

@@ -1,0 +1,133 @@
+"""Suites for tests: their manifests, their rounds, and storage that becomes slower for all of their runs."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from runs import run, workload
+from support import Cluster
+
+SUITE = "benchmarksuites"
+RATE = 200
+"""Limit of the rate of each client, in operations per second."""
+
+THROTTLED = 60
+"""Operations per second of throttled storage."""
+
+
+def suite(name: str, namespace: str, **changes: Any) -> dict[str, Any]:
+    """Return a suite of one variant, which is measured once per round.
+
+    It has a client on every worker: rounds on other nodes are not compared.
+    """
+    reads = workload(fio={"pattern": "randread", "ioDepth": [4], "rateIops": RATE})
+    one = run(name, namespace, workloads=[reads], repetitions=1)["spec"]
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "BenchmarkSuite",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"repeat": 1, "run": one, "variants": [{"name": "only"}]} | changes,
+    }
+
+
+class Suite:
+    """A suite in the cluster."""
+
+    def __init__(self, cluster: Cluster, name: str, namespace: str) -> None:
+        self._cluster = cluster
+        self.name = name
+        self.namespace = namespace
+
+    @property
+    def object(self) -> dict[str, Any]:
+        return self._cluster.object(SUITE, self.name, self.namespace)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.object.get("status", {})
+        return found
+
+    @property
+    def rounds(self) -> list[dict[str, Any]]:
+        """The former rounds, newest first."""
+        found: list[dict[str, Any]] = self.status.get("rounds", [])
+        return found
+
+    def condition(self, kind: str) -> dict[str, str]:
+        """Return a condition; an empty one if it does not exist."""
+        return next((one for one in self.status.get("conditions", []) if one["type"] == kind), {})
+
+    def annotate(self, name: str, text: str) -> None:
+        self._cluster.kubectl(
+            "annotate", SUITE, self.name, "-n", self.namespace, "--overwrite", f"plimsoll.dev/{name}={text}"
+        )
+
+    def change(self, **spec: Any) -> None:
+        patch = json.dumps({"spec": spec})
+        self._cluster.kubectl("patch", SUITE, self.name, "-n", self.namespace, "--type=merge", "-p", patch)
+
+    def until_rounds(self, number: int, *, seconds: float = 400) -> dict[str, Any]:
+        """Return the newest round once so many have ended, and none is active."""
+
+        def ended() -> dict[str, Any] | None:
+            status = self.status
+            rounds = status.get("rounds", [])
+            return rounds[0] if len(rounds) >= number and "round" not in status else None
+
+        try:
+            return self._cluster.until(ended, seconds=seconds, what=f"{number} rounds of {self.name} have ended")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.diagnosis()}") from None
+
+    def request(self, text: str) -> dict[str, Any]:
+        """Request a round, and return it once it has ended."""
+        before = len(self.rounds)
+        self.annotate("request-round", text)
+        return self.until_rounds(before + 1)
+
+    def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run `plimsoll suite` with this suite."""
+        return subprocess.run(
+            [sys.executable, "-m", "plimsoll", "suite", *arguments, self.name, "--namespace", self.namespace],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._cluster.environment,
+        )
+
+    def children(self) -> list[dict[str, Any]]:
+        return self._cluster.api.objects("benchmarkruns", self.namespace, f"plimsoll.dev/suite={self.name}")
+
+    def diagnosis(self) -> str:
+        runs = [f"{child['metadata']['name']}: {json.dumps(child.get('status'))}" for child in self.children()]
+        log = self._cluster.kubectl("logs", "-n", "plimsoll-system", "deployment/plimsoll", "--tail=50", check=False)
+        return "\n---\n".join([json.dumps(self.status), *runs, log])
+
+    @contextmanager
+    def throttled(self) -> Iterator[None]:
+        """Slow down the storage of all clients that start in the meantime."""
+        over = threading.Event()
+        with ThreadPoolExecutor() as pool:
+            watching = pool.submit(self._throttle_clients, over, pool)
+            try:
+                yield
+            finally:
+                over.set()
+            watching.result(timeout=60)
+
+    def _throttle_clients(self, over: threading.Event, pool: ThreadPoolExecutor) -> None:
+        seen: set[str] = set()
+        selector = "app.kubernetes.io/component=client"
+        while not over.is_set():
+            for pod in self._cluster.api.objects("pods", self.namespace, selector):
+                if pod["metadata"]["uid"] not in seen and pod["status"]["phase"] == "Running":
+                    seen.add(pod["metadata"]["uid"])
+                    pool.submit(self._cluster.throttle, pod, THROTTLED)
+            time.sleep(0.5)
+        assert seen, "no client was throttled"
