@@ -145,6 +145,7 @@ class PoolLayout(Description):
     """The data layout of a pool, without any names.
 
     Attributes:
+        crush_root: absent if it is `default`.
         metadata: the layout of the separate pool for image headers, if there is one.
 
     """
@@ -155,6 +156,7 @@ class PoolLayout(Description):
     coding_chunks: Integer | None = None
     failure_domain: str | None = None
     device_class: str | None = None
+    crush_root: str | None = None
     pg_num: Integer | None = None
     compression: str | None = None
     metadata: "PoolLayout | None" = None

@@ -53,6 +53,8 @@ _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
 _UNKNOWN: Literal["unknown"] = "unknown"
+_DEFAULT_ROOT = "default"
+"""The root of the CRUSH map of every new cluster, which layouts do not mention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +299,7 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
         coding_chunks=profile.coding_chunks if profile else None,
         failure_domain=(rule.failure_domain if rule else "")[:_CHARACTERS] or None,
         device_class=(rule.device_class if rule else "")[:_CHARACTERS] or None,
+        crush_root=rule.root[:_CHARACTERS] or None if rule and rule.root != _DEFAULT_ROOT else None,
         pg_num=pool.pg_num,
         compression=pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
     )
