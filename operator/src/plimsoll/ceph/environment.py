@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal, TypeVar
 
+from plimsoll.api.ceph_options import CephOption, by_osds
 from plimsoll.api.environment import (
     CapacityDescription,
     CephDescription,
@@ -104,13 +105,18 @@ class _Reading:
 
 
 def ceph_environment(
-    outputs: Outputs, *, pools: Sequence[str], access: str, client_nodes: Collection[str]
+    outputs: Outputs,
+    *,
+    pools: Sequence[str],
+    access: str,
+    client_nodes: Collection[str],
+    options: Iterable[CephOption] = (),
 ) -> Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the one with the data last; `access` is the clients' path to it: `librbd`,
-    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes. `unread` lists the
-    problems of unreadable outputs.
+    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are those that are set for the
+    run. `unread` lists the problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -130,6 +136,7 @@ def ceph_environment(
         client_path=access,
         image=reading.of(_image, outputs.image),
         file_system=reading.of(_file_system, outputs.file_system),
+        options=by_osds(options) or None,
         clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
