@@ -186,9 +186,9 @@ def _config(state: State, arguments: list[str]) -> str:
             shown |= {key.split(" ")[1]: value for key, value in database.items() if key.startswith(f"{daemon} ")}
             shown |= state["overridden"].get(daemon, {})
             return json.dumps([{"name": name, "value": value, "source": "mon"} for name, value in shown.items()])
-        case ["set", who, name, value]:
-            choices = OPTIONS[name].get("enum_values")
-            if choices and value not in choices:
+        case ["set", who, name, value, *force]:
+            choices = OPTIONS[name].get("enum_values") or ()
+            if not force and ((choices and value not in choices) or value == "invalid"):
                 raise ProgramError(22, f"Error EINVAL: error parsing value: '{value}' is not one of {choices}")
             database[f"{who} {name}"] = value
             return ""
@@ -245,7 +245,8 @@ def _ceph(state: State, arguments: list[str]) -> str:
     return (GOLDEN / f"{recorded}.json").read_text()
 
 
-def _ceph_or_config(state: State, arguments: list[str]) -> str:
+def answer(state: State, arguments: list[str]) -> str:
+    """Return what a `ceph` command prints; ProgramError if it fails."""
     command = {"config": _config, "config-key": _config_key}.get(arguments[0])
     return command(state, arguments[1:]) if command else _ceph(state, arguments)
 
@@ -384,8 +385,9 @@ def json_command(
     kind, number = target
     asked = argdict.get("prefix", "").split()
     values = [argdict[name] for name in ("who", "name", "value", "key", "val") if name in argdict]
+    values += ["--force"] if argdict.get("force") else []
     words = argdict.get("words", [*asked, *values]) if kind == "mon" else ["tell", f"{kind}.{number}", *asked]
-    code, output, message = _run("ceph", words, _ceph_or_config)
+    code, output, message = _run("ceph", words, answer)
     return -code, output.encode(), message.partition(": ")[2]
 
 

@@ -28,6 +28,7 @@ from plimsoll.ceph.options import (
 from plimsoll.ceph.osds import parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.cli import CommandError, Commands
+from plimsoll.conductor.ceph.monitor_program import FORCE
 
 _READING_SECONDS = 12.0
 """The limit of each command: a conductor has 30 s to end after SIGTERM."""
@@ -89,7 +90,8 @@ async def restore_options(commands: Commands, *, key: str) -> None:
     for remark in remarks:
         _log.warning("%s", remark)
     for change in changes:
-        await _apply(commands, change)
+        # Exactly as it was, even if Ceph would not accept it today.
+        await _apply(commands, change, FORCE)
     await commands.ceph("config-key", "rm", key)
     _log.info("restored %d options of the OSDs", len(changes))
 
@@ -147,11 +149,11 @@ async def _classes(commands: Commands) -> Mapping[int, str]:
     return {number: osd.device_class for number, osd in sorted(tree.items()) if osd.is_up}
 
 
-async def _apply(commands: Commands, change: Change) -> None:
+async def _apply(commands: Commands, change: Change, *force: str) -> None:
     if change.value is None:
         await commands.ceph("config", "rm", change.who, change.name)
     else:
-        await commands.ceph("config", "set", change.who, change.name, change.value)
+        await commands.ceph("config", "set", change.who, change.name, change.value, *force)
 
 
 def _refusals(options: Iterable[CephOption], described: Mapping[str, OptionDescription | None]) -> Iterable[str]:
