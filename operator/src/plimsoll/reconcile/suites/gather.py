@@ -13,7 +13,7 @@ from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.reconcile.gather import answer_look
 from plimsoll.reconcile.suites.memory import SuiteMemory
 from plimsoll.suite.children import turn_in_name
-from plimsoll.suite.merging import merged_spec
+from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.observed import Observed, OwnedRun, Suite
 from plimsoll.suite.rounds.specification import Specification, read_specification
 from plimsoll.suite.rounds.status import read_conditions, read_state
@@ -100,6 +100,6 @@ async def _ceph_version(suite: Suite, kube: Kube, settings: Settings) -> str:
     asked = suite.specification.suite
     if asked is None:
         return ""
-    runs = (merged_spec(asked.spec.run, variant.changes) for variant in asked.spec.variants)
+    runs = (variant_spec(asked.spec.run, variant) for variant in asked.spec.variants)
     storages = [storage for run in runs if isinstance(storage := run.get("storage"), dict)]
     return await answer_look(versions_of(storages, suite.namespace, settings), kube)
