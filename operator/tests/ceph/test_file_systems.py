@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.ceph.file_systems import parse_file_system, server_problems, servers_of, wrong_pools
+from plimsoll.ceph.file_systems import has_servers, parse_file_system, server_problems, servers_of, wrong_pools
 from plimsoll.ceph.gate import gate_problems
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.ceph.status import parse_status
@@ -30,6 +30,17 @@ def test_a_file_system_is_read() -> None:
 def test_a_field_of_another_kind_is_named(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"mdsmap\.{field}"):
         parse_file_system(fs_get(**{field: value}))
+
+
+@pytest.mark.parametrize(("up", "has"), [({}, False), ({"mds_0": 4321}, True), ({"mds_0": 4321, "mds_1": 4322}, True)])
+def test_servers_are_those_with_a_rank(up: dict[str, int], *, has: bool) -> None:
+    """Source: Ceph, `MDSMap::dump`: a rank that failed or is damaged is not in `up`."""
+    assert has_servers(fs_get(up=up)) == has
+
+
+def test_ranks_of_another_kind_are_named() -> None:
+    with pytest.raises(ValueError, match=r"mdsmap\.up"):
+        has_servers(fs_get(up=[0]))
 
 
 def pool(number: int, name: str) -> PoolDetail:

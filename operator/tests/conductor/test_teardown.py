@@ -41,9 +41,9 @@ def _leave_behind(state: State) -> None:
             pool["flags_names"] += ",noscrub,nodeep-scrub"
 
 
-async def torn_down(*, limit_seconds: float = 20.0, target: TeardownTarget = TARGET) -> tuple[str, ...]:
+async def torn_down(*, limit_seconds: float = 20.0) -> tuple[str, ...]:
     async with Commands("conductor", limit_seconds=20) as commands:
-        return await tear_down(commands, target, limit_seconds=limit_seconds, pause_seconds=0.05)
+        return (await tear_down(commands, TARGET, limit_seconds=limit_seconds, pause_seconds=0.05)).problems
 
 
 async def test_everything_that_the_run_created_is_removed_and_nothing_else(ceph: PretendedCeph) -> None:
@@ -125,7 +125,7 @@ async def test_a_cluster_that_does_not_answer_is_reported_after_one_command(ceph
         state["hanging"] = ["rados", "rbd"]
     target = TeardownTarget(uid="u", clients=200, pool="golden", other_pools=("golden-data",))
     commands = Commands("conductor", limit_seconds=5)
-    (problem,) = await tear_down(commands, target, limit_seconds=0, pause_seconds=0)
+    (problem,) = (await tear_down(commands, target, limit_seconds=0, pause_seconds=0)).problems
     assert "did not answer in 5 s" in problem
     assert "inactive placement groups" in problem
     assert len(ceph.commands("r")) == 1
@@ -219,49 +219,3 @@ async def test_objects_are_removed_whatever_they_are_called(ceph: PretendedCeph)
         state["locators"] = {"elsewhere": "-h", "--all": "x y"}
     assert await torn_down(limit_seconds=0) == ()
     assert ceph.state["objects"][place] == {}
-
-
-# A file system of the run's own
-
-FILES = TeardownTarget(uid="u", clients=2, pool="golden", has_images=False, file_system="files")
-
-
-def _has_file_system(ceph: PretendedCeph, *, purging: int | None) -> None:
-    with ceph.changing() as state:
-        state["file_system"] = {"fs_name": "files"}
-        state["purging"] = purging
-
-
-@pytest.mark.parametrize("purging", [None, 0, 3], ids=["never had a subvolume", "nothing", "three"])
-async def test_the_end_of_the_purge_is_waited_for(ceph: PretendedCeph, purging: int | None) -> None:
-    _has_file_system(ceph, purging=purging)
-    assert await torn_down(target=FILES) == ()
-    assert len(ceph.commands("ceph fs volume info files")) == 1 + (purging or 0)
-
-
-async def test_a_purge_that_does_not_end_is_a_problem(ceph: PretendedCeph) -> None:
-    _has_file_system(ceph, purging=1000)
-    (problem,) = await torn_down(target=FILES, limit_seconds=0.2)
-    assert problem.startswith("Ceph is still purging the deleted volumes of files (")
-
-
-async def test_a_file_system_that_does_not_exist_purges_nothing(ceph: PretendedCeph) -> None:
-    assert await torn_down(target=FILES) == ()
-    assert len(ceph.commands("ceph fs volume info files")) == 1
-
-
-async def test_a_file_system_that_cannot_answer_purges_nothing(ceph: PretendedCeph) -> None:
-    _has_file_system(ceph, purging=1)
-    with ceph.changing() as state:
-        state["hanging"] = ["ceph fs volume info"]
-    async with Commands("conductor", limit_seconds=1) as commands:
-        assert await tear_down(commands, FILES, limit_seconds=20, pause_seconds=0.05) == ()
-
-
-async def test_a_user_who_may_not_ask_about_the_purge_is_told(ceph: PretendedCeph) -> None:
-    _has_file_system(ceph, purging=1)
-    with ceph.changing() as state:
-        state["refused"] = ["ceph fs volume info"]
-    (problem,) = await torn_down(target=FILES)
-    assert "fs volume info files" in problem
-    assert "EACCES" in problem

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.naming import ALLOW_BENCHMARKS
 from plimsoll.plan.document import load_plan
 from support.on_rook import create, outside
@@ -111,18 +110,6 @@ def test_what_keeps_a_file_system_is_shown_in_rook_s_words(world: PretendWorld) 
     assert "will not be deleted until all dependents are removed: filesystem subvolume groups" in message
     assert f"`ceph fs subvolume ls {found['metadata']['name']} csi`" in message
     world.rook.images[pool].discard("a-subvolume-of-somebody")
-    world.until_settled(uid)
-    assert outside(world, uid) == set()
-
-
-def test_what_volumes_leave_is_waited_for_after_their_deletion(world: PretendWorld) -> None:
-    uid = create(world, rook=FILES, volume=PER_CLIENT)
-    world.until(lambda: world.conductors.loads)
-    world.rook.knobs.slow_volumes = True
-    world.until(lambda: "PersistentVolume" in world.conditions(uid).get("CleanedUp", {}).get("message", ""))
-    assert world.cluster.find("Job", naming.teardown(uid)) is None
-    world.rook.knobs.slow_volumes = False
-    world.until(lambda: world.cluster.find("Job", naming.teardown(uid)) is not None)
     world.until_settled(uid)
     assert outside(world, uid) == set()
 

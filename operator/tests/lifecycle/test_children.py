@@ -15,4 +15,4 @@ def test_only_a_container_that_failed_has_last_words(phase: str, code: int, word
         "metadata": {"name": "p", "namespace": "n", "uid": "u", "creationTimestamp": "2026-01-31T11:59:00Z"},
         "status": {"phase": phase, "containerStatuses": [{"state": {"terminated": ended}}]},
     }
-    assert pod_fact(pod).exit_message == words
+    assert (pod_fact(pod).exit_message, pod_fact(pod).exit_code) == (words, code)

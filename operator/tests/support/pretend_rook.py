@@ -16,7 +16,9 @@ from typing import Any
 import yaml
 
 from plimsoll.api.status import format_time
+from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.lifecycle import naming
+from plimsoll.lifecycle.render.teardown import FILE_SYSTEM_VARIABLE
 from plimsoll.plan.ceph import image_prefix
 from support.pretend_cluster import KUBELET, Document, PretendCluster, is_going, label, phase
 
@@ -46,6 +48,7 @@ class RookKnobs:
         down: Rook's operator does not run.
         pools: which recorded story new pools play.
         unclean: the teardown Job cannot remove what is in Ceph; its words.
+        purging: Ceph has not purged deleted volumes when the teardown Job's program ends; its words.
         foreign_images: somebody else has images in all pools.
         slow_volumes: the provisioner does not remove volumes.
         inactive: OSDs are down, so placement groups are inactive: commands on objects of any pool hang.
@@ -55,6 +58,7 @@ class RookKnobs:
     down: bool = False
     pools: str = ""
     unclean: str = ""
+    purging: str = ""
     foreign_images: bool = False
     slow_volumes: bool = False
     inactive: bool = False
@@ -285,7 +289,11 @@ class PretendRook:
         assert uid == label(pod, naming.LABEL_RUN_UID)
         self.notes[pool].discard(uid)
         self.images[pool] = {image for image in self.images[pool] if not image.startswith(image_prefix(uid))}
-        if name := arguments.get("--file-system"):
+        variables = {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
+        if name := variables.get(FILE_SYSTEM_VARIABLE):
+            if self.knobs.purging:
+                self.cluster.end(pod, EXIT_PURGING, self.knobs.purging)
+                return
             self.purging = {pool for pool in self.purging if not pool.startswith(f"{name}-")}
         self.cluster.end(pod, 0)
 

@@ -12,6 +12,9 @@ _FOLLOWER = "up:standby-replay"
 _ACTIVE = "up:active"
 _MAX_WORDS = 80
 
+EXIT_PURGING = 3
+"""Exit code of `plimsoll teardown` if all that is left to do is to wait for Ceph to purge deleted volumes."""
+
 
 def parse_file_system(fs_get_text: str) -> FileSystemDetail:
     """Read `ceph fs get`; ValueError with the field."""
@@ -24,6 +27,16 @@ def parse_file_system(fs_get_text: str) -> FileSystemDetail:
         metadata_pool=servers["metadata_pool"].count(),
         data_pools=tuple(pool.count() for pool in servers["data_pools"].elements()),
     )
+
+
+def has_servers(fs_get_text: str) -> bool:
+    """Read whether a metadata server has a rank in `ceph fs get`, be it active or about to be.
+
+    Raises:
+        ValueError: with the field that cannot be read.
+
+    """
+    return any(True for _ in Node.parse(fs_get_text)["mdsmap"]["up"].items())
 
 
 def wrong_pools(found: FileSystemDetail, pools: Sequence[PoolDetail]) -> Iterator[str]:

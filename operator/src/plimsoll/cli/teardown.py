@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.cli.termination import write_termination_message
 from plimsoll.conductor.ceph.cli import Commands
-from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
+from plimsoll.conductor.ceph.teardown import Remains, TeardownTarget, tear_down
 
 _EXIT_UNCLEAN = 1
 
@@ -43,7 +44,7 @@ def command(
     """Remove a run's images and objects, and restore the options and flags that it set. Idempotent."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     others = other_pools if data_pool is None else (data_pool, *other_pools)
-    left = TeardownTarget(
+    target = TeardownTarget(
         uid=uid,
         clients=clients,
         pool=pool,
@@ -52,16 +53,16 @@ def command(
         file_system=file_system,
         has_options=options,
     )
-    problems = asyncio.run(_tear_down(user, left))
-    if not problems:
+    left = asyncio.run(_tear_down(user, target))
+    if not left.problems:
         _log.info("run %s has no objects left in pool %s", uid, pool)
         return
-    reason = "; ".join(problems)
+    reason = "; ".join(left.problems)
     write_termination_message(termination_log, reason)
     _log.error("%s", reason)
-    sys.exit(_EXIT_UNCLEAN)
+    sys.exit(EXIT_PURGING if left.is_purging else _EXIT_UNCLEAN)
 
 
-async def _tear_down(user: str, left: TeardownTarget) -> tuple[str, ...]:
+async def _tear_down(user: str, target: TeardownTarget) -> Remains:
     async with Commands(user) as commands:
-        return await tear_down(commands, left)
+        return await tear_down(commands, target)

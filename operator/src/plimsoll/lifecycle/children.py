@@ -1,6 +1,6 @@
 """A run's objects, reduced to the facts that decisions need."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,6 +65,7 @@ class PodFact:
         problem: why its containers are not running: `Unschedulable: ...`, `ImagePullBackOff: ...`; empty if they are.
         exit_message: exit code and termination message of a container that failed; empty otherwise. The pod's phase can
             lag behind a container that succeeded.
+        exit_code: of a container that failed; 0 otherwise.
 
     """
 
@@ -78,6 +79,7 @@ class PodFact:
     gone_by: datetime | None
     problem: str
     exit_message: str
+    exit_code: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -143,6 +145,7 @@ def pod_fact(obj: Object) -> PodFact:
         gone_by=_time(obj["metadata"].get("deletionTimestamp")),
         problem=_problem(status),
         exit_message=_exit_message(status),
+        exit_code=next((int(ended["exitCode"]) for ended in _failures(status)), 0),
     )
 
 
@@ -211,9 +214,15 @@ def _problem(status: Object) -> str:
 
 
 def _exit_message(status: Object) -> str:
+    for ended in _failures(status):
+        message = (ended.get("message") or ended.get("reason") or "").strip()
+        return f"exit code {ended['exitCode']}: {message}"
+    return str(status.get("reason", ""))
+
+
+def _failures(status: Object) -> Iterator[Object]:
+    """Yield how each container that failed ended."""
     for container in status.get("containerStatuses", []):
         ended = container.get("state", {}).get("terminated")
-        if ended and ended.get("exitCode") != 0:
-            message = (ended.get("message") or ended.get("reason") or "").strip()
-            return f"exit code {ended.get('exitCode')}: {message}"
-    return str(status.get("reason", ""))
+        if ended and ended.get("exitCode"):
+            yield ended

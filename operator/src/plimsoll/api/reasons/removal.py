@@ -7,9 +7,10 @@ from plimsoll.api.reasons.reason import Reason
 _CLEANED_UP = (ConditionType.CLEANED_UP,)
 _NEXT_WAITS = "The next run on the cluster waits, for `PLIMSOLL_HOLD_SECONDS` at most"
 _DELETION_BLOCKED = Explanation(
-    f"Rook does not delete the pool or the user; the message quotes it. {_NEXT_WAITS}",
-    "inspect the pool (`rbd ls`, `rbd trash ls --all`) and remove what is not needed. A VolumeSnapshot or a clone of a "
-    "run's PVC holds the pool until it is deleted; the chart's value `admission.claims` keeps others from creating one",
+    f"Rook does not delete the pool, the file system or the user; the message quotes it. {_NEXT_WAITS}",
+    "inspect the pool (`rbd ls`, `rbd trash ls --all`) or the file system (`ceph fs subvolume ls NAME csi`) and remove "
+    "what is not needed. A VolumeSnapshot or a clone of a run's PVC holds it until it is deleted; the chart's value "
+    "`admission.claims` keeps others from creating one",
 )
 
 REMOVAL_REASONS = (
@@ -23,11 +24,13 @@ REMOVAL_REASONS = (
         Reason.IN_PROGRESS,
         conditions=_CLEANED_UP,
         under_way=Explanation(
-            "pods are stopping, or namespaces of kube-burner, images, PVCs, the copied key, PersistentVolumes, the "
-            "StorageClass, CephX users, pools, the file system or the teardown record are being deleted, in this "
-            "order; the message names them",
+            "pods are stopping, or these are being deleted, in this order: namespaces of kube-burner, images and "
+            "objects in Ceph, PVCs, the copied key, PersistentVolumes, the StorageClass, CephX users, pools, the "
+            "teardown record. With a file system of the run's own, PVCs and PersistentVolumes come before the objects "
+            "in Ceph, and Ceph's purge of the deleted volumes after these. The message names what is next",
             "if it persists, find what blocks the deletion: the Node object of a dead node keeps its pods, a broken "
-            "provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC",
+            "provisioner keeps a PersistentVolume, and the owners of the finalizers in the message keep a PVC. A purge "
+            "takes as long as Ceph needs: wait while the number in the message falls",
         ),
         severity=Severity.NORMAL,
         event="CleaningUp",
@@ -50,10 +53,10 @@ REMOVAL_REASONS = (
         conditions=_CLEANED_UP,
         under_way=Explanation(
             "the `CephCluster` reports inactive placement groups (`PG_AVAILABILITY`). The teardown Job waits for them; "
-            "a pool that is not being deleted yet stays, because its deletion would hang Rook's pool controller for "
-            f"all pools. {_NEXT_WAITS}",
+            "a pool or file system that is not being deleted yet stays, because its deletion would hang Rook's "
+            f"controller for all of them. {_NEXT_WAITS}",
             "bring the OSDs back: the rest continues by itself. If the groups belong only to other pools, delete the "
-            "CephBlockPool that the message names",
+            "CephBlockPool or CephFilesystem that the message names",
         ),
     ),
     ReasonEntry(
@@ -72,7 +75,7 @@ REMOVAL_REASONS = (
         conditions=_CLEANED_UP,
         under_way=Explanation(
             "PVCs that do not belong to the run are bound to PersistentVolumes of its StorageClass; the message names "
-            "them. The pool stays until they are deleted; the next run starts",
+            "them. What these need in Ceph stays until they are deleted; the next run starts",
             "have those PVCs deleted; the chart's value `admission.claims` keeps others from creating such PVCs",
         ),
         load_is_gone=True,

@@ -13,10 +13,14 @@ from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.flags import restore_scrubs
 from plimsoll.conductor.ceph.options import restore_options
+from plimsoll.conductor.ceph.purge import PurgeError, await_purge
 from plimsoll.plan.ceph import flags_object, image_prefix, options_key, rados_namespace
 
 _LIMIT_SECONDS = 120.0
 """Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
+
+_PURGE_SECONDS = 600.0
+"""A purge takes as long as it takes, but only when the program ends does the run's status say how much is left."""
 
 _REMOVAL_SECONDS = 600.0
 """An image has many objects, and the image of a dead client is in use until its watch expires."""
@@ -33,10 +37,6 @@ _OUT_OF_REACH = (
 )
 
 _log = logging.getLogger(__name__)
-
-
-class _PurgeError(Exception):
-    """Ceph has not purged what was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +61,52 @@ class TeardownTarget:
     has_options: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What is left.
+
+    Attributes:
+        problems: why; empty if nothing is left.
+        is_purging: whether everything is removed, but Ceph has not purged the deleted volumes of the file system.
+
+    """
+
+    problems: tuple[str, ...] = ()
+    is_purging: bool = False
+
+
 async def tear_down(
     commands: Commands,
     target: TeardownTarget,
     *,
     limit_seconds: float = _LIMIT_SECONDS,
+    purge_seconds: float = _PURGE_SECONDS,
     pause_seconds: float = _PAUSE_SECONDS,
-) -> tuple[str, ...]:
-    """Clean up, with retries until the limit; return the remaining problems.
+) -> Remains:
+    """Clean up, with retries until the limit, and then wait for the purge until its own limit.
 
     A pool that no longer exists is clean. A missing capability ends the retries.
     """
+    problems = await _removed(commands, target, limit_seconds=limit_seconds, pause_seconds=pause_seconds)
+    if problems or not target.file_system:
+        return Remains(problems)
+    try:
+        await await_purge(
+            commands,
+            target.file_system,
+            limit_seconds=purge_seconds,
+            problem_seconds=limit_seconds,
+            pause_seconds=pause_seconds,
+        )
+    except (PurgeError, CommandError, ValueError) as error:
+        return Remains((str(error),), is_purging=isinstance(error, PurgeError))
+    return Remains()
+
+
+async def _removed(
+    commands: Commands, target: TeardownTarget, *, limit_seconds: float, pause_seconds: float
+) -> tuple[str, ...]:
+    """Remove everything, with retries until the limit; return the remaining problems."""
     deadline = time.monotonic() + limit_seconds
     while True:
         problems = await _Pass(commands, target).run()
@@ -136,8 +171,6 @@ class _Pass:
         await asyncio.gather(
             *(self._try(self._remove_objects(pool.name, name, turn)) for pool in pools for name in namespaces)
         )
-        if self._target.file_system:
-            await self._try(self._check_purge(self._target.file_system))
         return self._problems
 
     async def _pools(self) -> list[PoolDetail]:
@@ -159,30 +192,6 @@ class _Pass:
     async def _remove(self, *arguments: str) -> None:
         await self._commands.rbd(*arguments, "--no-progress", limit_seconds=_REMOVAL_SECONDS)
         _log.info("removed image %s", arguments[-1])
-
-    async def _check_purge(self, file_system: str) -> None:
-        """Check that Ceph's manager has purged the deleted subvolumes.
-
-        A file system that is removed meanwhile leaves one of the manager's threads waiting for metadata servers for
-        ever, with a lock without which no subvolume of the cluster can be deleted (seen in Ceph 18.2).
-
-        Raises:
-            _PurgeError: if it has not.
-
-        """
-        try:
-            answer = await self._commands.ceph("fs", "volume", "info", file_system)
-        except UnresponsiveError:
-            _log.warning("file system %s does not answer, so nothing in it can be purged", file_system)
-            return
-        except CommandError as error:
-            if error.is_missing:
-                return
-            raise
-        # Absent if the file system has never had a subvolume.
-        pending = Node.parse(answer).get("pending_subvolume_deletions")
-        if pending is not None and pending.count():
-            raise _PurgeError(f"Ceph is still purging the deleted volumes of {file_system} ({pending.count()} left)")
 
     async def _remove_objects(self, pool: str, namespace: str, turn: asyncio.Semaphore) -> None:
         place = ("--pool", pool, "--namespace", namespace)
@@ -225,6 +234,6 @@ class _Pass:
             return
         try:
             await step
-        except (CommandError, ValueError, _PurgeError) as error:
+        except (CommandError, ValueError) as error:
             # Includes objects that somebody else has removed; the next pass does not find them.
             self._problems.append(error)

@@ -7,6 +7,7 @@ from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
 from plimsoll.lifecycle.rook.cluster import cluster_fact
+from plimsoll.lifecycle.ownership import is_external_object_of
 from plimsoll.lifecycle.rook.facts import POOL_KINDS
 from plimsoll.lifecycle.rook.feasibility import OSD_LABELS
 from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
@@ -44,22 +45,16 @@ class Scope:
     has_file_system: bool = False
 
 
-def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[ExternalObjects]:
+def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool, has_ended: bool = False) -> Look[ExternalObjects]:
     """Find a run's objects outside its namespace.
 
     `has_claims`: as long as the run has PVCs, the PersistentVolumes, which may be many, do not matter.
+    `has_ended`: whether the run has ended or is being deleted.
     """
     teardown = yield from look_at_teardown(scope.operator_namespace, run.uid)
     own = {naming.LABEL_RUN_UID: run.uid}
     (classes,) = yield [Query(api_version="storage.k8s.io/v1", kind="StorageClass", labels=own)]
-    volumes: Sequence[Object] = ()
-    about_volumes: Sequence[Object] = ()
-    if classes and not has_claims:
-        (everything,) = yield [Query(api_version="v1", kind=VOLUME)]
-        names = {obj["metadata"]["name"] for obj in classes}
-        volumes = [obj for obj in everything if obj.get("spec", {}).get("storageClassName") in names]
-        about_volumes = yield from _look_for_volume_events(volumes)
-    here = [*teardown, *classes, *volumes]
+    here = [*teardown, *classes]
     try:
         in_rook, cluster, monitors = yield from _look_at_cluster(scope, own)
         if scope.by_claims and not classes:
@@ -69,13 +64,19 @@ def look_at_rook(scope: Scope, run: RunIdentity, *, has_claims: bool) -> Look[Ex
         # Whatever permissions the operator lost there, it has to stop the run's load here.
         problem = _missing_permission(error, scope.rook_namespace) if error.is_forbidden else error.reason
         remedy = "" if error.is_forbidden else "; reinstall Rook's CRDs"
-        return external_objects_of(here, run=run, events=about_volumes, kinds_problem=f"{problem}{remedy}")
+        return external_objects_of(here, run=run, kinds_problem=f"{problem}{remedy}")
+    volumes: Sequence[Object] = ()
+    # Somebody may have deleted the StorageClass. Without the users there are no volumes any more.
+    lost_class = scope.by_claims and has_ended and any(_is_user(obj, run) for obj in in_rook)
+    if (classes or lost_class) and not has_claims:
+        volumes = yield from _look_for_volumes(naming.storage_class(run.name, run.uid))
     events = [
-        *about_volumes,
+        *(yield from _look_for_volume_events(volumes)),
         *(yield from look_for_events(scope.rook_namespace, in_rook, (*POOL_KINDS, CEPH_CLIENT))),
         *(yield from look_for_events(scope.operator_namespace, teardown, (JOB,))),
     ]
-    return external_objects_of([*here, *in_rook], run=run, cluster=cluster, monitors=monitors, events=events)
+    everything = [*here, *volumes, *in_rook]
+    return external_objects_of(everything, run=run, cluster=cluster, monitors=monitors, events=events)
 
 
 def survey_rook(rook: RookStorage) -> Look[RookPlatform]:
@@ -107,6 +108,16 @@ def version_of_rook(namespace: str, name: str) -> Look[str]:
         return ""
     found = next((cluster_fact(obj) for obj in clusters), None)
     return found.version if found is not None and len(found.versions) == 1 else ""
+
+
+def _is_user(obj: Object, run: RunIdentity) -> bool:
+    return obj["kind"] == CEPH_CLIENT and is_external_object_of(obj, run.name, run.uid)
+
+
+def _look_for_volumes(storage_class: str) -> Look[Sequence[Object]]:
+    """Find the PersistentVolumes of a StorageClass: the API server selects none by it."""
+    (everything,) = yield [Query(api_version="v1", kind=VOLUME)]
+    return [obj for obj in everything if obj.get("spec", {}).get("storageClassName") == storage_class]
 
 
 def _look_for_volume_events(volumes: Sequence[Object]) -> Look[Sequence[Object]]:

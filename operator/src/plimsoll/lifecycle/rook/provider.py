@@ -125,7 +125,8 @@ class RookProvider(Provider):
             by_claims=bool(volume) and volume.get("access", "PVC") == "PVC",
             has_file_system=bool(rook.get("fileSystem") or rook.get("existingFileSystem")),
         )
-        return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims))
+        has_ended = view.run.end_time is not None
+        return look_at_rook(scope, view.run.identity, has_claims=bool(view.seen.claims), has_ended=has_ended)
 
     def binds_immediately(self, plan: Plan) -> bool:
         """Whether there are PVCs: the run's own StorageClass binds them immediately."""

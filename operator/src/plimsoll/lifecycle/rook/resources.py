@@ -1,10 +1,11 @@
 """A run's resources in a Rook cluster: pools, CephX users, access and StorageClass. Each needs those before it."""
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.lifecycle import naming
-from plimsoll.lifecycle.actions import Action, CopyKeyring, Create, deletions
+from plimsoll.lifecycle.actions import Action, CopyKeyring, Create, deletion, deletions
 from plimsoll.lifecycle.decision import Fact, Teardown
 from plimsoll.lifecycle.render import ceph as render_ceph
 from plimsoll.lifecycle.render.common import Json
@@ -151,10 +152,22 @@ class RookAccess(Access):
 class FileSystemLeftovers(Leftovers):
     """Those of a run with its own file system: removed after its volumes, which Ceph purges when they are deleted."""
 
+    delay: ClassVar[str] = "check whether Ceph is still purging deleted volumes, and that it responds"
+
     def remove(self) -> Teardown | None:
-        """Return the progress of deleting the volumes, and of what they leave."""
-        if volumes := _volumes_fact(self.there):
-            return Teardown(actions=(), fact=volumes)
+        """Return the progress of deleting the volumes, and of what they leave.
+
+        A Job that did not wait for the purge, or that did before the last volume was deleted, is repeated.
+        """
+        there, volumes = self.there, _volumes_fact(self.there)
+        # Without the copied key, another one could only fail.
+        is_outdated = there.keyring is not None and (volumes is not None or not there.purge_awaited)
+        jobs = [job.child for job in there.jobs if not job.child.deleting] if is_outdated else []
+        actions = tuple(deletion(job, foreground=True) for job in jobs)
+        if volumes is not None:
+            return Teardown(actions=actions, fact=volumes)
+        if actions:
+            return removal_step("deleting the teardown Job of an earlier version, which does not wait", *actions)
         return super().remove()
 
 
@@ -163,8 +176,8 @@ def _volumes_fact(there: ExternalObjects) -> Fact | None:
     if volumes := there.claimed_by_others:
         message = (
             f"{counted(len(volumes), 'PersistentVolume')} of the run's StorageClass {are(len(volumes))} bound to "
-            f"PVCs of others: {listed(volumes)}; the pool stays until these PVCs are deleted, and the next run may "
-            "start"
+            f"PVCs of others: {listed(volumes)}; what these need in Ceph stays until the PVCs are deleted, and the "
+            "next run may start"
         )
         return Fact.false(Reason.CLAIMED_BY_OTHERS, message)
     if volumes := there.volumes:

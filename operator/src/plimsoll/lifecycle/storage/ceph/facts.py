@@ -11,7 +11,7 @@ from plimsoll.api.errors import SpecError
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Child, JobFact, Object, PodFact, child_of, job_fact, pod_fact, warnings_on
 from plimsoll.lifecycle.ownership import is_external_object_of, is_of_run
-from plimsoll.lifecycle.render.teardown import TeardownRecord, read_record
+from plimsoll.lifecycle.render.teardown import TeardownRecord, awaits_purge, read_record
 from plimsoll.lifecycle.rook.cluster import ClusterFact, cluster_fact
 from plimsoll.lifecycle.rook.facts import POOL_KINDS, RookFact, rook_fact
 from plimsoll.lifecycle.rook.feasibility import operator_namespace
@@ -33,8 +33,8 @@ class ExternalObjects:
         users: the run's CephClients.
         all_users: every CephClient in Rook's namespace.
         storage_class: the run's own; None if there is none.
-        volumes: PersistentVolumes of that StorageClass that are deleted with their PVCs: names, and which PVC each is
-            bound to.
+        volumes: PersistentVolumes of a StorageClass of that name, even if it is gone, that are deleted with their PVCs:
+            names, and which PVC each is bound to.
         volume_warning: the newest warning about one of them; empty if there is none.
         claimed_by_others: those of them that are bound to PVCs of others: any user can create one for a StorageClass.
         record: ConfigMap with what the run may leave in Ceph; None if it does not exist.
@@ -42,6 +42,8 @@ class ExternalObjects:
         keyring: Secret of the teardown Job; None if it does not exist.
         network_policy: of the teardown Job; None if it does not exist.
         jobs: teardown Jobs.
+        purge_awaited: whether they wait until Ceph has purged the volumes of the run's own file system, as those of
+            earlier versions do not.
         pods: of these Jobs.
         warnings: UID of such a Job -> the newest warning about it.
 
@@ -63,6 +65,7 @@ class ExternalObjects:
     keyring: Child | None = None
     network_policy: Child | None = None
     jobs: tuple[JobFact, ...] = ()
+    purge_awaited: bool = True
     pods: tuple[PodFact, ...] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,8 +102,8 @@ def external_objects_of(
     pods = [obj for obj in everything if obj["kind"] == "Pod" and is_of_run(obj, run.uid)]
     jobs = [obj for obj in own if obj["kind"] == "Job"]
     warnings = warnings_on(own, events)
-    storage_class = _child(own, "StorageClass", naming.storage_class(run.name, run.uid))
-    volumes = [obj for obj in everything if storage_class and _is_deleted_with_claim(obj, storage_class.name)]
+    storage_class = naming.storage_class(run.name, run.uid)
+    volumes = [obj for obj in everything if _is_deleted_with_claim(obj, storage_class)]
     records = [obj for obj in own if obj["kind"] == "ConfigMap"]
     deployments = [obj for obj in everything if obj["kind"] == "Deployment"]
     return ExternalObjects(
@@ -111,7 +114,7 @@ def external_objects_of(
         pools=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] in POOL_KINDS),
         users=tuple(rook_fact(obj, warnings) for obj in own if obj["kind"] == CEPH_CLIENT),
         all_users=tuple(obj for obj in everything if obj["kind"] == CEPH_CLIENT),
-        storage_class=storage_class,
+        storage_class=_child(own, "StorageClass", storage_class),
         volumes=tuple(map(_named, volumes)),
         volume_warning=next(iter(warnings_on(volumes, events).values()), ""),
         claimed_by_others=tuple(_named(obj) for obj in volumes if _is_claimed_by_others(obj, run)),
@@ -120,6 +123,7 @@ def external_objects_of(
         keyring=_child(own, "Secret", naming.teardown(run.uid)),
         network_policy=_child(own, "NetworkPolicy", naming.teardown(run.uid)),
         jobs=tuple(map(job_fact, jobs)),
+        purge_awaited=all(map(awaits_purge, jobs)),
         pods=tuple(map(pod_fact, pods)),
         warnings=warnings,
     )

@@ -4,10 +4,12 @@ Nothing is forced: the operator waits for the removal, and the status shows what
 """
 
 from dataclasses import replace
+from typing import ClassVar
 
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import format_time
 from plimsoll.ceph.conf import monitors_of
+from plimsoll.ceph.file_systems import EXIT_PURGING
 from plimsoll.lifecycle.actions import Create, deletion, deletions
 from plimsoll.lifecycle.children import Child, JobFact
 from plimsoll.lifecycle.decision import Fact, Teardown
@@ -26,6 +28,9 @@ _LONG_SECONDS = 120.0
 
 class Leftovers(CephResource):
     """What conductor and clients create in the pool themselves. It is removed first, while the key still exists."""
+
+    delay: ClassVar[str] = "check that Ceph responds"
+    """What may delay the Job for long."""
 
     def ready(self) -> Fact:
         """Return that nothing has to be created."""
@@ -99,31 +104,37 @@ class Leftovers(CephResource):
     def _progress(self, job: JobFact) -> Teardown:
         there = self.there
         # A pod can have succeeded shortly before its Job is complete.
-        trying = [pod for pod in there.pods if pod.phase != "Succeeded"]
-        messages = [pod.problem or pod.exit_message for pod in sorted(trying, key=lambda pod: pod.created)]
-        last = next((text for text in reversed(messages) if text), "")
-        problem = last or job.failure or there.warnings.get(job.child.uid)
-        inactive = inactive_groups(there.cluster_fact)
-        if not problem:
-            return self._waiting(job, inactive)
+        trying = sorted((pod for pod in there.pods if pod.phase != "Succeeded"), key=lambda pod: pod.created)
+        last = next((pod for pod in reversed(trying) if pod.problem or pod.exit_message), None)
+        if last is not None and not last.problem and last.exit_code == EXIT_PURGING:
+            return self._waiting(job, last.exit_message.partition(": ")[2][:_MAX_CHARACTERS])
+        problem = (last and (last.problem or last.exit_message)) or job.failure or there.warnings.get(job.child.uid)
+        return self._failing(job, problem) if problem else self._waiting(job)
+
+    def _failing(self, job: JobFact, problem: str) -> Teardown:
         message = (
             f"Job {_place(job.child)} failed to remove what the run left in Ceph, and retries: "
             f"{problem[:_MAX_CHARACTERS]}; if the monitors have moved, delete ConfigMap "
             f"{self.view.settings.namespace}/{job.child.name}, which the operator recreates; if the Ceph cluster is "
             "gone for good, delete the Secret of that name"
         )
-        if inactive:
+        if inactive := inactive_groups(self.there.cluster_fact):
             message = f"{inactive}, so {message}"
         return removal_step(message, reason=Reason.TEARDOWN_FAILING)
 
-    def _waiting(self, job: JobFact, inactive: str) -> Teardown:
-        message = f"Job {_place(job.child)} is removing what the run left in Ceph"
-        if inactive:
+    def _waiting(self, job: JobFact, purge: str = "") -> Teardown:
+        """Return that the Job is at work; `purge`: what was left to be purged when one of its pods last said so."""
+        doing = "is removing what the run left in Ceph"
+        waiting = "has removed what the run left in Ceph, and waits until Ceph has purged the deleted volumes"
+        message = f"Job {_place(job.child)} {waiting if purge else doing}"
+        if inactive := inactive_groups(self.there.cluster_fact):
             message = f"{message}, and waits because {inactive}; it continues when they are active"
             return removal_step(message, reason=Reason.PLACEMENT_GROUPS_INACTIVE)
+        if purge:
+            return removal_step(f"{message} (since {format_time(job.created)}): {purge}")
         if age_seconds(job.created, self.view.now) > _LONG_SECONDS:
             log = f"kubectl --namespace {job.child.namespace} logs job/{job.child.name}"
-            message = f"{message} since {format_time(job.created)}; check that Ceph responds, and see `{log}`"
+            message = f"{message} since {format_time(job.created)}; {self.delay}, and see `{log}`"
         return removal_step(message)
 
 
