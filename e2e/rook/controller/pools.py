@@ -142,7 +142,7 @@ def _failed(name: str, why: str) -> str:
 def _make_replicated(name: str, spec: Object) -> None:
     device_class = [spec["deviceClass"]] if spec.get("deviceClass") else []
     try:
-        ceph.run("ceph", "osd", "crush", "rule", "create-replicated", name, "default", _domain(spec), *device_class)
+        ceph.run("ceph", "osd", "crush", "rule", "create-replicated", name, _root(spec), _domain(spec), *device_class)
     except ceph.CommandError as error:
         problem = (
             f'failed to create replicated crush rule "{name}": failed to create crush rule {name}. . {error.complaint}'
@@ -158,8 +158,8 @@ def _make_erasure_coded(name: str, spec: Object) -> None:
     device_class = [f"crush-device-class={spec['deviceClass']}"] if spec.get("deviceClass") else []
     numbers = (f"k={chunks['dataChunks']}", f"m={chunks['codingChunks']}")
     plugin = ("plugin=jerasure", "technique=reed_sol_van")
-    domain = f"crush-failure-domain={_domain(spec)}"
-    ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *numbers, *plugin, domain, *device_class, "--force")
+    place = (f"crush-root={_root(spec)}", f"crush-failure-domain={_domain(spec)}", *device_class)
+    ceph.run("ceph", "osd", "erasure-code-profile", "set", profile, *numbers, *plugin, *place, "--force")
     ceph.run("ceph", "osd", "pool", "create", name, "0", "erasure", profile)
     ceph.run("ceph", "osd", "pool", "set", name, "allow_ec_overwrites", "true")
 
@@ -175,6 +175,10 @@ def _set_parameters(name: str, spec: Object) -> None:
 
 def _domain(spec: Object) -> str:
     return str(spec.get("failureDomain") or "host")
+
+
+def _root(spec: Object) -> str:
+    return str(spec.get("crushRoot") or "default")
 
 
 def _pool_id(name: str) -> int | None:

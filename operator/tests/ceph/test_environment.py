@@ -70,6 +70,13 @@ def test_layout_of_an_erasure_coded_pool_has_that_of_its_metadata() -> None:
     }
 
 
+def test_crush_root_is_layout_unless_it_is_the_usual_one() -> None:
+    moved = CRUSH_RULES.replace('"item_name":"default~ssd"', '"item_name":"fast~ssd"')
+    layout = environment(dataclasses.replace(OURS, crush_rules=moved), ("golden", "golden-data"))["pool"]
+    assert (layout["crushRoot"], layout["deviceClass"]) == ("fast", "ssd")
+    assert "crushRoot" not in layout["metadata"]
+
+
 def test_compression_is_layout() -> None:
     assert environment(ROOK, ("bench-rep3",))["pool"]["compression"] == "aggressive"
 

@@ -51,8 +51,12 @@ def test_profile() -> None:
 
 def test_crush_rules() -> None:
     rules = parse_crush_rules(CRUSH_RULES)
-    assert rules[0] == CrushRule(number=0, name="replicated_rule", failure_domain="host", device_class="")
-    assert rules[1] == CrushRule(number=1, name="golden-data", failure_domain="host", device_class="ssd")
+    assert rules[0] == CrushRule(
+        number=0, name="replicated_rule", failure_domain="host", device_class="", root="default"
+    )
+    assert rules[1] == CrushRule(
+        number=1, name="golden-data", failure_domain="host", device_class="ssd", root="default"
+    )
     assert rules[2].failure_domain == ""
 
 

@@ -221,6 +221,7 @@ def test_the_operator_understands_its_environment(everything: Rendering) -> None
     assert settings.rook_clusters == {
         "rook-ceph/a": ("bench",), "rook-ceph/b": ("*",), "other/c": ("bench", "lab")
     }  # fmt: skip
+    assert settings.rook_options == {"rook-ceph/a": ("osd_mclock_profile", "osd_memory_target")}
     assert settings.osd_bench
     assert settings.cache_helper == NamespacedName(namespace="plimsoll-caches", name="plimsoll-caches")
     assert settings.cache_namespaces == ("bench",)

@@ -110,6 +110,11 @@ IMAGE = {"size": "1Gi", "access": "LibRBD"}
             "2.1 GB of data, 3.2 GB with",
         ),
         (
+            {"replicated": {"size": 2}, "deviceClass": "hdd", "crushRoot": "slow"},
+            "2 replicas, each on another host, device class hdd, CRUSH root slow",
+            "2.1 GB of data, 4.3 GB with",
+        ),
+        (
             {"replicated": {"size": 2}, "compressionMode": "force"},
             "2 replicas, each on another host, compression force",
             "2.1 GB of data, 4.3 GB with",

@@ -212,7 +212,7 @@ async def test_a_trial_is_watched_from_before_it_begins_until_after_its_end(ceph
     cluster = cluster_of(plan_of(gates=Gates(accepted_health_checks=("MON_DISK_LOW",))))
     seen: list[ClusterView] = []
     await attend_until(cluster, is_prepared)
-    cluster.begin()
+    await cluster.begin()
     with ceph.changing() as state:
         state["status"] = "status-osd-down"
     planned = TrialFacts(clients=(0, 1), runtime_seconds=4, ramp_seconds=1, t0_nanoseconds=0)

@@ -78,7 +78,7 @@ async def test_a_trial_knows_the_file_system_and_its_pools(ceph: PretendedCeph) 
     put_file_system(ceph)
     cluster = cluster_of(plan_of_files())
     await attend_until(cluster, is_prepared)
-    cluster.begin()
+    await cluster.begin()
     facts = await cluster.end(
         TrialFacts(clients=(0,), runtime_seconds=1, ramp_seconds=0, t0_nanoseconds=0), lambda _: None
     )

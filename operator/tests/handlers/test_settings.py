@@ -38,6 +38,20 @@ def test_a_list_of_clusters_that_cannot_be_read_is_told_with_an_example(text: st
         settings_of(IMAGE | {"PLIMSOLL_ROOK_CLUSTERS": text})
 
 
+def test_only_listed_options_may_be_set() -> None:
+    assert not settings_of(IMAGE).allows_option(ROOK, "osd_mclock_profile")
+    settings = settings_of(IMAGE | {"PLIMSOLL_ROOK_OPTIONS": '{"rook-ceph/main": ["osd_mclock_profile"]}'})
+    assert settings.allows_option(ROOK, "osd_mclock_profile")
+    assert not settings.allows_option(ROOK, "osd_memory_target")
+    assert not settings.allows_option(NamespacedName(namespace="other", name="c"), "osd_mclock_profile")
+
+
+@pytest.mark.parametrize("text", ["[", "[]", '{"rook-ceph/main": "osd_max_backfills"}', '{"a/b": ["osd max"]}'])
+def test_a_list_of_options_that_cannot_be_read_is_reported_with_an_example(text: str) -> None:
+    with pytest.raises(kopf.PermanentError, match=r'PLIMSOLL_ROOK_OPTIONS.*\["osd_mclock_profile"\]'):
+        settings_of(IMAGE | {"PLIMSOLL_ROOK_OPTIONS": text})
+
+
 def test_nobody_scrapes_conductors_by_default() -> None:
     assert settings_of(IMAGE).metrics_from == ()
     assert settings_of(IMAGE | {"PLIMSOLL_METRICS_FROM": "[]"}).metrics_from == ()

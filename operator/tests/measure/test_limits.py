@@ -233,6 +233,10 @@ def test_only_osds_of_the_class_of_the_pool_count() -> None:
     )
     one = RUN[2].model_copy(update={"status": RUN[2].status.model_copy(update={"environment": environment})})
     assert osd_count([one]) == 3
+    assert environment.pool is not None
+    rooted = environment.model_copy(update={"pool": environment.pool.model_copy(update={"crush_root": "fast"})})
+    other = one.model_copy(update={"status": one.status.model_copy(update={"environment": rooted})})
+    assert osd_count([other]) is None, "how many OSDs that root has is not known"
     assert osd_count([of_ceph(RUN[2], osds=4)]) == 4
     assert (osd_count(RUN), osd_count(RUN[2:])) == (3, None)
 

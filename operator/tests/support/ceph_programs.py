@@ -31,6 +31,23 @@ _RECORDED = {
 
 State = dict[str, Any]
 
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "osd_mclock_profile": {
+        "type": "str",
+        "enum_values": ["balanced", "high_recovery_ops", "high_client_ops", "custom"],
+        "can_update_at_runtime": True,
+    },
+    "osd_memory_target": {"type": "size", "can_update_at_runtime": True},
+    "osd_recovery_sleep": {"type": "float", "can_update_at_runtime": True},
+    "osd_op_queue": {
+        "type": "str",
+        "enum_values": ["wpq", "mclock_scheduler", "debug_random"],
+        "can_update_at_runtime": False,
+    },
+    "osd_free_text": {"type": "str", "enum_values": [], "can_update_at_runtime": True},
+}
+"""Options, by what `ceph config help` says about each."""
+
 
 class PretendedCeph:
     """A cluster with the pools `golden` and `golden-data`, and what talks to it, as long as `environment` holds."""
@@ -60,6 +77,9 @@ class PretendedCeph:
             "log": [],
             "hanging": [],
             "refused": [],
+            "config": {},
+            "config-key": {},
+            "overridden": {},
         }
         self.file.write_text(json.dumps(state))
 
@@ -150,6 +170,56 @@ def _file_system(state: State, arguments: list[str]) -> str:
     return "\n" + json.dumps({"pending_subvolume_deletions": purging, "pools": {}})
 
 
+def _config(state: State, arguments: list[str]) -> str:
+    """Answer a command on the configuration database, whose keys are `WHO NAME`."""
+    database: dict[str, str] = state["config"]
+    match arguments:
+        case ["dump"]:
+            return json.dumps([_dumped(*key.split(" "), value) for key, value in database.items()])
+        case ["help", name]:
+            if name not in OPTIONS:
+                raise ProgramError(2, f"Error ENOENT: configuration option '{name}' not recognized")
+            return json.dumps({"name": name, **OPTIONS[name]})
+        case ["show", daemon]:
+            # A single OSD takes precedence over all.
+            shown = {key.split(" ")[1]: value for key, value in database.items() if key.startswith(("osd ", "osd/"))}
+            shown |= {key.split(" ")[1]: value for key, value in database.items() if key.startswith(f"{daemon} ")}
+            shown |= state["overridden"].get(daemon, {})
+            return json.dumps([{"name": name, "value": value, "source": "mon"} for name, value in shown.items()])
+        case ["set", who, name, value, *force]:
+            choices = OPTIONS[name].get("enum_values") or ()
+            if not force and ((choices and value not in choices) or value == "invalid"):
+                raise ProgramError(22, f"Error EINVAL: error parsing value: '{value}' is not one of {choices}")
+            database[f"{who} {name}"] = value
+            return ""
+        case ["rm", who, name]:
+            database.pop(f"{who} {name}", None)
+            return ""
+    raise ProgramError(22, f"Error EINVAL: invalid command {arguments}")
+
+
+def _dumped(who: str, name: str, value: str) -> State:
+    section, _, mask = who.partition("/")
+    at_runtime = bool(OPTIONS.get(name, {}).get("can_update_at_runtime"))
+    return {"section": section, "name": name, "value": value, "can_update_at_runtime": at_runtime, "mask": mask}
+
+
+def _config_key(state: State, arguments: list[str]) -> str:
+    stored: dict[str, str] = state["config-key"]
+    match arguments:
+        case ["set", key, value]:
+            stored[key] = value
+            return ""
+        case [_, key] if key not in stored:
+            raise ProgramError(2, f"Error ENOENT: obtaining key '{key}'")
+        case ["get", key]:
+            return stored[key]
+        case ["rm", key]:
+            del stored[key]
+            return ""
+    raise ProgramError(22, f"Error EINVAL: invalid command {arguments}")
+
+
 def _ceph(state: State, arguments: list[str]) -> str:
     match arguments:
         case ["status"]:
@@ -173,6 +243,12 @@ def _ceph(state: State, arguments: list[str]) -> str:
     if recorded is None:
         raise ProgramError(22, "Error EINVAL: invalid command")
     return (GOLDEN / f"{recorded}.json").read_text()
+
+
+def answer(state: State, arguments: list[str]) -> str:
+    """Return what a `ceph` command prints; ProgramError if it fails."""
+    command = {"config": _config, "config-key": _config_key}.get(arguments[0])
+    return command(state, arguments[1:]) if command else _ceph(state, arguments)
 
 
 def _rbd(state: State, arguments: list[str]) -> str:
@@ -307,8 +383,11 @@ def json_command(
     assert argdict is not None
     assert argdict["format"] == "json"
     kind, number = target
-    words = argdict["words"] if kind == "mon" else ["tell", f"{kind}.{number}", *argdict["prefix"].split()]
-    code, output, message = _run("ceph", words, _ceph)
+    asked = argdict.get("prefix", "").split()
+    values = [argdict[name] for name in ("who", "name", "value", "key", "val") if name in argdict]
+    values += ["--force"] if argdict.get("force") else []
+    words = argdict.get("words", [*asked, *values]) if kind == "mon" else ["tell", f"{kind}.{number}", *asked]
+    code, output, message = _run("ceph", words, answer)
     return -code, output.encode(), message.partition(": ")[2]
 
 

@@ -33,6 +33,7 @@ STORAGE: Mapping[str, Mapping[str, Any]] = {
                 "erasureCoded": {"dataChunks": 2, "codingChunks": 1},
                 "failureDomain": "host",
                 "deviceClass": "ssd",
+                "crushRoot": "fast",
                 "compressionMode": "aggressive",
                 "placementGroups": 16,
             },

@@ -17,7 +17,10 @@ Document = dict[str, Any]
 EVERYTHING: Document = {
     "crds": {"keep": False},
     "deleteRunsOnUninstall": {"enabled": True},
-    "rook": {"clusters": {"rook-ceph/a": ["bench"], "rook-ceph/b": ["*"], "other/c": ["bench", "lab"]}},
+    "rook": {
+        "clusters": {"rook-ceph/a": ["bench"], "rook-ceph/b": ["*"], "other/c": ["bench", "lab"]},
+        "options": {"rook-ceph/a": ["osd_mclock_profile", "osd_memory_target"]},
+    },
     "ceph": {"keyrings": {"bench": ["plimsoll-keyring"], "lab": ["one", "two"]}},
     "osdBench": {"enabled": True},
     "caches": {

@@ -145,6 +145,7 @@ class PoolLayout(Description):
     """The data layout of a pool, without any names.
 
     Attributes:
+        crush_root: absent if it is `default`.
         metadata: the layout of the separate pool for image headers, if there is one.
 
     """
@@ -155,6 +156,7 @@ class PoolLayout(Description):
     coding_chunks: Integer | None = None
     failure_domain: str | None = None
     device_class: str | None = None
+    crush_root: str | None = None
     pg_num: Integer | None = None
     compression: str | None = None
     metadata: "PoolLayout | None" = None
@@ -200,6 +202,7 @@ class CephDescription(Description):
     Attributes:
         versions: the version of all daemons; if they differ, the number of each version by kind of daemon.
         client_path: how clients access a pool: `librbd`, `PVC`, `CephFS` or `rados`.
+        options: options of the OSDs that were set for the run: whose they are -> name -> value.
         clients_on_storage_nodes: whether a client ran on a node that also ran an OSD.
         unread: reasons why the output of commands could not be read.
 
@@ -215,6 +218,7 @@ class CephDescription(Description):
     client_path: str | None = None
     image: ImageDescription | None = None
     file_system: FileSystemDescription | None = None
+    options: dict[str, dict[str, str]] | None = None
     clients_on_storage_nodes: Flag | Literal["unknown"] | None = None
     unread: tuple[str, ...] | None = None
 

@@ -133,6 +133,7 @@ class FailureReason(StrEnum):
     CLIENTS_NOT_READY = "ClientsNotReady"
     PREPARATION_FAILED = "PreparationFailed"
     CLUSTER_NOT_READY = "ClusterNotReady"
+    CEPH_OPTION_REFUSED = "CephOptionRefused"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 

@@ -44,6 +44,8 @@ class Pool(Model):
     Attributes:
         failure_domain: Bucket type of the CRUSH map over which copies or chunks are spread, such as host, rack or osd.
         device_class: CRUSH device class of the OSDs, such as ssd, hdd or nvme. All OSDs if absent.
+        crush_root: Root of the CRUSH map whose OSDs the pool uses. If absent, the root of the CephCluster, usually
+            default.
         compression_mode: BlueStore's compression mode, with Ceph's names. The cluster's default if absent.
         placement_groups: Number of placement groups. It is fixed, with the autoscaler off, because numbers are not
             comparable while placement groups split. If absent, Plimsoll chooses about 100 replicas of placement groups
@@ -63,6 +65,7 @@ class Pool(Model):
     erasure_coded: ErasureCoded | None = None
     failure_domain: DnsLabel = "host"
     device_class: DnsLabel | None = None
+    crush_root: CephName | None = None
     compression_mode: Literal["none", "passive", "aggressive", "force"] | None = None
     placement_groups: Annotated[Integer, Field(ge=1, le=32768)] | None = None
 

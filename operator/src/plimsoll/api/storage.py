@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from plimsoll.api.ceph_options import CephOptions
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.file_system import ExistingFileSystem, FileSystem
 from plimsoll.api.model import Model
@@ -83,6 +84,8 @@ class RookStorage(Model):
             according to cleanup. Volumes are directories in it.
         existing_file_system: An existing CephFS file system, which is never removed. Its CephFilesystem needs the
             annotation plimsoll.dev/allow-benchmarks.
+        config: Options of the OSDs that are set in the cluster's configuration database while the run measures, and
+            restored afterwards. They affect everybody who uses the cluster.
 
     """
 
@@ -102,6 +105,7 @@ class RookStorage(Model):
     existing_pool: ExistingPool | None = None
     file_system: FileSystem | None = None
     existing_file_system: ExistingFileSystem | None = None
+    config: CephOptions = ()
 
     @property
     def has_file_system(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal, TypeVar
 
+from plimsoll.api.ceph_options import CephOption, by_osds
 from plimsoll.api.environment import (
     CapacityDescription,
     CephDescription,
@@ -53,6 +54,8 @@ _CHARACTERS = 80
 _FLAGS = 32
 _DECIMALS = 4
 _UNKNOWN: Literal["unknown"] = "unknown"
+_DEFAULT_ROOT = "default"
+"""The root of the CRUSH map of every new cluster, which layouts do not mention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +105,18 @@ class _Reading:
 
 
 def ceph_environment(
-    outputs: Outputs, *, pools: Sequence[str], access: str, client_nodes: Collection[str]
+    outputs: Outputs,
+    *,
+    pools: Sequence[str],
+    access: str,
+    client_nodes: Collection[str],
+    options: Iterable[CephOption] = (),
 ) -> Environment:
     """Return `ceph` of a result's environment, and `pool` if the pools are readable. Never raises.
 
     `pools` are the pools of the run's I/O, the one with the data last; `access` is the clients' path to it: `librbd`,
-    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes. `unread` lists the
-    problems of unreadable outputs.
+    `PVC`, `CephFS` or `rados`; `client_nodes` are the names of their nodes; `options` are those that are set for the
+    run. `unread` lists the problems of unreadable outputs.
     """
     reading = _Reading()
     osds = _read_osds(reading, outputs)
@@ -128,6 +136,7 @@ def ceph_environment(
         client_path=access,
         image=reading.of(_image, outputs.image),
         file_system=reading.of(_file_system, outputs.file_system),
+        options=by_osds(options) or None,
         clients_on_storage_nodes=clients_on_storage_nodes(client_nodes, osds.values()),
         # Last, when every output has been read.
         unread=tuple(dict.fromkeys(reading.problems))[:_KINDS] or None,
@@ -297,6 +306,7 @@ def _layout(pool: PoolDetail, rules: Mapping[int, CrushRule], profiles: Mapping[
         coding_chunks=profile.coding_chunks if profile else None,
         failure_domain=(rule.failure_domain if rule else "")[:_CHARACTERS] or None,
         device_class=(rule.device_class if rule else "")[:_CHARACTERS] or None,
+        crush_root=rule.root[:_CHARACTERS] or None if rule and rule.root != _DEFAULT_ROOT else None,
         pg_num=pool.pg_num,
         compression=pool.options.get("compression_mode", "")[:_CHARACTERS] or None,
     )

@@ -68,6 +68,7 @@ class CrushRule:
         failure_domain: type of the buckets over which replicas or chunks are spread, such as `host`; empty if the rule
             chooses in more than one step.
         device_class: empty for all classes.
+        root: name of the bucket whose OSDs it uses; empty if it takes more than one.
 
     """
 
@@ -75,6 +76,7 @@ class CrushRule:
     name: str
     failure_domain: str
     device_class: str
+    root: str
 
 
 def parse_counters(df_detail_text: str) -> dict[str, PoolCounters]:
@@ -142,11 +144,13 @@ def _detail(pool: Node) -> PoolDetail:
 def _rule(rule: Node) -> CrushRule:
     steps = list(rule["steps"].elements())
     taken = [step["item_name"].text() for step in steps if step["op"].text() == "take"]
+    # CRUSH keeps a shadow tree `default~ssd` for each device class.
+    root, _, device_class = (taken[0] if len(taken) == 1 else "").partition("~")
     chosen = [step["type"].text() for step in steps if step["op"].text().startswith("choose")]
     return CrushRule(
         number=rule["rule_id"].count(),
         name=rule["rule_name"].text(),
         failure_domain=chosen[0] if len(chosen) == 1 else "",
-        # CRUSH keeps a shadow tree `default~ssd` for each device class.
-        device_class=taken[0].partition("~")[2] if len(taken) == 1 else "",
+        device_class=device_class,
+        root=root,
     )

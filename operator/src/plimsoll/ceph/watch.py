@@ -97,6 +97,36 @@ class ClusterSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDifference:
+    """An option that differs from what the run has set.
+
+    Attributes:
+        where: `osd.3`, or the configuration database with whose option it is.
+        wanted: the run's value.
+        found: the other value, or words for none.
+
+    """
+
+    where: str
+    name: str
+    wanted: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionReading:
+    """What the configuration database and all OSDs had, at one time, of the options that the run has set.
+
+    Attributes:
+        problem: why some of them could not be read; empty if all were.
+
+    """
+
+    differences: tuple[OptionDifference, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWatch:
     """The observations around one trial, in order: the first before T0, the last after the end.
 
@@ -110,6 +140,7 @@ class ClusterWatch:
         owns_file_system: whether it was created for the run, so that no one else uses its pools.
         accepted_checks: tolerated health checks.
         required: whether the run requires a healthy cluster; otherwise an unhealthy one makes numbers at most Suspect.
+        options: the readings before and after the trial of options that the run has set; empty if it sets none.
 
     """
 
@@ -120,3 +151,4 @@ class ClusterWatch:
     owns_file_system: bool = False
     accepted_checks: frozenset[str] = frozenset()
     required: bool = True
+    options: tuple[OptionReading, ...] = ()

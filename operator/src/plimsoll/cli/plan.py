@@ -172,6 +172,7 @@ def _layout(pool: Pool) -> str:
     words = (
         f"{copies}, each on another {pool.failure_domain}" if copies else "1 replica",
         f"device class {pool.device_class}" if pool.device_class else "",
+        f"CRUSH root {pool.crush_root}" if pool.crush_root else "",
         f"compression {pool.compression_mode}" if pool.compression_mode else "",
         f"{pool.placement_groups} placement groups" if pool.placement_groups else "",
     )

@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 @click.option("--other-pool", "other_pools", multiple=True, help="Another pool of the run; may be given several times.")
 @click.option("--images/--no-images", default=True, help="Whether the pool may contain RBD images of the run.")
 @click.option("--file-system", default="", help="File system of the run that is removed next.")
+@click.option("--options/--no-options", default=False, help="Whether the run may have set options of the OSDs.")
 @click.option("--user", required=True, help="CephX user, without `client.`.")
 @click.option("--termination-log", type=click.Path(path_type=Path), help="File for the reason of a failure.")
 def command(
@@ -35,14 +36,21 @@ def command(
     other_pools: tuple[str, ...],
     images: bool,
     file_system: str,
+    options: bool,
     user: str,
     termination_log: Path | None,
 ) -> None:
-    """Remove a run's images and objects, and clear the flags that it set on its pools. Idempotent."""
+    """Remove a run's images and objects, and restore the options and flags that it set. Idempotent."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     others = other_pools if data_pool is None else (data_pool, *other_pools)
     left = TeardownTarget(
-        uid=uid, clients=clients, pool=pool, other_pools=others, has_images=images, file_system=file_system
+        uid=uid,
+        clients=clients,
+        pool=pool,
+        other_pools=others,
+        has_images=images,
+        file_system=file_system,
+        has_options=options,
     )
     problems = asyncio.run(_tear_down(user, left))
     if not problems:

@@ -41,6 +41,7 @@ EXIT_OF_FAILURE = {
     FailureReason.PREPARATION_FAILED: 11,
     FailureReason.DEADLINE_EXCEEDED: 12,
     FailureReason.CLUSTER_NOT_READY: 13,
+    FailureReason.CEPH_OPTION_REFUSED: 14,
 }
 """Failures that a restart of the conductor would not fix."""
 
@@ -194,7 +195,7 @@ class _Driver:
                 return False
             case BeginAttempt():
                 if self._cluster is not None:
-                    self._cluster.begin()
+                    await self._cluster.begin()
                 await self._publish()
                 session.begun(moment())
             case ReadToken():

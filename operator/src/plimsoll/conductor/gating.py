@@ -10,11 +10,13 @@ class ClusterView:
     Attributes:
         prepared: the cluster contains everything that the run needs; never reverts to false.
         problems: reasons why no attempt may start now.
+        refused: whether these would remain, however long one waits.
 
     """
 
     prepared: bool
     problems: tuple[str, ...] = ()
+    refused: bool = False
 
 
 class Gate:
@@ -41,6 +43,11 @@ class Gate:
     def is_watched(self) -> bool:
         """Whether there is a cluster to watch."""
         return self._watched
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the cluster will never be prepared, because Ceph refuses what the run asks for."""
+        return self._view.refused
 
     def see(self, view: ClusterView, now: float) -> None:
         """Update the view of the cluster."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment, Extremes
+from plimsoll.api.names import FailureReason
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.protocol.messages import AgentState
 
@@ -43,10 +44,13 @@ def why_not_ready(roster: Roster, missing: Sequence[int], ready_seconds: int) ->
     return f"{names(busy)} did not confirm within {ready_seconds} s that the last tool has stopped"
 
 
-def why_closed(problems: Sequence[str], ready_seconds: int) -> str:
-    """Return why the gate did not open in time, and the remedy."""
+def why_closed(problems: Sequence[str], ready_seconds: int, *, refused: bool) -> tuple[FailureReason, str]:
+    """Return why the gate did not open in time, or never will because Ceph refuses something, and the remedy."""
+    if refused:
+        return FailureReason.CEPH_OPTION_REFUSED, shortened(problems)
     limit = f"timeouts.readySeconds ({ready_seconds} s)"
-    return f"the cluster was not ready within {limit}: {shortened(problems)}; fix this or raise the limit"
+    message = f"the cluster was not ready within {limit}: {shortened(problems)}; fix this or raise the limit"
+    return FailureReason.CLUSTER_NOT_READY, message
 
 
 def shortened(problems: Sequence[str]) -> str:

@@ -283,11 +283,11 @@ class Session:
     def _leave_gating(self, phase: Gating, moment: Moment) -> bool:
         self.start.check_registrations(phase, self.roster, moment.seconds)
         problems = self.gate.problems(moment.seconds)
-        if problems and moment.seconds < phase.deadline:
+        if problems and moment.seconds < phase.deadline and not self.gate.is_refused:
             return False
         if problems:
-            message = reporting.why_closed(problems, self.plan.timeouts.ready_seconds)
-            return self._fail(FailureReason.CLUSTER_NOT_READY, message, moment)
+            limit = self.plan.timeouts.ready_seconds
+            return self._fail(*reporting.why_closed(problems, limit, refused=self.gate.is_refused), moment)
         # A client may have died in the meantime.
         return self._gather(moment)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import kopf
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
+from plimsoll.api.ceph_options import OPTION_NAME_PATTERN
 from plimsoll.api.model import Model
 from plimsoll.api.names import GROUP
 from plimsoll.api.quantity import Size
@@ -33,6 +34,8 @@ _MIN_SECONDS = 60
 _ClusterName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _ServiceName = Annotated[str, StringConstraints(pattern=r"^[-a-z0-9]+/[-a-z0-9]+$")]
 _RookClusters: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[str, ...]])
+_OptionName = Annotated[str, StringConstraints(pattern=OPTION_NAME_PATTERN)]
+_RookOptions: TypeAdapter[Mapping[str, tuple[str, ...]]] = TypeAdapter(dict[_ClusterName, tuple[_OptionName, ...]])
 
 
 class _Caches(Model):
@@ -62,6 +65,10 @@ _Peers: TypeAdapter[tuple[Mapping[str, Any], ...]] = TypeAdapter(tuple[_Peer, ..
 _ROOK_CLUSTERS_EXAMPLE = (
     'JSON such as {"rook-ceph/rook-ceph": ["bench"]}: namespace/name of a CephCluster, and the namespaces whose runs '
     'may use it, or "*" for all'
+)
+_ROOK_OPTIONS_EXAMPLE = (
+    'JSON such as {"rook-ceph/rook-ceph": ["osd_mclock_profile"]}: namespace/name of a CephCluster, and the options of '
+    "its OSDs that runs may set"
 )
 _CACHES_EXAMPLE = (
     'JSON such as {"service": "plimsoll-caches/plimsoll-caches", "namespaces": ["bench"]}: namespace/name of the '
@@ -202,6 +209,7 @@ def settings_of(environment: dict[str, str]) -> Settings:
         runner_image=image,
         namespace=environment.get("POD_NAMESPACE") or _NAMESPACE,
         rook_clusters=_json(environment, "PLIMSOLL_ROOK_CLUSTERS", _RookClusters, _ROOK_CLUSTERS_EXAMPLE) or {},
+        rook_options=_json(environment, "PLIMSOLL_ROOK_OPTIONS", _RookOptions, _ROOK_OPTIONS_EXAMPLE) or {},
         cache_helper=_service(caches.service) if caches else None,
         cache_namespaces=caches.namespaces if caches else (),
         burning=_burning(_json(environment, "PLIMSOLL_KUBE_BURNER", _BurningHelper, _KUBE_BURNER_EXAMPLE)),

@@ -37,6 +37,7 @@ class Settings:
         runner_image: image of conductor and agents; frozen into the plan of each run.
         namespace: the operator's, with the runs' teardown records, keyrings and Jobs.
         rook_clusters: `namespace/name` of a CephCluster -> namespaces whose runs may use it, or `*` for all.
+        rook_options: `namespace/name` of a CephCluster -> options of its OSDs that runs may set.
         cache_helper: Service of the helpers that drop the caches of nodes; None if there are none.
         cache_namespaces: namespaces whose runs may use them, or `*` for all.
         burning: None if no run may use kube-burner.
@@ -55,6 +56,7 @@ class Settings:
     runner_image: str
     namespace: str = "plimsoll-system"
     rook_clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rook_options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cache_helper: NamespacedName | None = None
     cache_namespaces: tuple[str, ...] = ()
     burning: Burning | None = None
@@ -71,6 +73,10 @@ class Settings:
         """Whether runs in a namespace may use a Rook cluster."""
         allowed = self.rook_clusters.get(f"{cluster.namespace}/{cluster.name}", ())
         return namespace in allowed or ANY_NAMESPACE in allowed
+
+    def allows_option(self, cluster: NamespacedName, name: str) -> bool:
+        """Whether runs that may use a Rook cluster may set an option of its OSDs."""
+        return name in self.rook_options.get(f"{cluster.namespace}/{cluster.name}", ())
 
     def caches_problem(self, namespace: str) -> str:
         """Return why runs in a namespace may not drop caches, and what the administrator can do; empty if they may."""

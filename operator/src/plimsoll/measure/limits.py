@@ -166,9 +166,14 @@ def too_high(results: Iterable[BenchmarkResult]) -> tuple[str, ...]:
 
 
 def osd_count(results: Iterable[BenchmarkResult]) -> int | None:
-    """Return the number of OSDs that hold the pool: those of its device class, if it has one; None if unknown."""
+    """Return the number of OSDs that hold the pool: those of its device class, if it has one; None if unknown.
+
+    Of a pool with a CRUSH root of its own it is unknown: the environment counts the OSDs of the whole cluster.
+    """
     for result in results:
         environment = result.status.environment
+        if environment.pool is not None and environment.pool.crush_root is not None:
+            continue
         osds = environment.ceph.osds if environment.ceph is not None else None
         device_class = environment.pool.device_class if environment.pool is not None else None
         found = None

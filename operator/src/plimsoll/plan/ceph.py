@@ -67,6 +67,11 @@ def flags_object(uid: str) -> str:
     return f"{_PREFIX}-{uid}.flags"
 
 
+def options_key(uid: str) -> str:
+    """Return the key, in the monitors' store, under which the conductor records the options that it sets."""
+    return f"{_PREFIX}/{uid}/options"
+
+
 def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
     if rook.file_system is not None:
         return _of_new_file_system(run, rook, rook.file_system)
@@ -83,6 +88,7 @@ def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
         made=rook.pool,
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
+        options=rook.config,
     )
 
 
@@ -98,6 +104,7 @@ def _of_new_file_system(run: BenchmarkRun, rook: RookStorage, made: FileSystem) 
         file_system=FileSystemTarget(name=name, made=made),
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
+        options=rook.config,
     )
 
 
@@ -110,6 +117,7 @@ def _of_existing_file_system(run: BenchmarkRun, rook: RookStorage, existing: Exi
         file_system=FileSystemTarget(name=name),
         conductor_user=f"{base}-conductor",
         agent_user=f"{base}-agent",
+        options=rook.config,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
+from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.file_system import FileSystem
@@ -82,6 +83,7 @@ class CephTarget(Model):
         conductor_user: CephX user of the conductor, without `client.`.
         agent_user: CephX user of the agents.
         keyring: Secret in the run's namespace with the keys of both users; absent with Rook.
+        options: options of the OSDs that the conductor sets while the run measures.
 
     """
 
@@ -95,6 +97,7 @@ class CephTarget(Model):
     conductor_user: str
     agent_user: str
     keyring: KeyringReference | None = None
+    options: tuple[CephOption, ...] = ()
 
     @property
     def pools(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from plimsoll import __version__
 from plimsoll.api.caches import OsdCaches
+from plimsoll.api.ceph_options import by_osds
 from plimsoll.api.environment import Environment, StorageClassDescription
 from plimsoll.api.model import Model
 from plimsoll.api.result import Fingerprint
@@ -113,7 +114,15 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         # The layout read back from Ceph is the one that was measured. Without it, the requested layouts must differ.
         "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
         "fileSystem": _file_system(environment),
+        "cephOptions": _ceph_options(plan, environment),
     }
+
+
+def _ceph_options(plan: Plan, environment: Environment) -> JsonValue:
+    """Return the options that were set for the run, with their values as Ceph stores them; None without any."""
+    stored = environment.ceph.options if environment.ceph else None
+    options = stored or by_osds(plan.ceph.options if plan.ceph else ())
+    return {who: {**named} for who, named in options.items()} or None
 
 
 def _file_system(environment: Environment) -> JsonValue:

@@ -11,7 +11,7 @@ from plimsoll.api.suite import BY_NAME
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.differences import FieldChange
 
-_OF_STORAGE = ("volume", "dataSetBytes", "storageClass", "pool", "fileSystem")
+_OF_STORAGE = ("volume", "dataSetBytes", "storageClass", "pool", "fileSystem", "cephOptions")
 _OF_A_TOOL = ("tool", "toolVersions", "parameters", "prepare.prefill", "prepare.perTrial")
 _FURTHER = {
     "clients.count": ("clients", "dataSetBytes"),

@@ -99,6 +99,33 @@ def test_a_class_that_is_not_there_is_told_with_those_that_are() -> None:
     assert found == "no OSD has device class nvme; use an existing one: ssd"
 
 
+TWO_ROOTS = [*THREE, *(deployment(3 + number, f"fast{number}", root="fast") for number in range(2))]
+
+
+def test_only_osds_of_the_crush_root_count() -> None:
+    assert why(replicated(2, crushRoot="fast"), TWO_ROOTS) == ""
+    found = why(replicated(3, crushRoot="fast"), TWO_ROOTS)
+    assert "with an available OSD in CRUSH root fast, one for each copy, but there are 2 (fast0, fast1)" in found
+    assert placement_groups(replicated(2, crushRoot="fast"), osds_of(TWO_ROOTS)) == 64
+    assert placement_groups(replicated(2), osds_of(TWO_ROOTS)) == 128
+
+
+def test_a_crush_root_without_osds_is_named_with_those_that_have_some() -> None:
+    assert why(replicated(1, crushRoot="slow"), TWO_ROOTS) == (
+        "no OSD is in CRUSH root slow; use an existing one: default, fast"
+    )
+
+
+def test_device_class_and_failure_domain_must_exist_within_the_crush_root() -> None:
+    osds = [*THREE, deployment(3, "node3", root="fast", device_class="nvme", rack="r1")]
+    assert why(replicated(1, crushRoot="default", deviceClass="nvme"), osds) == (
+        "no OSD of CRUSH root default has device class nvme; use an existing one: ssd"
+    )
+    assert why(replicated(1, crushRoot="fast", deviceClass="nvme", failureDomain="rack"), osds) == ""
+    found = why(replicated(1, crushRoot="default", failureDomain="rack"), osds)
+    assert found == "no OSD of CRUSH root default is in a rack; use an existing failure domain: host, osd"
+
+
 def test_a_failure_domain_that_is_not_there_is_told_with_those_that_are() -> None:
     found = why(replicated(1, failureDomain="rack"), THREE)
     assert found == "no OSD is in a rack; use an existing failure domain: host, osd"

@@ -32,9 +32,11 @@ def test_the_pool_with_the_headers_comes_before_the_one_with_the_data() -> None:
         "failureDomain": "host",
         "replicated": {"size": 2},
         "deviceClass": "ssd",
+        "crushRoot": "fast",
         "parameters": {"pg_num": "16", "pgp_num": "16", "pg_autoscale_mode": "off"},
     }
     assert data["spec"]["erasureCoded"] == {"dataChunks": 2, "codingChunks": 1}
+    assert data["spec"]["crushRoot"] == "fast"
     assert data["spec"]["parameters"]["compression_mode"] == "aggressive"
 
 

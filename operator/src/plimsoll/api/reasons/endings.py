@@ -106,6 +106,21 @@ ENDING_REASONS = (
         ),
     ),
     ReasonEntry(
+        Reason.CEPH_OPTION_NOT_ALLOWED,
+        ended=Explanation(
+            "`storage.rook.config` names an option that the administrator has not allowed for that Rook cluster",
+            "remove it, or ask the administrator to add it to the chart's `rook.options`",
+        ),
+    ),
+    ReasonEntry(
+        Reason.CEPH_OPTION_REFUSED,
+        ended=Explanation(
+            "Ceph does not know an option of `storage.rook.config`, does not accept its value, or applies it only "
+            "after a restart of the OSDs; the message says which",
+            "correct `storage.rook.config` in a new run",
+        ),
+    ),
+    ReasonEntry(
         Reason.CACHE_DROPPING_NOT_ALLOWED,
         ended=Explanation(
             "`prepare.dropCaches: true`, but the administrator has not enabled the helpers that drop caches, or not "

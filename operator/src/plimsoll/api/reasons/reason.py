@@ -74,6 +74,8 @@ class Reason(StrEnum):
     FILE_SYSTEM_NOT_FOUND = "FileSystemNotFound"
     FILE_SYSTEM_NOT_ALLOWED = "FileSystemNotAllowed"
     CLUSTER_NOT_READY = "ClusterNotReady"
+    CEPH_OPTION_NOT_ALLOWED = "CephOptionNotAllowed"
+    CEPH_OPTION_REFUSED = "CephOptionRefused"
     CACHE_DROPPING_NOT_ALLOWED = "CacheDroppingNotAllowed"
     KUBE_BURNER_NOT_ALLOWED = "KubeBurnerNotAllowed"
     VOLUMES_RETAINED = "VolumesRetained"

@@ -13,6 +13,7 @@ _LIMIT_SECONDS = 30.0
 _REFUSED_EXIT_CODES = {errno.EACCES}
 _REFUSED = re.compile(r"\((1|13)\) |EACCES|EPERM|Operation not permitted|permission denied", re.IGNORECASE)
 _MISSING = re.compile(r"\(2\) No such file or directory|ENOENT")
+_INVALID = re.compile(r"EINVAL")
 _PRESENT = re.compile(r"\(17\) File exists|EEXIST")
 _LOG_LINE = re.compile(r"^\d{4}-\d\d-\d\dT\S+ \S+ +-?\d+ ")
 """The libraries' log lines, which standard error contains besides the command's own messages."""
@@ -31,6 +32,11 @@ class CommandError(Exception):
     def is_missing(self) -> bool:
         """Whether the pool, image or object does not exist."""
         return _MISSING.search(self.reason) is not None
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether Ceph rejects an argument."""
+        return _INVALID.search(self.reason) is not None
 
     @property
     def is_present(self) -> bool:

@@ -3,22 +3,25 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
+from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import Environment
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
+from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.status import parse_status
-from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail
+from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import ask, has_images
 from plimsoll.conductor.ceph.flags import restore_scrubs
+from plimsoll.conductor.ceph.options import read_options, restore_options
 from plimsoll.conductor.ceph.prepare import prepare
 from plimsoll.conductor.gating import ClusterView
 from plimsoll.measure.intake import TrialFacts
-from plimsoll.plan.ceph import flags_object
+from plimsoll.plan.ceph import flags_object, options_key
 from plimsoll.plan.document import CephTarget, Plan
 
 _PAUSE_SECONDS = 3.0
@@ -64,6 +67,8 @@ class CephCluster:
         self._outputs: Outputs | None = None
         self._osd_classes: dict[int, str] = {}
         self._environments: dict[frozenset[str], Environment] = {}
+        self._options: tuple[CephOption, ...] = ()
+        self._readings: list[OptionReading] = []
 
     async def attend(self, see: See) -> None:
         """Prepare the cluster, then watch it until cancelled."""
@@ -71,18 +76,23 @@ class CephCluster:
             await self._prepare(see)
             while True:
                 see(self._view(await self._look()))
+                await self._reread_options()
                 await asyncio.sleep(self._period)
         finally:
             await self._commands.close()
 
-    def begin(self) -> None:
-        """Begin a trial: keep all samples from the last one on."""
+    async def begin(self) -> None:
+        """Begin a trial: read the options that are set for the run, and keep all samples from the last one on."""
+        if self._options:
+            self._readings = [await read_options(self._commands, self._options)]
         self._samples = self._samples[-1:]
         self._is_measuring = True
 
     async def end(self, facts: TrialFacts, see: See) -> TrialFacts:
         """Take the last sample of a trial, and return its facts with all samples since it began."""
         await self._look()
+        if self._options:
+            self._readings.append(await read_options(self._commands, self._options))
         self._is_measuring = False
         # A concurrent look of `attend` may have ended out of order.
         samples = tuple(sorted(self._samples, key=lambda sample: sample.at))
@@ -95,27 +105,26 @@ class CephCluster:
             owns_file_system=self._target.file_system is not None and self._target.file_system.made is not None,
             accepted_checks=self._accepted,
             required=self.required,
+            options=tuple(self._readings),
         )
         return replace(facts, cluster=watch, osd_classes=self._osd_classes)
 
     async def release(self) -> None:
-        """Resume scrubs of the pools after the measurement, because the storage may be kept for long.
+        """Restore options and resume scrubs after the measurement, because the storage may be kept for long.
 
-        A later conductor pauses them again. On failure the note stays, and the teardown resumes them. Do not call
-        this while `attend` runs.
+        A later conductor sets and pauses them again. On failure record and note stay, and the teardown does the same.
+        Do not call this while `attend` runs.
         """
-        if not self._plan.gates.pause_scrub:
-            return
+        uid = self._plan.run.uid
         try:
             async with asyncio.timeout(self._release):
-                found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
-                pools = [found[name] for name in self._target.pools_by_note if name in found]
-                if pools and pools[0].name == self._target.note_pool:
-                    await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
+                if self._target.options:
+                    restoring = restore_options(self._commands, key=options_key(uid))
+                    await _try(restoring, "options of the OSDs stay set")
+                if self._plan.gates.pause_scrub:
+                    await _try(self._resume_scrubs(), "scrubs stay paused")
         except TimeoutError:
-            _log.warning("scrubs stay paused until the run is removed: Ceph did not answer in %g s", self._release)
-        except (CommandError, ValueError) as error:
-            _log.warning("scrubs stay paused until the run is removed: %s", error)
+            _log.warning("changes stay in Ceph until the run is removed: it did not answer in %g s", self._release)
         finally:
             await self._commands.close()
 
@@ -126,6 +135,12 @@ class CephCluster:
         if nodes not in self._environments:
             self._environments = {nodes: self._describe(self._outputs, nodes)}
         return self._environments[nodes]
+
+    async def _resume_scrubs(self) -> None:
+        found = parse_pools(await self._commands.ceph("osd", "pool", "ls", "detail"))
+        pools = [found[name] for name in self._target.pools_by_note if name in found]
+        if pools and pools[0].name == self._target.note_pool:
+            await restore_scrubs(self._commands, note=flags_object(self._plan.run.uid), pools=pools)
 
     async def _prepare(self, see: See) -> None:
         shown: set[str] = set()
@@ -141,13 +156,22 @@ class CephCluster:
             if prepared.problems != logged:
                 logged = prepared.problems
                 _log.warning("the cluster is not ready: %s", "; ".join(logged))
-            see(ClusterView(prepared=False, problems=prepared.problems))
+            see(ClusterView(prepared=False, problems=prepared.problems, refused=prepared.refused))
             await asyncio.sleep(self._pause)
-        self._file_system = prepared.file_system
+        self._file_system, self._options = prepared.file_system, prepared.options
         report("querying Ceph's versions and settings")
         self._outputs = await ask(self._commands, self._plan, prepared.pools, prepared.osds)
         self._osd_classes = osd_classes(self._outputs)
         _log.info("the cluster is prepared")
+
+    async def _reread_options(self) -> None:
+        """Read options again that differed, so that the gate opens once they no longer do."""
+        if self._is_measuring or not self._readings or not reading_problems(self._readings[-1]):
+            return
+        reading = await read_options(self._commands, self._options)
+        # A trial may have begun meanwhile, with a reading of its own.
+        if not self._is_measuring:
+            self._readings = [reading]
 
     async def _look(self) -> ClusterSample:
         sample = await self._sample()
@@ -178,9 +202,20 @@ class CephCluster:
         if sample.status is None:
             return ClusterView(prepared=True, problems=(sample.problem,))
         problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._file_system)
-        return ClusterView(prepared=True, problems=problems)
+        options = reading_problems(self._readings[-1]) if self._readings else ()
+        return ClusterView(prepared=True, problems=(*problems, *options))
 
     def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> Environment:
         on_volumes = "CephFS" if self._target.file_system else "PVC"
         access = "librbd" if has_images(self._plan) else on_volumes if self._plan.volume else "rados"
-        return ceph_environment(outputs, pools=self._target.pools, access=access, client_nodes=nodes)
+        return ceph_environment(
+            outputs, pools=self._target.pools, access=access, client_nodes=nodes, options=self._options
+        )
+
+
+async def _try(step: Coroutine[object, object, None], consequence: str) -> None:
+    """Run a step of the release; a failure is logged with its consequence."""
+    try:
+        await step
+    except (CommandError, ValueError) as error:
+        _log.warning("%s until the run is removed: %s", consequence, error)

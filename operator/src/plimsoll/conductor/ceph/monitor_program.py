@@ -19,6 +19,14 @@ from typing import Any
 
 _SETTINGS = {"mon_client_ping_interval": "2", "mon_client_ping_timeout": "6"}
 """A monitor that vanishes with its node is noticed, and another one asked, before a sample's time is over."""
+FORCE = "--force"
+"""After a value for the configuration database: Ceph stores it even if it is not valid."""
+
+_VERBATIM: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("config", "set"): ("who", "name", "value"),
+    ("config-key", "set"): ("key", "val"),
+}
+"""Commands -> their arguments. A value may be empty, or begin like an option, so `ceph` must not interpret it."""
 
 
 class Connection:
@@ -49,6 +57,10 @@ class Connection:
         if arguments[:1] == ("tell",):
             # A daemon's own command: the monitors do not describe it.
             return {"prefix": " ".join(arguments[2:]), "format": "json"}
+        if names := _VERBATIM.get(arguments[:2]):
+            force = {"force": True} if arguments[2 + len(names) :] == (FORCE,) else {}
+            values = dict(zip(names, arguments[2:], strict=False))
+            return {"prefix": " ".join(arguments[:2]), "format": "json", **values, **force}
         if arguments not in self._requests:
             with redirect_stderr(io.StringIO()) as reason:
                 found = self._argparse.validate_command(self._descriptions, list(arguments))

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.pools import Pool
 from plimsoll.ceph.document import Node
 from plimsoll.ceph.file_systems import parse_file_system, wrong_pools
 from plimsoll.ceph.gate import gate_problems, unclean_states
+from plimsoll.ceph.options import reading_problems
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.ceph.status import parse_status
 from plimsoll.ceph.watch import FileSystemDetail
@@ -15,7 +17,8 @@ from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import has_images
 from plimsoll.conductor.ceph.flags import pause_scrubs
 from plimsoll.conductor.ceph.images import create_images
-from plimsoll.plan.ceph import flags_object
+from plimsoll.conductor.ceph.options import OptionsSet, read_options, set_options
+from plimsoll.plan.ceph import flags_object, options_key
 from plimsoll.plan.document import CephTarget, Plan
 
 _CLEAN = {"active", "clean"}
@@ -30,6 +33,8 @@ class Prepared:
         pools: the run's pools.
         osds: number of the cluster's OSDs.
         file_system: the file system of the pools, if the run measures one.
+        options: the options that are set for the run, with their values as Ceph stores them.
+        refused: whether the problems would remain, however long one waits.
 
     """
 
@@ -37,10 +42,12 @@ class Prepared:
     pools: tuple[PoolDetail, ...] = ()
     osds: int = 0
     file_system: FileSystemDetail | None = None
+    options: tuple[CephOption, ...] = ()
+    refused: bool = False
 
 
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
-    """Check the pools, pause scrubs and create images as far as possible; call `report` with the progress."""
+    """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress."""
     try:
         return await _prepare(commands, plan, target, report)
     except (CommandError, ValueError) as error:
@@ -65,15 +72,29 @@ async def _prepare(commands: Commands, plan: Plan, target: CephTarget, report: C
         await pause_scrubs(
             commands, note=flags_object(plan.run.uid), pools=[found[name] for name in target.pools_by_note]
         )
+    setting = OptionsSet()
+    if target.options:
+        report("setting options of the OSDs")
+        setting = await set_options(commands, target.options, key=options_key(plan.run.uid))
+        if setting.problems:
+            return Prepared(problems=setting.problems, refused=setting.refused)
     status = parse_status(await commands.ceph("status"))
     if plan.gates.ceph_health == "Required":
         accepted = frozenset(plan.gates.accepted_health_checks)
         problems = gate_problems(status, accepted=accepted, file_system=file_system)
+    if setting.options:
+        problems = (*problems, *reading_problems(await read_options(commands, setting.options)))
     if not problems and has_images(plan) and plan.volume is not None:
         problems = tuple(
             await create_images(commands, target, plan.volume, uid=plan.run.uid, clients=plan.clients, report=report)
         )
-    return Prepared(problems=problems, pools=pools, osds=status.osds, file_system=file_system)
+    return Prepared(
+        problems=problems,
+        pools=pools,
+        osds=status.osds,
+        file_system=file_system,
+        options=setting.options,
+    )
 
 
 async def _file_system(commands: Commands, target: CephTarget) -> FileSystemDetail | None:

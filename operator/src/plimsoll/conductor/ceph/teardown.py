@@ -12,7 +12,8 @@ from plimsoll.ceph.document import Node
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.flags import restore_scrubs
-from plimsoll.plan.ceph import flags_object, image_prefix, rados_namespace
+from plimsoll.conductor.ceph.options import restore_options
+from plimsoll.plan.ceph import flags_object, image_prefix, options_key, rados_namespace
 
 _LIMIT_SECONDS = 120.0
 """Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
@@ -47,6 +48,7 @@ class TeardownTarget:
         other_pools: of the run, too.
         has_images: whether there may be RBD images.
         file_system: of the run, which is removed next; empty if there is none.
+        has_options: whether the conductor may have set options of the OSDs.
 
     """
 
@@ -56,6 +58,7 @@ class TeardownTarget:
     other_pools: tuple[str, ...] = ()
     has_images: bool = True
     file_system: str = ""
+    has_options: bool = False
 
 
 async def tear_down(
@@ -111,13 +114,18 @@ class _Pass:
         self._problems: list[Exception] = []
 
     async def run(self) -> Sequence[Exception]:
+        # Options first: they affect everybody, and placement groups may be inactive because of them.
+        if self._target.has_options:
+            await self._try(restore_options(self._commands, key=options_key(self._target.uid)))
+            if self._is_unresponsive:
+                return self._problems
         try:
             pools = await self._pools()
         except (CommandError, ValueError) as error:
-            return [error]
+            return [*self._problems, error]
         if not pools or pools[0].name != self._target.pool:
             _log.info("pool %s no longer exists", self._target.pool)
-            return []
+            return self._problems
         # Scrubs first: paused ones affect others.
         await self._try(restore_scrubs(self._commands, note=flags_object(self._target.uid), pools=pools))
         if self._target.has_images:

@@ -26,7 +26,7 @@ from plimsoll.plan.document import Plan
 from plimsoll.protocol.secret import CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE, TOKEN_KEY_FILE
 
 _DEADLINE_SLACK_SECONDS = 3600
-_PERMANENT_EXIT_CODES = [10, 11, 12, 13]
+_PERMANENT_EXIT_CODES = [10, 11, 12, 13, 14]
 _INTERRUPTED_EXIT_CODE = 3
 
 _JOB_UID = "metadata.labels['batch.kubernetes.io/controller-uid']"

@@ -82,7 +82,7 @@ def network_policy(run: Run, record: TeardownRecord, settings: Settings) -> Json
 
 
 def job(run: Run, record: TeardownRecord, settings: Settings) -> Json:
-    """Return the Job that restores flags and removes images and objects. It is idempotent."""
+    """Return the Job that restores options and flags, and removes images and objects. It is idempotent."""
     metadata = _metadata(run, settings)
     template = {"metadata": {"labels": metadata["labels"]}, "spec": _pod(record, settings)}
     return manifest(
@@ -134,6 +134,7 @@ def _arguments(record: TeardownRecord) -> list[str]:
         f"--uid={record.run.uid}",
         f"--clients={record.clients}",
         *_pools(target),
+        *(["--options"] if target.options else []),
         f"--user={target.conductor_user}",
         "--termination-log=/dev/termination-log",
     ]

@@ -22,8 +22,8 @@ MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
 
 _OPERATOR_NAMESPACE = "rook.io/operator-namespace"
 _LOCATION = "topology-location-"
-_NO_FAILURE_DOMAIN = "root"
-"""The one bucket that contains all OSDs, over which nothing can be spread."""
+_ROOT = "root"
+"""The type of bucket that contains all others, over which nothing can be spread."""
 
 _MAX_NAMES = 10
 
@@ -35,6 +35,7 @@ class Osd:
     Attributes:
         buckets: failure domain -> the OSD's: `{"host": "node1", "osd": "0"}`.
         available: whether its Deployment has an available pod.
+        root: of the CRUSH map that contains it; empty if unknown.
 
     """
 
@@ -42,6 +43,7 @@ class Osd:
     device_class: str
     buckets: Mapping[str, str]
     available: bool
+    root: str = ""
 
 
 def osds_of(deployments: Iterable[Object]) -> tuple[Osd, ...]:
@@ -67,13 +69,18 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
             f"namespace {namespace} has no Deployment of an OSD, so the pool's placement is unknown; check "
             f"`kubectl -n {namespace} get deployments -l app=rook-ceph-osd` and spec.storage.rook.cluster"
         )
-    classes = {osd.device_class for osd in osds}
+    inside = [osd for osd in osds if _is_in_root(osd, pool)]
+    if not inside:
+        roots = {osd.root for osd in osds}
+        return f"no OSD is in CRUSH root {pool.crush_root}; use an existing one: {_listed(roots - {''})}"
+    of_root = f" of CRUSH root {pool.crush_root}" if pool.crush_root else ""
+    classes = {osd.device_class for osd in inside}
     if pool.device_class is not None and pool.device_class not in classes:
-        return f"no OSD has device class {pool.device_class}; use an existing one: {_listed(classes - {''})}"
-    domains = {domain for osd in osds for domain in osd.buckets}
+        return f"no OSD{of_root} has device class {pool.device_class}; use an existing one: {_listed(classes - {''})}"
+    domains = {domain for osd in inside for domain in osd.buckets}
     if pool.failure_domain not in domains:
-        return f"no OSD is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
-    return _too_few(pool, osds)
+        return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
+    return _too_few(pool, inside)
 
 
 def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
@@ -84,7 +91,7 @@ def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
 
 def usable_osds(pool: Pool, osds: Sequence[Osd]) -> int:
     """Return how many available OSDs a pool can use."""
-    return sum(1 for osd in osds if osd.available and _has_class(osd, pool))
+    return sum(1 for osd in osds if osd.available and _has_class(osd, pool) and _is_in_root(osd, pool))
 
 
 def width(pool: Pool) -> int:
@@ -101,11 +108,12 @@ def _too_few(pool: Pool, osds: Sequence[Osd]) -> str:
     if len(usable) >= needed:
         return ""
     of_class = f" of device class {pool.device_class}" if pool.device_class else ""
+    in_root = f" in CRUSH root {pool.crush_root}" if pool.crush_root else ""
     names = f" ({_listed(usable)})" if usable else ""
     down = {osd.buckets[domain] for osd in fitting} - usable
     remark = f"; no OSD is available in {_listed(down)}" if down else ""
     return (
-        f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}, "
+        f"the pool needs {needed} failure domains of type {domain} with an available OSD{of_class}{in_root}, "
         f"{_needed_for(pool)}, but there {are(len(usable))} {len(usable)}{names}{remark}; {_remedy(pool, len(usable))}"
     )
 
@@ -126,6 +134,10 @@ def _has_class(osd: Osd, pool: Pool) -> bool:
     return pool.device_class is None or osd.device_class == pool.device_class
 
 
+def _is_in_root(osd: Osd, pool: Pool) -> bool:
+    return pool.crush_root is None or osd.root == pool.crush_root
+
+
 def _listed(names: Iterable[str]) -> str:
     return listed(sorted(names), most=_MAX_NAMES) or "none"
 
@@ -134,10 +146,11 @@ def _osd(deployment: Object) -> Osd:
     labels = deployment["metadata"].get("labels") or {}
     number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
     buckets = {key.removeprefix(_LOCATION): str(value) for key, value in labels.items() if key.startswith(_LOCATION)}
-    buckets.pop(_NO_FAILURE_DOMAIN, None)
+    root = buckets.pop(_ROOT, "")
     return Osd(
         number=number,
         device_class=str(labels.get("device-class", "")),
         buckets={**buckets, "osd": number},
+        root=root,
         available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
     )

@@ -9,6 +9,8 @@ def pool_spec(pool: Pool, layout: Json | None = None) -> Json:
     spec: Json = {"failureDomain": pool.failure_domain, **(layout or _layout(pool))}
     if pool.device_class is not None:
         spec["deviceClass"] = pool.device_class
+    if pool.crush_root is not None:
+        spec["crushRoot"] = pool.crush_root
     if parameters := _parameters(pool):
         spec["parameters"] = parameters
     return spec

@@ -6,6 +6,7 @@ from typing import ClassVar
 from plimsoll.api.environment import PlatformEnvironment, RookDescription
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.run import BenchmarkRun
+from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.decision import Ending, Fact
 from plimsoll.lifecycle.platform import MAX_CHARACTERS, Platform, environment_of
@@ -66,11 +67,13 @@ class RookProvider(Provider):
         return naming.storage_class(run.name, run.uid)
 
     def refusal(self, run: Run, settings: Settings) -> Ending | None:
-        """Return that runs in that namespace may not use the cluster; None if they may."""
+        """Return that runs in that namespace may not use the cluster or set an option; None if they may."""
         storage = run.document.spec.storage if run.document else None
         rook = storage.rook if storage else None
-        if rook is None or settings.allows(rook.cluster, run.namespace):
+        if rook is None:
             return None
+        if settings.allows(rook.cluster, run.namespace):
+            return _option_refusal(rook, settings)
         message = (
             f"spec.storage.rook.cluster: runs in namespace {run.namespace} may not use {cluster_name(rook)}; ask the "
             "operator's administrator to allow it in PLIMSOLL_ROOK_CLUSTERS"
@@ -122,6 +125,19 @@ class RookProvider(Provider):
     def binds_immediately(self, plan: Plan) -> bool:
         """Whether there are PVCs: the run's own StorageClass binds them immediately."""
         return needs_storage_class(plan)
+
+
+def _option_refusal(rook: RookStorage, settings: Settings) -> Ending | None:
+    """Return that the administrator has not allowed an option for that cluster; None if all are allowed."""
+    for number, option in enumerate(rook.config):
+        if not settings.allows_option(rook.cluster, option.name):
+            message = (
+                f"spec.storage.rook.config[{number}].name: runs may not set option {option.name} of "
+                f"{cluster_name(rook)}; remove it, or ask the operator's administrator to add it to the chart's "
+                "rook.options"
+            )
+            return Ending.failure(Reason.CEPH_OPTION_NOT_ALLOWED, message)
+    return None
 
 
 def _found(platform: Platform) -> RookPlatform | None:

@@ -14,6 +14,7 @@ from plimsoll.lifecycle.render.common import Json, foreign_metadata, manifest
 from plimsoll.lifecycle.rook.file_system import class_parameters, file_system_manifest
 from plimsoll.lifecycle.rook.pool_spec import pool_spec, replicated
 from plimsoll.lifecycle.run import Run
+from plimsoll.plan.ceph import options_key
 from plimsoll.plan.document import CephTarget, Plan
 
 API_VERSION = "ceph.rook.io/v1"
@@ -50,7 +51,7 @@ def users(run: Run, target: CephTarget, secrets: tuple[str, str]) -> Iterator[Js
     """Yield the CephX users of the conductor and the agents, whose keys Rook stores in these Secrets."""
     if target.rook is None:
         return
-    wanted = ((target.conductor_user, _conductor_caps(target)), (target.agent_user, _agent_caps(target)))
+    wanted = ((target.conductor_user, _conductor_caps(run, target)), (target.agent_user, _agent_caps(target)))
     for (name, caps), secret in zip(wanted, secrets, strict=True):
         yield {
             "apiVersion": API_VERSION,
@@ -106,8 +107,8 @@ def _agent_caps(target: CephTarget) -> dict[str, str]:
     return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
 
 
-def _conductor_caps(target: CephTarget) -> dict[str, str]:
-    """Return those of an agent, and reading the cluster's state and setting two flags of the run's pools.
+def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
+    """Return those of an agent, and reading the cluster's state, setting two flags of the run's pools, and its options.
 
     The teardown lists the objects in all pools, which shows that their placement groups respond.
     """
@@ -118,7 +119,18 @@ def _conductor_caps(target: CephTarget) -> dict[str, str]:
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join(("allow r", *flags)), "mgr": "allow r", "osd": osd}
+    return {"mon": ", ".join(("allow r", *flags, *_option_caps(run, target))), "mgr": "allow r", "osd": osd}
+
+
+def _option_caps(run: Run, target: CephTarget) -> Iterator[str]:
+    """Yield the capabilities to set exactly the run's options, and to record their previous values."""
+    if not target.options:
+        return
+    for command in ("set", "get", "rm"):
+        yield f'allow command "config-key {command}" with key="{options_key(run.uid)}"'
+    for option in target.options:
+        for command in ("set", "rm"):
+            yield f'allow command "config {command}" with who="{option.who}" name="{option.name}"'
 
 
 def needs_storage_class(plan: Plan) -> bool:

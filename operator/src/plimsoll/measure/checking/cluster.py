@@ -15,6 +15,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import Finding
 from plimsoll.ceph.file_systems import inactive_servers, servers_of
 from plimsoll.ceph.gate import checks_text, standing_checks, states_text, unclean_states, upkeep_states
+from plimsoll.ceph.options import difference_text
 from plimsoll.ceph.watch import ClusterSample, ClusterStatus, ClusterWatch
 from plimsoll.measure.checking import cluster_checks as checks
 from plimsoll.measure.checking.check import Check, CheckedValue, evaluate
@@ -40,6 +41,7 @@ _LEAST_FOREIGN = 1.0
 """Operations per second; clusters cause less by themselves."""
 
 _SLOW_OPS = "SLOW_OPS"
+_READING_TIMES = ("before", "after")
 
 
 def judge_cluster(evidence: Evidence) -> tuple[Finding, ...]:
@@ -61,7 +63,13 @@ def judge_cluster(evidence: Evidence) -> tuple[Finding, ...]:
         (checks.FOREIGN_LOAD, [*_foreign(evidence, watch, samples)]),
         (checks.POOL_COUNTERS_DISAGREE, [*_disagreements(evidence, watch)]),
     )
-    return tuple(finding for check, found in values for finding in evaluate(_as_required(check, watch), found))
+    judged = [(_as_required(check, watch), found) for check, found in values]
+    # The state of the cluster may be ignored, but not whether it was measured as specified.
+    judged += [
+        (checks.CEPH_OPTIONS_DIFFER, [*_differing_options(watch)]),
+        (checks.CEPH_OPTIONS_UNREAD, [*_unread_options(watch)]),
+    ]
+    return tuple(finding for check, found in judged for finding in evaluate(check, found))
 
 
 def judge_osds(evidence: Evidence) -> tuple[Finding, ...]:
@@ -114,6 +122,20 @@ def _metadata_servers(seen: list[ClusterStatus], watch: ClusterWatch) -> Iterato
         "active at the end"
     )
     yield CheckedValue(value=changes / (1 + changes), detail=detail)
+
+
+def _differing_options(watch: ClusterWatch) -> Iterator[CheckedValue]:
+    for reading, time in zip(watch.options, _READING_TIMES, strict=False):
+        if reading.differences:
+            texts = first_few([difference_text(one) for one in reading.differences])
+            yield CheckedValue(value=len(reading.differences), detail=f"{time} the trial, {texts}")
+
+
+def _unread_options(watch: ClusterWatch) -> Iterator[CheckedValue]:
+    problems = [reading.problem for reading in watch.options if reading.problem]
+    for problem in problems[:1]:
+        detail = f"the options set for the run could not all be read: {quote(problem)}"
+        yield CheckedValue(value=len(problems), detail=detail)
 
 
 def _states(states: dict[str, int], words: str) -> CheckedValue:

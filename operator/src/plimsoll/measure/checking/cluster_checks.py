@@ -75,6 +75,18 @@ POOL_COUNTERS_DISAGREE = Check(
     suspect=10,
     remedy=("look for a cache between the tools and the pool, another user of the pool, or reads of unwritten extents"),
 )
+CEPH_OPTIONS_DIFFER = Check(
+    reason="CephOptionsDiffer",
+    what="options set for the run that the database or an OSD did not have before or after the trial",
+    invalid=0,
+    remedy=("find out with `ceph config log` and `ceph config show osd.N` who changed or overrides it, and run again"),
+)
+CEPH_OPTIONS_UNREAD = Check(
+    reason="CephOptionsUnread",
+    what="times that options set for the run could not be read",
+    suspect=0,
+    remedy="see whether Ceph's manager responds; the OSDs may have used other values",
+)
 OSD_OUTLIER = Check(
     reason="OsdOutlier",
     what="rate of one OSD, as a part of the median of its device class",

@@ -1,0 +1,262 @@
+"""Options in Ceph's configuration database: what a run sets, what it restores, and what its OSDs should use.
+
+The database is a mapping from whose option it is (`osd`, `osd.3`, `osd/class:hdd`) and its name to its value.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from plimsoll.api.ceph_options import CephOption
+from plimsoll.api.model import Model
+from plimsoll.ceph.document import Node
+from plimsoll.ceph.watch import OptionDifference, OptionReading
+
+Key = tuple[str, str]
+Database = Mapping[Key, str]
+
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)$")
+_SIZE = re.compile(r"(0|[1-9][0-9]*)([KMGTPE]i?)?B?$")
+_SUFFIXES = "KMGTPE"
+_PRECEDENCE = "an option of a single OSD takes precedence over one of all, and that of its ceph.conf over any"
+_NO_VALUE = "no value"
+_DEFAULT = "Ceph's default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDescription:
+    """An option as `ceph config help` describes it.
+
+    Attributes:
+        type: of its value: `uint`, `int`, `str`, `float`, `bool`, `size`, `secs`, `millisecs`, and others.
+        choices: permitted texts; empty if any is.
+        changes_at_runtime: whether running daemons apply a change.
+
+    """
+
+    name: str
+    type: str
+    choices: tuple[str, ...]
+    changes_at_runtime: bool
+
+
+class RecordedOption(Model):
+    """An option that a run sets, and what it was before.
+
+    Attributes:
+        who: whose option it is, with the mask.
+        value: the run's value, as the database stores it.
+        previous: the value before the run; None if there was none.
+
+    """
+
+    who: str
+    name: str
+    value: str
+    previous: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """Its key in the database."""
+        return self.who, self.name
+
+
+class OptionRecord(Model):
+    """What to restore. It is stored before the first option is set, and never changed."""
+
+    schema_version: Literal[1] = 1
+    options: tuple[RecordedOption, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of the database.
+
+    Attributes:
+        value: the new value; None removes the option.
+
+    """
+
+    who: str
+    name: str
+    value: str | None
+
+
+def parse_option_help(text: str) -> OptionDescription:
+    """Read `ceph config help NAME`; this and `parse_database` raise ValueError with the field."""
+    document = Node.parse(text)
+    choices = document.get("enum_values")
+    return OptionDescription(
+        name=document["name"].text(),
+        type=document["type"].text(),
+        choices=tuple(choice.text() for choice in choices.elements()) if choices else (),
+        changes_at_runtime=document["can_update_at_runtime"].truth(),
+    )
+
+
+def parse_database(config_dump: str) -> dict[Key, str]:
+    """Read `ceph config dump`."""
+    found: dict[Key, str] = {}
+    for entry in Node.parse(config_dump).elements():
+        mask = entry.get("mask")
+        who = "/".join(filter(None, (entry["section"].text(), mask.text() if mask else "")))
+        found[who, entry["name"].text()] = entry["value"].text()
+    return found
+
+
+def why_refused(option: CephOption, description: OptionDescription) -> str:
+    """Return why a run cannot set an option, and what to do about it; empty if it can."""
+    name = f"option {option.name}"
+    if not description.changes_at_runtime:
+        return f"{name} takes effect only after a restart of the OSDs; remove it from spec.storage.rook.config"
+    if description.choices and option.value not in description.choices:
+        return f"{name} cannot be {option.value}; choose one of {', '.join(description.choices)}"
+    try:
+        stored_value(option.value, description.type)
+    except ValueError as error:
+        return f"{name} cannot be {option.value}: {error}"
+    return ""
+
+
+def stored_value(text: str, kind: str) -> str:
+    """Return a value of that type as the database stores it; ValueError with the remedy if it is none."""
+    match kind:
+        case "str" | "std::string":
+            return text
+        case "int" | "uint" | "secs" | "millisecs":
+            return _whole(text)
+        case "size":
+            return _size(text)
+        case "float":
+            return f"{_number(text):.6f}"
+        case "bool":
+            return _truth(text)
+        case _:
+            raise ValueError(f"runs cannot set options of type {kind}")
+
+
+def changes_to_set(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
+    """Return the changes with which the run's options are set, and the problems with those that others changed."""
+    changes, problems = [], []
+    for option in record.options:
+        found = database.get(option.key)
+        if _is_same(found, option.value):
+            continue
+        if _is_same(found, option.previous):
+            changes.append(Change(who=option.who, name=option.name, value=option.value))
+        else:
+            problems.append(_changed_by_others(option, found))
+    return changes, problems
+
+
+def changes_to_restore(record: OptionRecord, database: Database) -> tuple[list[Change], list[str]]:
+    """Return the changes with which the run's options are restored, and remarks on those that others changed.
+
+    An option that already has its previous value is set to it once more: a command that was just killed may still be
+    executed.
+    """
+    changes, remarks = [], []
+    for option in record.options:
+        found = database.get(option.key)
+        if _is_same(found, option.value) or _is_same(found, option.previous):
+            changes.append(Change(who=option.who, name=option.name, value=option.previous))
+        else:
+            remarks.append(f"{_changed_by_others(option, found)}, and stays so")
+    return changes, remarks
+
+
+def option_differences(
+    options: Sequence[CephOption], database: Database, osds: Mapping[int, str], shown: Mapping[int, Mapping[str, str]]
+) -> tuple[OptionDifference, ...]:
+    """Return where options differ from those that a run has set: in the database, and on OSDs.
+
+    `osds` are their device classes, `shown` their settings from `ceph config show`, which omits defaults.
+    """
+    return (*_in_database(options, database), *_on_osds(options, osds, shown))
+
+
+def reading_problems(reading: OptionReading) -> tuple[str, ...]:
+    """Return why no trial may start: options that do not have the run's values, or that could not be read."""
+    differing = [f"{difference_text(one)}; {_PRECEDENCE}" for one in reading.differences]
+    return (*differing, *filter(None, (reading.problem,)))
+
+
+def difference_text(difference: OptionDifference) -> str:
+    """Return a difference as a clause."""
+    one = difference
+    return f"{one.where} has {one.name} {one.found} instead of {one.wanted}"
+
+
+def _in_database(options: Iterable[CephOption], database: Database) -> Iterator[OptionDifference]:
+    for option in options:
+        found = database.get(option.key)
+        if not _is_same(found, option.value):
+            where = f"the configuration database ({option.who})"
+            found = _NO_VALUE if found is None else found
+            yield OptionDifference(where=where, name=option.name, wanted=option.value, found=found)
+
+
+def _on_osds(
+    options: Sequence[CephOption], osds: Mapping[int, str], shown: Mapping[int, Mapping[str, str]]
+) -> Iterator[OptionDifference]:
+    for number, settings in shown.items():
+        for name, wanted in expected_settings(options, number, osds.get(number, "")).items():
+            found = settings.get(name)
+            if not _is_same(found, wanted):
+                found = _DEFAULT if found is None else found
+                yield OptionDifference(where=f"osd.{number}", name=name, wanted=wanted, found=found)
+
+
+def expected_settings(options: Iterable[CephOption], osd: int, device_class: str) -> dict[str, str]:
+    """Return what an OSD should use because of a run's options: name -> value."""
+    ordered = sorted(options, key=lambda option: option.precedence)
+    return {option.name: option.value for option in ordered if option.applies_to(osd, device_class)}
+
+
+def _changed_by_others(option: RecordedOption, found: str | None) -> str:
+    now = f"is {found}" if found is not None else "was removed"
+    before = option.previous if option.previous is not None else "unset"
+    return (
+        f"option {option.name} of {option.who} {now}, but this run set it to {option.value} and found it {before}: "
+        "somebody else has changed it"
+    )
+
+
+def _is_same(one: str | None, other: str | None) -> bool:
+    """Whether two values are equal; Ceph does not always print a number in the same way."""
+    if one == other or one is None or other is None:
+        return one == other
+    with suppress(ValueError):
+        return _number(one) == _number(other)
+    return False
+
+
+def _whole(text: str) -> str:
+    if not _WHOLE.match(text):
+        raise ValueError("write a whole number without a unit")
+    return text
+
+
+def _size(text: str) -> str:
+    found = _SIZE.match(text)
+    if found is None:
+        raise ValueError("write bytes, or a size such as 4Gi")
+    number, suffix = found.groups()
+    power = _SUFFIXES.index(suffix[0]) + 1 if suffix else 0
+    return str(int(number) * 1024**power)
+
+
+def _truth(text: str) -> str:
+    if text not in {"true", "false"}:
+        raise ValueError("write true or false")
+    return text
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("write a finite number")
+    return number

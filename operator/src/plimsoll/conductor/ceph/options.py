@@ -1,0 +1,186 @@
+"""Sets options in Ceph's configuration database, after storing a record with which any successor can restore them.
+
+The record is in the monitors' key-value store, and not in the pool as the note of flags: options affect the whole
+cluster, even after the pool is gone, and a bad one may make placement groups inactive.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from plimsoll.api.ceph_options import CephOption
+from plimsoll.ceph.options import (
+    Change,
+    Database,
+    OptionDescription,
+    OptionRecord,
+    RecordedOption,
+    changes_to_restore,
+    changes_to_set,
+    option_differences,
+    parse_database,
+    parse_option_help,
+    stored_value,
+    why_refused,
+)
+from plimsoll.ceph.osds import parse_config_show, parse_osd_tree
+from plimsoll.ceph.watch import OptionReading
+from plimsoll.conductor.ceph.cli import CommandError, Commands
+from plimsoll.conductor.ceph.monitor_program import FORCE
+
+_READING_SECONDS = 12.0
+"""The limit of each command: a conductor has 30 s to end after SIGTERM."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionsSet:
+    """The result of an attempt to set a run's options.
+
+    Attributes:
+        options: with their values as the database stores them; empty if there are problems.
+        problems: why they are not all set.
+        refused: whether a later attempt would fail as well.
+
+    """
+
+    options: tuple[CephOption, ...] = ()
+    problems: tuple[str, ...] = ()
+    refused: bool = False
+
+
+async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> OptionsSet:
+    """Set options, after recording the previous values under `key`; see `Commands.ceph` for errors.
+
+    An existing record is kept: it was stored before the options were set.
+    """
+    record = await read_record(commands, key)
+    if record is None:
+        described = {option.name: await _description(commands, option.name) for option in options}
+        refusals = [*_refusals(options, described), *_without_osds(options, await _classes(commands))]
+        if refusals:
+            return OptionsSet(problems=tuple(refusals), refused=True)
+        record = _record(options, described, await _database(commands))
+        await commands.ceph("config-key", "set", key, record.model_dump_json())
+    changes, problems = changes_to_set(record, await _database(commands))
+    if problems:
+        return OptionsSet(problems=tuple(problems))
+    for change in changes:
+        try:
+            await _apply(commands, change)
+        except CommandError as error:
+            if not error.is_invalid:
+                raise
+            return OptionsSet(problems=(f"option {change.name} cannot be {change.value}: {error}",), refused=True)
+    return OptionsSet(options=tuple(CephOption(who=one.who, name=one.name, value=one.value) for one in record.options))
+
+
+async def restore_options(commands: Commands, *, key: str) -> None:
+    """Restore the recorded options, then remove the record; see `Commands.ceph` for errors.
+
+    An option that somebody else has changed is left alone, which the log reports.
+    """
+    record = await read_record(commands, key)
+    if record is None:
+        return
+    changes, remarks = changes_to_restore(record, await _database(commands))
+    for remark in remarks:
+        _log.warning("%s", remark)
+    for change in changes:
+        # Exactly as it was, even if Ceph would not accept it today.
+        await _apply(commands, change, FORCE)
+    await commands.ceph("config-key", "rm", key)
+    _log.info("restored %d options of the OSDs", len(changes))
+
+
+async def read_options(commands: Commands, options: Sequence[CephOption]) -> OptionReading:
+    """Compare what the database and all OSDs that are up have with what a run has set. Never raises."""
+    shown: dict[int, Mapping[str, str]] = {}
+    database: Database | None = None
+    classes: Mapping[int, str] = {}
+    problem = ""
+    try:
+        database = await _database(commands)
+        classes = await _classes(commands)
+        for osd in classes:
+            answer = await commands.ceph("config", "show", f"osd.{osd}", limit_seconds=_READING_SECONDS)
+            shown[osd] = parse_config_show(answer)
+    except (CommandError, ValueError) as error:
+        problem = str(error)
+    if database is None:
+        return OptionReading(problem=problem)
+    return OptionReading(differences=option_differences(options, database, classes, shown), problem=problem)
+
+
+async def read_record(commands: Commands, key: str) -> OptionRecord | None:
+    """Return the record; None without one. CommandError if it cannot be read or is malformed."""
+    try:
+        text = await commands.ceph("config-key", "get", key)
+    except CommandError as error:
+        if error.is_missing:
+            return None
+        raise
+    try:
+        return OptionRecord.model_validate_json(text)
+    except ValidationError as error:
+        reason = f"printed {text[:40]!r}, which is no record of options; remove it, and check `ceph config dump`"
+        raise CommandError(f"ceph config-key get {key}", reason) from error
+
+
+async def _description(commands: Commands, name: str) -> OptionDescription | None:
+    try:
+        return parse_option_help(await commands.ceph("config", "help", name))
+    except CommandError as error:
+        if error.is_missing:
+            return None
+        raise
+
+
+async def _database(commands: Commands) -> Database:
+    return parse_database(await commands.ceph("config", "dump", limit_seconds=_READING_SECONDS))
+
+
+async def _classes(commands: Commands) -> Mapping[int, str]:
+    """Return the device classes of the OSDs that are up."""
+    tree = parse_osd_tree(await commands.ceph("osd", "tree", limit_seconds=_READING_SECONDS))
+    return {number: osd.device_class for number, osd in sorted(tree.items()) if osd.is_up}
+
+
+async def _apply(commands: Commands, change: Change, *force: str) -> None:
+    if change.value is None:
+        await commands.ceph("config", "rm", change.who, change.name)
+    else:
+        await commands.ceph("config", "set", change.who, change.name, change.value, *force)
+
+
+def _refusals(options: Iterable[CephOption], described: Mapping[str, OptionDescription | None]) -> Iterable[str]:
+    for option in options:
+        description = described[option.name]
+        if description is None:
+            yield f"this version of Ceph has no option {option.name}; correct spec.storage.rook.config"
+        elif refusal := why_refused(option, description):
+            yield refusal
+
+
+def _without_osds(options: Iterable[CephOption], classes: Mapping[int, str]) -> Iterable[str]:
+    for option in options:
+        if not any(option.applies_to(osd, device_class) for osd, device_class in classes.items()):
+            yield f"no OSD that is up is {option.who}; correct it in spec.storage.rook.config, or see `ceph osd tree`"
+
+
+def _record(
+    options: Iterable[CephOption], described: Mapping[str, OptionDescription | None], database: Database
+) -> OptionRecord:
+    def stored(option: CephOption) -> str:
+        description = described[option.name]
+        return stored_value(option.value, description.type) if description else option.value
+
+    return OptionRecord(
+        options=tuple(
+            RecordedOption(who=option.who, name=option.name, value=stored(option), previous=database.get(option.key))
+            for option in options
+        )
+    )
