@@ -14,7 +14,7 @@ from plimsoll.suite.children import variant_plans
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "studies"
 STUDIES = ("kit", "ornl", "utsa", "ctu", "blog")
-OVERLAYS = tuple(sorted(path.parent.relative_to(FOLDER) for path in FOLDER.glob("*/overlays/*/kustomization.yaml")))
+OVERLAYS = tuple(sorted(path.parent.relative_to(FOLDER) for path in FOLDER.glob("overlays/*/*/kustomization.yaml")))
 
 
 def built(kustomization: Path) -> list[dict[str, Any]]:
