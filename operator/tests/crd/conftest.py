@@ -1,7 +1,9 @@
 """An API server with Plimsoll's CRDs."""
 
+import json
 import os
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,19 @@ def api(definitions: dict[str, Document], tmp_path_factory: pytest.TempPathFacto
         for definition in definitions.values():
             server.define(definition)
         yield server
+
+
+@pytest.fixture
+def kubectl(api: ApiServer, tmp_path: Path) -> Callable[..., str]:
+    """Return a function that runs kubectl against the server and returns its output."""
+    program = Path(os.environ["PLIMSOLL_KUBE_BINARIES"]) / "kubectl"
+    config = tmp_path / "kubeconfig"
+    config.write_text(json.dumps(api.kubeconfig()))
+
+    def run(*arguments: str) -> str:
+        command = [str(program), f"--kubeconfig={config}", f"--cache-dir={tmp_path}", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

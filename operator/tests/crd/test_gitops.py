@@ -29,22 +29,6 @@ BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindi
 Judge = Callable[[Document], set[str]]
 
 
-@pytest.fixture
-def kubectl(api: ApiServer, tmp_path: Path) -> Any:
-    """Return a function that runs kubectl against the server and returns its output."""
-    program = Path(os.environ["PLIMSOLL_KUBE_BINARIES"]) / "kubectl"
-    config = tmp_path / "kubeconfig"
-    config.write_text(json.dumps(api.kubeconfig()))
-
-    def run(*arguments: str) -> str:
-        command = [str(program), f"--kubeconfig={config}", f"--cache-dir={tmp_path}", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def benchmarks(api: ApiServer) -> None:
     """Create the suite's namespace. It remains, because no controller here would empty it."""

@@ -1,0 +1,1 @@
+"""What five published studies of Ceph measured: their experiments, their numbers, and what reproduces them."""

@@ -1,0 +1,230 @@
+"""A study as a file describes it: source, experiments, and published values as tables."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from itertools import product
+from math import prod
+from typing import Annotated, Self
+
+from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
+
+from plimsoll.api.errors import Problem, SpecError, problems_of
+from plimsoll.api.manifest import read_manifest
+from plimsoll.api.model import Model
+from plimsoll.studies.published import Origin, Published, Unit
+
+StudyKey = Annotated[str, Field(pattern=r"^[A-Z]{3,4}$")]
+ExperimentId = Annotated[str, Field(pattern=r"^[A-Z]{3,4}-[A-Z0-9][A-Za-z0-9-]*$")]
+_Text = Annotated[str, Field(min_length=1)]
+_Number = Annotated[float, Field(strict=False)]
+_Cell = _Number | _Text | None
+_Conditions = Mapping[_Text, str | int]
+_UNITS = ", ".join(Unit)
+
+
+class Unavailable(StrEnum):
+    """What Plimsoll cannot vary or run in an experiment, in the words of the documentation."""
+
+    SERVER_KERNEL_SETTINGS = "kernel settings of servers"
+    KERNEL_VERSIONS = "kernel versions of servers"
+    BOND_POLICIES = "bond and hash policies"
+    JOURNALS_IN_MEMORY = "journals in memory"
+    NETPERF = "netperf"
+    IOR = "IOR itself"
+    IOZONE = "IOzone"
+
+
+class Reproduction(Model):
+    """Points of a suite.
+
+    Attributes:
+        suite: `metadata.name` of the suite.
+        variants: names of the variants; each of them has all of these workloads.
+        workloads: names of the workloads.
+
+    """
+
+    suite: _Text
+    variants: Annotated[tuple[_Text, ...], Field(min_length=1)]
+    workloads: Annotated[tuple[_Text, ...], Field(min_length=1)]
+
+
+class Experiment(Model):
+    """An experiment of a study.
+
+    Attributes:
+        id: with the key of the study.
+        title: what it measured.
+        reproduced_by: points that reproduce it; none if it is impossible.
+        unavailable: what no point reproduces; all of the experiment if `reproduced_by` is empty.
+
+    """
+
+    id: ExperimentId
+    title: _Text
+    reproduced_by: tuple[Reproduction, ...] = ()
+    unavailable: Unavailable | None = None
+
+    @property
+    def is_impossible(self) -> bool:
+        """Whether nothing reproduces it."""
+        return not self.reproduced_by
+
+    @model_validator(mode="after")
+    def _check_reproduction(self) -> Self:
+        if self.is_impossible and self.unavailable is None:
+            raise SpecError([Problem(field="reproducedBy", remedy="is empty without a reason; add `unavailable`")])
+        return self
+
+
+class ValueTable(Model):
+    """Values with the same quantity and unit: one for each combination of the axes, the last one varying fastest.
+
+    Attributes:
+        experiment: id of the experiment.
+        place: table, figure or text that published them.
+        quantity: what was measured, such as throughput.
+        unit: of cells that are numbers; a text such as `82.75 KiB/s` has its own.
+        origin: Published if the study has the numbers, Derived if they were computed from its numbers, Cited if the
+            study or a reader of it quotes them from others.
+        conditions: what holds for all values.
+        axes: name -> values.
+        values: None where the study has no value.
+        note: how to read the values; empty if they need no remark.
+
+    """
+
+    experiment: ExperimentId
+    place: _Text
+    quantity: _Text
+    unit: Unit
+    origin: Origin = Origin.PUBLISHED
+    conditions: _Conditions = Field(default_factory=dict)
+    axes: Mapping[_Text, Annotated[tuple[str | int, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    values: Annotated[tuple[_Cell, ...], Field(min_length=1)]
+    note: str = ""
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _flattened(cls, values: JsonValue) -> list[JsonValue]:
+        """Return the cells of rows, which are lists for legibility only."""
+        rows = values if isinstance(values, list) else [values]
+        return [cell for row in rows for cell in (row if isinstance(row, list) else [row])]
+
+    @model_validator(mode="after")
+    def _check_shape(self) -> Self:
+        expected = prod(map(len, self.axes.values()))
+        problems = []
+        if len(self.values) != expected:
+            remedy = f"has {len(self.values)} values, but its axes have {expected} combinations"
+            problems.append(Problem(field="values", remedy=remedy))
+        problems += [
+            Problem(field=f"axes.{name}", remedy="is also one of the conditions; rename it")
+            for name in self.axes
+            if name in self.conditions
+        ]
+        problems += [
+            Problem(
+                field=f"values[{index}]", value=str(cell), remedy=f"must be a number, or a number with one of {_UNITS}"
+            )
+            for index, cell in enumerate(self.values)
+            if isinstance(cell, str) and _read_text(cell) is None
+        ]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+    def published(self) -> Iterator[Published]:
+        """Yield the values with all of their conditions."""
+        for cell, combination in zip(self.values, product(*self.axes.values()), strict=True):
+            if cell is None:
+                continue
+            value, unit = _read_cell(cell, self.unit)
+            yield Published(
+                experiment=self.experiment,
+                place=self.place,
+                quantity=self.quantity,
+                unit=unit,
+                value=value,
+                origin=self.origin,
+                conditions={**self.conditions, **dict(zip(self.axes, combination, strict=True))},
+                note=self.note,
+            )
+
+
+class Source(Model):
+    """Where a study was published; `year` is absent if the publication does not have one."""
+
+    title: _Text
+    authors: _Text
+    publication: _Text
+    year: Annotated[int, Field(ge=2000, le=2100)] | None = None
+
+
+class Study(Model):
+    """A study.
+
+    Attributes:
+        key: what the ids of its experiments start with.
+        testbed: name -> what it measured with, such as hardware and versions.
+        experiments: all experiments, in the order of the publication.
+        tables: the published values.
+
+    """
+
+    key: StudyKey
+    source: Source
+    testbed: Mapping[_Text, _Text]
+    experiments: tuple[Experiment, ...]
+    tables: tuple[ValueTable, ...]
+
+    @property
+    def values(self) -> tuple[Published, ...]:
+        """All published values."""
+        return tuple(value for table in self.tables for value in table.published())
+
+    @model_validator(mode="after")
+    def _check_ids(self) -> Self:
+        known = [one.id for one in self.experiments]
+        problems = [
+            Problem(field=f"experiments[{index}].id", value=one, remedy="must be unique and start with the study's key")
+            for index, one in enumerate(known)
+            if known.index(one) != index or not one.startswith(f"{self.key}-")
+        ]
+        problems += [
+            Problem(field=f"tables[{index}].experiment", value=table.experiment, remedy="is not one of experiments")
+            for index, table in enumerate(self.tables)
+            if table.experiment not in known
+        ]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+
+def parse_study(text: str) -> Study:
+    """Read a study from YAML text.
+
+    Raises:
+        SpecError: with every invalid field and the remedy.
+
+    """
+    try:
+        return Study.model_validate(read_manifest(text), by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise SpecError(problems_of(error, model=Study)) from error
+
+
+def _read_cell(cell: float | str, unit: Unit) -> tuple[float, Unit]:
+    found = (cell, unit) if isinstance(cell, float) else _read_text(cell)
+    if found is None:
+        raise AssertionError(f"{cell} passed validation")
+    return found
+
+
+def _read_text(cell: str) -> tuple[float, Unit] | None:
+    """Return a number with its unit; None if the text is something else."""
+    number, _, unit = cell.partition(" ")
+    try:
+        return float(number), Unit(unit)
+    except ValueError:
+        return None

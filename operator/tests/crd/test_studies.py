@@ -1,0 +1,39 @@
+"""The suites of the studies on a real API server, with the real kustomize: stored as written, and with valid runs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plimsoll.api.suite import decode_suite
+from plimsoll.suite.children import variant_runs
+from plimsoll.suite.merging import variant_spec
+from support.apiserver import ApiServer
+from support.kinds import RUNS, create
+from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
+
+pytestmark = pytest.mark.crd
+
+FOLDERS = [*map(Path, STUDIES), *OVERLAYS]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_suites_are_stored_as_written(kubectl: Callable[..., str], folder: Path) -> None:
+    arguments = ["--dry-run=server", "--validate=strict", "--output=json", f"--kustomize={FOLDER / folder}"]
+    found = json.loads(kubectl("apply", "--server-side", *arguments))
+    stored = {one["metadata"]["name"]: decode_suite(one).spec for one in found.get("items", [found])}
+    assert stored == {one.metadata.name: one.spec for one in suites_in(folder)}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_the_api_server_accepts_the_run_of_every_variant(api: ApiServer, folder: Path) -> None:
+    for suite in suites_in(folder):
+        for variant, name in zip(suite.spec.variants, variant_runs(suite), strict=True):
+            document = {
+                "apiVersion": "plimsoll.dev/v1alpha1",
+                "kind": "BenchmarkRun",
+                "metadata": {"name": f"{suite.metadata.name}-{name}"},
+                "spec": variant_spec(suite.spec.run, variant),
+            }
+            create(api, RUNS, document).expect(201)

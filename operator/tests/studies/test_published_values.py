@@ -1,0 +1,159 @@
+"""The published values of the studies: complete, unique, and consistent with what the studies conclude from them."""
+
+from collections import Counter
+from statistics import mean
+
+import pytest
+
+from plimsoll.api.errors import SpecError
+from plimsoll.studies.library import load_studies, load_study
+from plimsoll.studies.model import Study, parse_study
+from plimsoll.studies.published import Published, Unit
+
+STUDIES = load_studies()
+VALUES = [value for study in STUDIES for value in study.values]
+KIB_PER_SECOND = {Unit.KIBIBYTES_PER_SECOND: 1, Unit.MEBIBYTES_PER_SECOND: 2**10}
+LAYOUTS = 15
+
+
+def small(values: str, more: str = "") -> str:
+    return f"""
+key: TEST
+source: {{title: t, authors: a, publication: p}}
+testbed: {{}}
+experiments: [{{id: TEST-A, title: t, unavailable: netperf}}]
+tables:
+  - {{experiment: TEST-A, place: Table 1, quantity: rate, unit: MiB/s,
+      axes: {{bs: [1, 2], op: [r, w]}}, values: {values}{more}}}
+"""
+
+
+def test_values_of_all_studies() -> None:
+    assert {study.key: len(study.values) for study in STUDIES} == {
+        "KIT": 37,
+        "ORNL": 44,
+        "UTSA": 163,
+        "CTU": 2394,
+        "BLOG": 4,
+    }
+
+
+def test_no_value_is_published_twice_under_the_same_conditions() -> None:
+    assert [key for key, count in Counter(value.key for value in VALUES).items() if count > 1] == []
+
+
+def test_every_experiment_with_numbers_has_them() -> None:
+    """The others were published as figures whose values are lost, or without numbers."""
+    experiments = {one.id for study in STUDIES for one in study.experiments}
+    assert experiments - {value.experiment for value in VALUES} == {
+        "KIT-THR",
+        "KIT-F2c",
+        "ORNL-F2",
+        "ORNL-TWK",
+        "ORNL-F7",
+        "ORNL-RA",
+        "CTU-IOZ",
+        "CTU-MULTI",
+        "CTU-HASH",
+        "BLOG-FS-A",
+        "BLOG-FS-B",
+        "BLOG-RBD-A",
+        "BLOG-RBD-B",
+        "BLOG-ISCSI",
+        "BLOG-CP",
+        "BLOG-OSDFS",
+    }
+
+
+def test_rates_are_positive_and_not_faster_than_any_of_the_test_beds() -> None:
+    rates = [value for value in VALUES if value.unit in KIB_PER_SECOND]
+    assert len(rates) > 2000
+    assert all(0 < value.value * KIB_PER_SECOND[value.unit] < 10 * 2**20 for value in rates)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda one: one.key)
+def test_units_that_are_not_stated_occur_in_one_study_only(study: Study) -> None:
+    assert any(value.unit is Unit.NOT_STATED for value in study.values) == (study.key == "UTSA")
+
+
+def random_rates(system: str, operation: str, block_size: str) -> list[float]:
+    """Return the rates of all layouts at a depth of 1, in KiB/s."""
+    wanted = {"system": system, "operation": operation, "blockSize": block_size, "ioDepth": 1}
+    found = [
+        value.value * KIB_PER_SECOND[value.unit]
+        for value in load_study("ctu").values
+        if value.experiment == "CTU-RAND" and wanted.items() <= value.conditions.items()
+    ]
+    assert len(found) == LAYOUTS
+    return found
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "block_size", "ratio"),
+    [
+        (("Ceph", "read"), ("Ceph", "write"), "4 KiB", 2.48),
+        (("Ceph", "read"), ("Ceph", "write"), "16 MiB", 1.77),
+        (("3PAR", "write"), ("3PAR", "read"), "4 KiB", 12.6),
+        (("3PAR", "write"), ("3PAR", "read"), "16 MiB", 1.12),
+        (("Ceph", "read"), ("3PAR", "read"), "4 KiB", 0.96),
+        (("Ceph", "read"), ("3PAR", "read"), "16 MiB", 1.44),
+        (("3PAR", "write"), ("Ceph", "write"), "4 KiB", 32.4),
+        (("3PAR", "write"), ("Ceph", "write"), "16 MiB", 1.38),
+    ],
+)
+def test_tables_of_random_io_have_the_ratios_that_were_calculated_from_them(
+    left: tuple[str, str], right: tuple[str, str], block_size: str, ratio: float
+) -> None:
+    found = mean(random_rates(*left, block_size)) / mean(random_rates(*right, block_size))
+    assert found == pytest.approx(ratio, rel=0.005)
+
+
+def only(values: list[Published]) -> float:
+    (value,) = values
+    return value.value
+
+
+def kit(experiment: str, quantity: str, **conditions: str | int) -> float:
+    return only(
+        [
+            value
+            for value in load_study("kit").values
+            if (value.experiment, value.quantity) == (experiment, quantity)
+            and conditions.items() <= value.conditions.items()
+        ]
+    )
+
+
+def test_limits_of_kit_follow_from_its_components() -> None:
+    disk = kit("KIT-DISK", "write throughput of a disk")
+    assert kit("KIT-T3", "limit of reads") == 8 * disk
+    for journal in ("disk", "memory"):
+        osd = kit("KIT-OSD", "write throughput of an OSD", journal=journal)
+        assert kit("KIT-T3", "limit of writes", journal=journal) == 8 * osd
+
+
+def test_a_table_lists_its_last_axis_fastest() -> None:
+    found = parse_study(small("[[1, 2], [3 KiB/s, null]]")).values
+    assert [(one.value, one.unit.value, dict(one.conditions)) for one in found] == [
+        (1, "MiB/s", {"bs": 1, "op": "r"}),
+        (2, "MiB/s", {"bs": 1, "op": "w"}),
+        (3, "KiB/s", {"bs": 2, "op": "r"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (small("[1, 2, 3]"), "tables[0].values: has 3 values, but its axes have 4 combinations"),
+        (small("[1, 2, 3, 4]", ", conditions: {bs: 1}"), "tables[0].axes.bs: is also one of the conditions; rename it"),
+        (small("[1, 2, 3, 4]").replace("experiment: TEST-A", "experiment: TEST-B"), "tables[0].experiment"),
+        (small("[1, 2, 3, 4]").replace("{id: TEST-A", "{id: BEST-A"), "experiments[0].id"),
+        (small("[1, 2, 3, 4]").replace(", unavailable: netperf", ""), "is empty without a reason"),
+        (small("[1, 2, 3, 4]").replace("unit: MiB/s", "unit: furlongs"), "tables[0].unit"),
+        (small("[1, 2, 3, fast]"), "tables[0].values[3]"),
+    ],
+)
+def test_a_damaged_file_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_study(text)
+    assert message in str(caught.value)
