@@ -1,0 +1,216 @@
+"""How likely a trial meets the objectives, depending on its load: a dose-response curve, and what trials show of it.
+
+With x the logarithm of the load, a trial meets all objectives with the probability
+
+    P(x) = u + (1 - l - u) Phi((c - x) / s)
+
+where c is the location, s the spread (the scatter of the storage, as a part of the load), l the lapse: the share of
+trials that break at loads far below the line, as on a storage with a slow mode; and u the share that meets the
+objectives far above it. The line is where P is 1/2.
+
+Only whether a trial broke is used, not its latencies: what a latency says about the distance to the line depends on the
+shape of the latency curve, which differs between a queue, a cliff and a device whose latency grows with its load.
+
+What is known is the posterior over a grid of (c, s, l). Sources: Watson and Pelli, QUEST (1983); Kontsevich and Tyler
+(1999) for the spread as a second unknown; Wichmann and Hill (2001) for lapses.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul, sub
+from statistics import NormalDist
+
+SPREADS = (0.01, 0.017, 0.029, 0.05, 0.085, 0.145, 0.25, 0.42)
+_USUAL_SPREAD = 0.06
+_SPREADS_DIFFER = 0.9
+"""Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
+
+LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}
+"""Lapse -> prior probability."""
+
+LUCK = 0.01
+"""The share of trials that meets the objectives far above the line."""
+
+_CELLS = 48
+_MARGIN = math.log(4)
+"""The line is sought up to this far outside the loads that were tried."""
+
+_TAIL = 5e-4
+_ZOOMS = 6
+_WORTHWHILE = 0.7
+_ROOT_HALF = math.sqrt(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The logarithm of a load, and whether a trial at that load met all objectives."""
+
+    position: float
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Curves that differ only in their location.
+
+    Attributes:
+        spread: s.
+        lapse: l.
+        shift: from the location of a curve to its line.
+        weights: of each location, its share of the posterior.
+
+    """
+
+    spread: float
+    lapse: float
+    shift: float
+    weights: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What trials show about the line.
+
+    Attributes:
+        locations: centres of the cells of the grid, equally spaced.
+        families: the curves over them; all weights together are 1.
+        evidence: the probability of the trials, averaged over the prior, up to a factor that depends only on which
+            loads were tried.
+
+    """
+
+    locations: Sequence[float]
+    families: Sequence[Curves]
+    evidence: float
+
+    def interval(self, confidence: float) -> tuple[float, float, float]:
+        """Return the median of the line's position, and the ends of its central interval."""
+        half = (self.locations[1] - self.locations[0]) / 2
+        cells = sorted(
+            (location + family.shift, weight)
+            for family in self.families
+            for location, weight in zip(self.locations, family.weights, strict=True)
+        )
+        sums = list(accumulate(weight for _, weight in cells))
+        low, median, high = (
+            cells[min(bisect_left(sums, share), len(cells) - 1)][0]
+            for share in ((1 - confidence) / 2, 0.5, (1 + confidence) / 2)
+        )
+        return median, low - half, high + half
+
+    def probability(self, position: float) -> float:
+        """Return the probability that a trial at this position meets the objectives."""
+        return math.fsum(sum(met) for _, met in self._chances(position))
+
+    def expected_variance(self, position: float) -> float:
+        """Return the variance of the line's position that is expected after a trial at this position."""
+        outcomes = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+        middle = self.locations[len(self.locations) // 2]
+        for family, met in self._chances(position):
+            lines = [location + family.shift - middle for location in self.locations]
+            broken = map(sub, family.weights, met)
+            for moments, weights in zip(outcomes, (met, list(broken)), strict=True):
+                firsts = list(map(mul, weights, lines))
+                moments[0] += sum(weights)
+                moments[1] += sum(firsts)
+                moments[2] += sum(map(mul, firsts, lines))
+        return sum(second - first * first / zeroth for zeroth, first, second in outcomes if zeroth > 0)
+
+    def _chances(self, position: float) -> Iterator[tuple[Curves, list[float]]]:
+        """Yield the curves, and of each location the probability of it and of meeting the objectives."""
+        normals: dict[float, list[float]] = {}
+        for family in self.families:
+            if family.spread not in normals:
+                normals[family.spread] = _normal(self.locations, position, family.spread)
+            slope = 1 - family.lapse - LUCK
+            normal = normals[family.spread]
+            yield (
+                family,
+                [weight * (LUCK + slope * share) for weight, share in zip(family.weights, normal, strict=True)],
+            )
+
+
+def posterior(trials: Sequence[Trial]) -> Posterior:
+    """Return what trials show about the line; nothing outside a factor of 4 of their loads.
+
+    Raises:
+        ValueError: there are no trials.
+
+    """
+    if not trials:
+        raise ValueError("no posterior without trials")
+    low = min(trial.position for trial in trials) - _MARGIN
+    high = max(trial.position for trial in trials) + _MARGIN
+    found = _on_grid(trials, low, high)
+    for _ in range(_ZOOMS):
+        inner = _core(found)
+        if inner[1] - inner[0] > _WORTHWHILE * (high - low):
+            break
+        low, high = inner
+        found = _on_grid(trials, low, high)
+    return found
+
+
+def _core(found: Posterior) -> tuple[float, float]:
+    """Return the stretch of locations that holds nearly everything, with one cell on each side."""
+    sums = list(accumulate(map(math.fsum, zip(*(family.weights for family in found.families), strict=True))))
+    first = next(index for index, reached in enumerate(sums) if reached > _TAIL)
+    last = next((index for index, reached in enumerate(sums) if reached >= 1 - _TAIL), len(sums) - 1)
+    cell = found.locations[1] - found.locations[0]
+    return found.locations[first] - 1.5 * cell, found.locations[last] + 1.5 * cell
+
+
+def _on_grid(trials: Sequence[Trial], low: float, high: float) -> Posterior:
+    cell = (high - low) / _CELLS
+    locations = [low + (index + 0.5) * cell for index in range(_CELLS)]
+    families = [
+        Curves(spread=spread, lapse=lapse, shift=shift_to_line(spread, lapse), weights=weights)
+        for spread, prior in _spreads(cell)
+        for lapse, weights in _weights(trials, locations, spread, prior * cell)
+    ]
+    evidence = math.fsum(math.fsum(family.weights) for family in families)
+    return Posterior(
+        locations=locations,
+        families=[
+            Curves(family.spread, family.lapse, family.shift, [weight / evidence for weight in family.weights])
+            for family in families
+        ],
+        evidence=evidence,
+    )
+
+
+def shift_to_line(spread: float, lapse: float) -> float:
+    """Return how far from its location a curve has P = 1/2."""
+    return -spread * NormalDist().inv_cdf((0.5 - LUCK) / (1 - lapse - LUCK))
+
+
+def _spreads(cell: float) -> Iterator[tuple[float, float]]:
+    """Yield spreads with their prior; those too narrow for the cells of a grid count as one that is not."""
+    prior = [math.exp(-0.5 * (math.log(spread / _USUAL_SPREAD) / _SPREADS_DIFFER) ** 2) for spread in SPREADS]
+    merged: dict[float, float] = {}
+    for spread, weight in zip(SPREADS, prior, strict=True):
+        wide = max(spread, cell)
+        merged[wide] = merged.get(wide, 0.0) + weight / sum(prior)
+    yield from merged.items()
+
+
+def _weights(
+    trials: Sequence[Trial], locations: Sequence[float], spread: float, prior: float
+) -> Iterator[tuple[float, list[float]]]:
+    """Yield of each lapse the prior times the likelihood at each location."""
+    normals = [(trial.met, _normal(locations, trial.position, spread)) for trial in trials]
+    for lapse, share in LAPSES.items():
+        weights, slope = [prior * share] * len(locations), 1 - lapse - LUCK
+        for met, normal in normals:
+            base, rise = (LUCK, slope) if met else (1 - LUCK, -slope)
+            weights = [weight * (base + rise * part) for weight, part in zip(weights, normal, strict=True)]
+        yield lapse, weights
+
+
+def _normal(locations: Sequence[float], position: float, spread: float) -> list[float]:
+    """Return Phi((c - x) / s) for each location."""
+    factor, erfc = _ROOT_HALF / spread, math.erfc
+    return [0.5 * erfc((position - location) * factor) for location in locations]

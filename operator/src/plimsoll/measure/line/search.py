@@ -1,0 +1,148 @@
+"""The search for the line: which load to try next, or what was found.
+
+It is a pure function of the probes so far, so a search can stop and resume after any of them:
+
+1. the ladder brackets the line (`ladder`);
+2. then each load is the one that is expected to leave the least variance of the line's position (`curve`);
+3. where the interval is narrow enough, a load with an outcome that the curve hardly explains is tried again, because it
+   may be no lapse but a load that the storage handles worse than higher ones (`monotone`);
+4. the end checks whether the line stayed in its place (`drift`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from plimsoll.api.names import Verdict
+from plimsoll.measure.line.curve import Posterior, Trial, posterior
+from plimsoll.measure.line.drift import drift_evidence
+from plimsoll.measure.line.ladder import next_rung
+from plimsoll.measure.line.monotone import rise_evidence
+from plimsoll.measure.line.probe import Probe
+from plimsoll.measure.line.result import Ending, Line, Request
+from plimsoll.measure.line.settings import Settings
+from plimsoll.measure.statistics import CONFIDENCE
+
+RISE_EVIDENCE = 100.0
+"""Above it a storage is not monotone; at most 1 % of searches on a monotone storage exceed it."""
+
+DRIFT_EVIDENCE = 100.0
+"""Above it a storage drifts; about 1 % of searches on one that does not exceed it."""
+
+_OFFSETS = tuple(step / 4 for step in range(-8, 9))
+"""Candidates for the next load: standard deviations from the median of the line's position."""
+
+_SURPRISE = 0.05
+"""An outcome less likely than this is checked."""
+
+_CHECKS = 4
+"""Trials at a load whose outcomes are surprising."""
+
+
+def next_probe(probes: Sequence[Probe], settings: Settings) -> Request | Line:
+    """Return the next probe, or the end of the search."""
+    return _Search(probes, settings).step()
+
+
+@dataclass(frozen=True)
+class _Search:
+    probes: Sequence[Probe]
+    settings: Settings
+
+    def step(self) -> Request | Line:
+        if self.trials and rise_evidence(self.trials) > RISE_EVIDENCE:
+            return self._end(Ending.NOT_MONOTONE)
+        if len(self.probes) >= self.settings.most_probes:
+            return self._end(Ending.PROBES_USED_UP)
+        if (rung := next_rung(self._first_outcomes(), self.settings)) is not None:
+            return self._request(rung)
+        ending = self._ending()
+        if ending is None:
+            return self._request(self._most_informative())
+        doubtful = self._doubtful()
+        return self._end(ending) if doubtful is None else self._request(doubtful)
+
+    @cached_property
+    def counted(self) -> Sequence[Probe]:
+        return [probe for probe in self.probes if probe.counts]
+
+    @cached_property
+    def trials(self) -> Sequence[Trial]:
+        return [Trial(math.log(probe.load), met=not probe.is_broken) for probe in self.counted]
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        return posterior(self.trials)
+
+    @cached_property
+    def interval(self) -> tuple[float, float, float]:
+        """The estimate and the ends of its interval, as loads."""
+        median, low, high = map(math.exp, self.posterior.interval(CONFIDENCE))
+        return median, low, high
+
+    def _request(self, load: float) -> Request:
+        return Request(load=load, number=len(self.probes))
+
+    def _first_outcomes(self) -> dict[float, bool]:
+        outcomes: dict[float, bool] = {}
+        for probe in self.counted:
+            outcomes.setdefault(probe.load, bool(probe.is_broken))
+        return outcomes
+
+    def _ending(self) -> Ending | None:
+        estimate, low, high = self.interval
+        if low >= self.settings.highest:
+            return Ending.NEVER_BROKE
+        if high <= self.settings.lowest:
+            return Ending.BROKEN_AT_FIRST
+        width = high - low
+        if width <= max(self.settings.precision_percent / 100 * estimate, self.settings.step):
+            return Ending.PRECISE
+        return None
+
+    def _most_informative(self) -> float:
+        median, low, high = map(math.log, self.interval)
+        deviation = (high - low) / 4
+        loads = {self.settings.offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
+        return min(sorted(loads), key=lambda load: self.posterior.expected_variance(math.log(load)))
+
+    def _doubtful(self) -> float | None:
+        """Return the lowest load with a surprising outcome and few trials."""
+        at: dict[float, list[bool]] = {}
+        for probe, trial in zip(self.counted, self.trials, strict=True):
+            at.setdefault(probe.load, []).append(trial.met)
+        for load, outcomes in sorted(at.items()):
+            if len(outcomes) < _CHECKS and self._is_surprising(load, outcomes):
+                return load
+        return None
+
+    def _is_surprising(self, load: float, outcomes: Sequence[bool]) -> bool:
+        """Whether most outcomes at a load are unlikely."""
+        chance = self.posterior.probability(math.log(load))
+        met = sum(outcomes)
+        return (chance < _SURPRISE and 2 * met >= len(outcomes)) or (
+            chance > 1 - _SURPRISE and 2 * met <= len(outcomes)
+        )
+
+    def _end(self, ending: Ending) -> Line:
+        if not self.trials:
+            return Line(ending=ending, verdict=Verdict.INVALID, probes=len(self.probes), counted=0)
+        if ending is not Ending.NOT_MONOTONE and drift_evidence(self.trials) > DRIFT_EVIDENCE:
+            ending = Ending.DRIFTING
+        estimate, low, high = self.interval
+        lowest, highest = self.settings.lowest, self.settings.highest
+        return Line(
+            ending=ending,
+            verdict=self._verdict(ending),
+            probes=len(self.probes),
+            counted=len(self.counted),
+            estimate=estimate if lowest <= estimate <= highest else None,
+            low=low if low > lowest else None,
+            high=high if high < highest else None,
+        )
+
+    def _verdict(self, ending: Ending) -> Verdict:
+        doubted = ending in {Ending.NOT_MONOTONE, Ending.DRIFTING}
+        suspect = doubted or any(probe.verdict is Verdict.SUSPECT for probe in self.counted)
+        return Verdict.SUSPECT if suspect else Verdict.VALID
