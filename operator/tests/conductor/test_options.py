@@ -48,7 +48,7 @@ def ceph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PretendedCeph:
 
 async def torn_down(target: TeardownTarget = LEFT, *, limit_seconds: float = 20.0) -> tuple[str, ...]:
     async with Commands("conductor", limit_seconds=20) as commands:
-        return await tear_down(commands, target, limit_seconds=limit_seconds, pause_seconds=0.05)
+        return (await tear_down(commands, target, limit_seconds=limit_seconds, pause_seconds=0.05)).problems
 
 
 async def test_options_are_recorded_then_set_then_used_by_every_osd(ceph: PretendedCeph) -> None:

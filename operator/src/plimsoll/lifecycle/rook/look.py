@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from plimsoll.api.storage import RookStorage
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.children import Object
-from plimsoll.lifecycle.rook.cluster import cluster_fact
 from plimsoll.lifecycle.ownership import is_external_object_of
+from plimsoll.lifecycle.rook.cluster import cluster_fact
 from plimsoll.lifecycle.rook.facts import POOL_KINDS
 from plimsoll.lifecycle.rook.feasibility import OSD_LABELS
 from plimsoll.lifecycle.rook.file_system import FILE_SYSTEM
