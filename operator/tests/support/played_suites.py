@@ -51,6 +51,10 @@ class Mortal:
         self.asked.add(f"list {kind.kind}")
         return await self.kube.list(kind, *arguments, **options)
 
+    async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"list {kind.kind}")
+        return await self.kube.versions(kind, *arguments, **options)
+
     def pages(self, kind: Kind, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
         self.asked.add(f"list {kind.kind}")
         return self.kube.pages(kind, *arguments, **options)

@@ -96,9 +96,9 @@ async def test_status_is_not_written_over_one_that_has_changed(played: PlayedSui
     await played.create(suite_document())
 
     class Late(Mortal):
-        async def list(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
             await played.annotate("request-round", "meanwhile")
-            return await super().list(kind, *arguments, **options)
+            return await super().versions(kind, *arguments, **options)
 
     healthy, played.operator = played.operator, Late(played.kube)
     played.restart()
