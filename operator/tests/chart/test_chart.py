@@ -185,6 +185,7 @@ def test_the_defaults_are_one_operator_its_rights_and_its_kinds(defaults: Render
         ("ClusterRoleBinding", "plimsoll"),
         ("CustomResourceDefinition", "benchmarkresults.plimsoll.dev"),
         ("CustomResourceDefinition", "benchmarkruns.plimsoll.dev"),
+        ("CustomResourceDefinition", "benchmarksuites.plimsoll.dev"),
         ("Deployment", "plimsoll"),
         ("Role", "plimsoll"),
         ("RoleBinding", "plimsoll"),
@@ -320,7 +321,7 @@ def test_viewers_change_nothing_and_editors_write_no_numbers(defaults: Rendering
         for rule in defaults.one("ClusterRole", "plimsoll-edit")["rules"]
         for resource in rule["resources"]
     }
-    assert set(edit) == {"benchmarkruns", "benchmarkresults"}
+    assert set(edit) == {"benchmarkruns", "benchmarksuites", "benchmarkresults"}
     assert edit["benchmarkresults"] == {"delete", "deletecollection"}
 
 

@@ -11,9 +11,12 @@ import pytest
 import yaml
 
 from plimsoll.lifecycle.naming import LABEL_RUN_UID
+from support.fake_kube import FakeKube
+from support.played_suites import Mortal, PlayedSuite
 from support.pretend_cluster import NAMESPACE
 from support.pretend_rook import OPERATOR_NAMESPACE, ROOK, ROOK_NAMESPACE
 from support.pretend_world import PretendWorld
+from support.suite_documents import suite_document
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
 OPERATOR = MANIFESTS / "install.yaml"
@@ -25,6 +28,7 @@ Right = tuple[str, str]
 RESOURCES = {
     "BenchmarkResult": "benchmarkresults",
     "BenchmarkRun": "benchmarkruns",
+    "BenchmarkSuite": "benchmarksuites",
     "CephBlockPool": "cephblockpools",
     "CephClient": "cephclients",
     "CephCluster": "cephclusters",
@@ -47,13 +51,14 @@ RESOURCES = {
 }
 KOPF: set[Right] = {
     *((verb, kind) for verb in ("list", "watch") for kind in ("benchmarkruns", "jobs", "pods", "configmaps")),
+    *((verb, "benchmarksuites") for verb in ("list", "watch", "patch")),
     *((verb, kind) for verb in ("list", "watch") for kind in ("persistentvolumeclaims", "namespaces")),
     *((verb, "customresourcedefinitions") for verb in ("list", "watch")),
     ("patch", "benchmarkruns"),  # finalizers, annotations
     ("create", "events"),
 }
 FOLLOWING: set[Right] = {(verb, "benchmarkresults") for verb in ("list", "watch")}
-OWNING: set[Right] = {("update", "benchmarkruns/finalizers")}
+OWNING: set[Right] = {("update", f"{kind}/finalizers") for kind in ("benchmarkruns", "benchmarksuites")}
 
 
 def rights_of(rules: list[dict[str, Any]]) -> Iterator[Right]:
@@ -154,8 +159,21 @@ def lent() -> set[Right]:
         return set(rights_of(world.cluster.kube.objects("Role")[0]["rules"]))
 
 
-def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(asked: list[str], lent: set[Right]) -> None:
-    needed = rights(request for request in asked if not place(request)) | lent | KOPF | FOLLOWING | OWNING
+async def play_suite() -> set[Right]:
+    """Return what a suite needs that is changed during its round."""
+    kube = FakeKube()
+    operator = Mortal(kube)
+    played = PlayedSuite(kube=kube, operator=operator, namespace="default")
+    await played.create(suite_document(repeat=1))
+    await played.settle()
+    await played.change(repeat=2)
+    await played.measure_round(small=1000, large=1000)
+    return rights(operator.asked)
+
+
+async def test_the_operator_holds_what_it_uses_and_lends_and_nothing_else(asked: list[str], lent: set[Right]) -> None:
+    used = rights(request for request in asked if not place(request)) | await play_suite()
+    needed = used | lent | KOPF | FOLLOWING | OWNING
     held = granted(OPERATOR, "ClusterRole")
     assert needed - held == set(), "missing"
     assert held - needed == set(), "not used"

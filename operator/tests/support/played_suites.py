@@ -34,30 +34,42 @@ class Mortal:
 
     Attributes:
         kill_in: number of such requests until it dies; None if it lives.
+        asked: verb and kind of every request.
 
     """
 
     kube: Kube
     kill_in: int | None = None
     kill_after: bool = False
+    asked: set[str] = field(default_factory=set)
 
-    async def get(self, *arguments: Any, **options: Any) -> Any:
-        return await self.kube.get(*arguments, **options)
+    async def get(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"get {kind.kind}")
+        return await self.kube.get(kind, *arguments, **options)
 
-    async def list(self, *arguments: Any, **options: Any) -> Any:
-        return await self.kube.list(*arguments, **options)
+    async def list(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"list {kind.kind}")
+        return await self.kube.list(kind, *arguments, **options)
 
-    def pages(self, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
-        return self.kube.pages(*arguments, **options)
+    async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"list {kind.kind}")
+        return await self.kube.versions(kind, *arguments, **options)
+
+    def pages(self, kind: Kind, *arguments: Any, **options: Any) -> AsyncIterator[Sequence[Object]]:
+        self.asked.add(f"list {kind.kind}")
+        return self.kube.pages(kind, *arguments, **options)
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
+        self.asked.add(f"create {obj['kind']}")
         return bool(await self._mortally(self.kube.create(obj, dry_run=dry_run)))
 
-    async def patch_status(self, *arguments: Any, **options: Any) -> Any:
-        return await self._mortally(self.kube.patch_status(*arguments, **options))
+    async def patch_status(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"patch status of {kind.kind}")
+        return await self._mortally(self.kube.patch_status(kind, *arguments, **options))
 
-    async def delete(self, *arguments: Any, **options: Any) -> Any:
-        return await self._mortally(self.kube.delete(*arguments, **options))
+    async def delete(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
+        self.asked.add(f"delete {kind.kind}")
+        return await self._mortally(self.kube.delete(kind, *arguments, **options))
 
     async def _mortally(self, request: Any) -> Any:
         if self.kill_in is None:

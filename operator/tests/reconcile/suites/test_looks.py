@@ -63,6 +63,25 @@ async def test_values_of_earlier_rounds_are_read_once_until_a_restart(played: Pl
     assert await lists_of_results(3) == 8
 
 
+async def test_runs_that_have_not_changed_are_not_read_again(played: PlayedSuite, kube: FakeKube) -> None:
+    await played.create(suite_document(repeat=5))
+    for _ in range(3):
+        await played.settle()
+        await played.finish({"small": 1000, "large": 1000})
+    await played.settle()
+    kube.requests.clear()
+    await played.kube.patch(RUN, played.created[-1], "default", {"metadata": {"labels": {"x": "y"}}})
+    await played.reconciler.look(played.document)
+    assert [one for one in kube.requests if one.startswith("get BenchmarkRun")] == [
+        f"get BenchmarkRun default/{played.created[-1]}"
+    ]
+    kube.interfere = failing(lambda asked: TransientError(asked, "status 503"), times=1, request="list BenchmarkRun")
+    with pytest.raises(TransientError):
+        await played.reconciler.look(played.document)
+    await played.reconciler.look(played.document)
+    assert len([one for one in kube.requests if one.startswith("get BenchmarkRun")]) == 1 + len(played.created)
+
+
 async def test_results_of_another_run_with_the_same_name_do_not_count(played: PlayedSuite, kube: FakeKube) -> None:
     await played.create(suite_document(repeat=1))
     await played.settle()

@@ -7,6 +7,7 @@ import pytest
 
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError
+from plimsoll.kube.port import Kind
 from plimsoll.suite.children import turn_in_name
 from support.apiserver import ApiServer
 from support.played_suites import RUN, START, SUITE, KilledError, Mortal, PlayedSuite, end_run
@@ -95,9 +96,9 @@ async def test_status_is_not_written_over_one_that_has_changed(played: PlayedSui
     await played.create(suite_document())
 
     class Late(Mortal):
-        async def list(self, *arguments: Any, **options: Any) -> Any:
+        async def versions(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
             await played.annotate("request-round", "meanwhile")
-            return await super().list(*arguments, **options)
+            return await super().versions(kind, *arguments, **options)
 
     healthy, played.operator = played.operator, Late(played.kube)
     played.restart()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
@@ -10,6 +11,7 @@ from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.lifecycle.run import needs_attention
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
+from plimsoll.reconcile.digests import Digests
 from plimsoll.reconcile.gather import answer_look
 from plimsoll.reconcile.suites.memory import SuiteMemory
 from plimsoll.suite.children import turn_in_name
@@ -20,6 +22,9 @@ from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.turns import LABEL_SUITE
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
+
+_PAGE_SIZE = 50
+"""Runs in memory at once, of some 20 KiB each."""
 
 
 async def gather_suite(
@@ -33,9 +38,7 @@ async def gather_suite(
 
     """
     suite = _suite(document, await _specification(document, memory))
-    found = await kube.list(RUN, namespace=suite.namespace, labels={LABEL_SUITE: suite.name})
-    runs = (owned_run(suite.name, suite.uid, obj) for obj in found)
-    listed = tuple(run for run in runs if run is not None)
+    listed = await _listed(suite, kube, memory)
     return Observed(
         suite=suite,
         listed=listed,
@@ -43,6 +46,19 @@ async def gather_suite(
         ceph_version=await _ceph_version(suite, kube, settings),
         memory=memory.outcomes if memory.has_outcome else memory.outcomes.woken(listed),
     )
+
+
+async def _listed(suite: Suite, kube: Kube, memory: SuiteMemory) -> tuple[OwnedRun, ...]:
+    """Return the suite's runs. There may be thousands, and the active one changes several times a minute."""
+    if memory.runs is None:
+        memory.runs = Digests(RUN, partial(owned_run, suite.name, suite.uid), page_size=_PAGE_SIZE)
+    try:
+        found = await memory.runs.look(kube, namespace=suite.namespace, labels={LABEL_SUITE: suite.name})
+    except BaseException:
+        # The API server may have been restored to an earlier state, with other objects under the same versions.
+        memory.runs.forget()
+        raise
+    return tuple(run for run in found if run is not None)
 
 
 def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from plimsoll.reconcile.digests import Digests
 from plimsoll.suite.history.rounds import MeasuredRound
 from plimsoll.suite.rounds.actions import RoundRuns
-from plimsoll.suite.rounds.observed import Memory, Observed
+from plimsoll.suite.rounds.observed import Memory, Observed, OwnedRun
 from plimsoll.suite.rounds.specification import Specification
 
 
@@ -13,6 +14,7 @@ class SuiteMemory:
     """The state that only suites have.
 
     Attributes:
+        runs: the suite's runs, so that the next look reads only those that have changed; None before the first look.
         specification: with the generation of the suite that it was read from; reading it takes time.
         outcomes: of the requests so far.
         has_outcome: whether the last look ended with the outcome of a request, and nothing has happened since.
@@ -22,6 +24,7 @@ class SuiteMemory:
 
     """
 
+    runs: Digests[OwnedRun | None] | None = None
     specification: tuple[int, Specification] | None = None
     outcomes: Memory = field(default_factory=Memory)
     has_outcome: bool = False

@@ -1,8 +1,8 @@
 """Reads the results of a suite's runs, a few at a time, and evaluates rounds in a thread.
 
-A result has up to 256 KiB; what an evaluation needs of it has a few KiB for each trial. Only the round that is
-evaluated is in memory as a whole: 160 runs with 20 points of 5 trials each, the most that is sensible, are some 100 MB.
-Of earlier rounds one value for each run and quantity is kept, and read again after a restart.
+A stored result has up to 256 KiB; what an evaluation needs of it takes some 7 KB of memory for each trial. Only the
+round that is evaluated is in memory as a whole: 160 runs with 20 points of 5 trials each are some 100 MB. Of earlier
+rounds one value for each run and quantity is kept, and read again after a restart.
 """
 
 import asyncio
