@@ -121,6 +121,7 @@ _BAD_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("value", 4, "must be of type string"),
     ("value", "", "should match"),
     ("value", " a", "should match"),
+    ("value", "--force", "should match"),
     ("value", "a\nb", "should match"),
     ("value", "a" * 257, "more than 256"),
 )
