@@ -160,50 +160,6 @@ async def test_what_was_not_removed_in_time_is_named_in_the_next_answer(world: W
     assert "not removed" not in stderr
 
 
-async def test_reasons_are_collected_before_the_removal(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
-    await world.runs()
-    world.put_leftovers()
-    await world.kube.delete(VOLUME, "pv-1")
-    claim = {"name": "pvc-0-1", "namespace": "plimsoll-burn-x", "uid": "c"}
-    world.kube.put(
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": claim, "status": {"phase": "Pending"}}
-    )
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "e", "namespace": "plimsoll-burn-x"},
-        "involvedObject": {"uid": "c"},
-        "lastTimestamp": "2026-01-01T00:00:00Z",
-        "message": "waiting for a volume\nto be created",
-    }
-    world.kube.put(event)
-    world.may_end()
-    files = (await ordered).files
-    assert files["problems.txt"] == "PersistentVolumeClaim pvc-0-1 is Pending: waiting for a volume to be created"
-
-
-async def test_starts_of_pods_are_collected_before_the_removal(world: World) -> None:
-    ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
-    await world.runs()
-    world.put_leftovers()
-    await world.kube.delete(VOLUME, "pv-1")
-    metadata = {
-        "name": "pod-0-1",
-        "namespace": "plimsoll-burn-x",
-        "uid": "p",
-        "creationTimestamp": "1970-01-01T00:00:01Z",
-    }
-    status = {"conditions": [{"type": "Ready", "status": "True"}]}
-    world.kube.put({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": status})
-    event = {"name": f"pod-0-1.{3 * 10**15:015x}", "namespace": "plimsoll-burn-x"}
-    about = {"involvedObject": {"uid": "p"}, "reason": "Started"}
-    world.kube.put({"apiVersion": "v1", "kind": "Event", "metadata": event, **about})
-    world.may_end()
-    (pod,) = json.loads((await ordered).files["pods.json"])
-    assert pod == {"name": "pod-0-1", "created": 10**9, "started": 3 * 10**15, "exact": True}
-
-
 async def test_client_that_goes_ends_kube_burner_and_leaves_nothing(world: World) -> None:
     ordered = asyncio.create_task(_ordered(world.url, world.token(), order()))
     await world.runs()

@@ -2,16 +2,11 @@
 
 import pytest
 
-from support.helm import EVERYTHING, Document, Rendering, render
+from support.helm import Document, Rendering, render
 
 pytestmark = pytest.mark.chart
 
 NAME = "plimsoll-caches"
-
-
-@pytest.fixture(scope="module")
-def everything() -> Rendering:
-    return render(EVERYTHING)
 
 
 def in_namespace(rendering: Rendering) -> set[str]:

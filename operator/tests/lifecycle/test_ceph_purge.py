@@ -31,14 +31,15 @@ def until_volumes_are_left(world: PretendWorld) -> str:
     return uid
 
 
-def put_job_of_earlier_version(world: PretendWorld, uid: str, *, complete: bool) -> Document:
-    """Create the teardown Job as a version did that does not wait for the purge: it came before the PVCs."""
+def put_job(world: PretendWorld, uid: str, *, complete: bool, waits: bool = False) -> Document:
+    """Create a teardown Job that has ended, by default as a version did that does not wait for the purge."""
     record = world.cluster.find("ConfigMap", naming.teardown(uid))
     assert record is not None
     metadata = {name: record["metadata"][name] for name in ("name", "namespace", "labels")}
+    environment = [{"name": FILE_SYSTEM_VARIABLE, "value": "f"}] if waits else []
     template = {
         "metadata": {"labels": metadata["labels"]},
-        "spec": {"containers": [{"name": "teardown", "args": ["teardown", f"--uid={uid}"], "env": []}]},
+        "spec": {"containers": [{"name": "teardown", "args": ["teardown", f"--uid={uid}"], "env": environment}]},
     }
     ended = {"type": "Complete" if complete else "Failed", "status": "True"}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
@@ -108,10 +109,13 @@ def test_a_job_at_work_for_long_may_be_waiting_for_the_purge(world: PretendWorld
     assert "check whether Ceph is still purging deleted volumes" in cleaned_up(world, uid)["message"]
 
 
-@pytest.mark.parametrize("complete", [True, False])
-def test_a_job_from_before_the_volumes_were_deleted_is_repeated(world: PretendWorld, *, complete: bool) -> None:
+@pytest.mark.parametrize(("complete", "waits"), [(True, False), (False, False), (True, True)])
+def test_a_job_from_before_the_volumes_were_deleted_is_repeated(
+    world: PretendWorld, *, complete: bool, waits: bool
+) -> None:
+    """Others may have got a volume of the run's StorageClass after the Job was complete."""
     uid = until_volumes_are_left(world)
-    earlier = put_job_of_earlier_version(world, uid, complete=complete)
+    earlier = put_job(world, uid, complete=complete, waits=waits)
     world.until(lambda: job_of(world, uid) is None)
     assert "PersistentVolume" in cleaned_up(world, uid)["message"]
     world.rook.knobs.slow_volumes = False
@@ -126,7 +130,7 @@ def test_a_job_from_before_the_volumes_were_deleted_is_repeated(world: PretendWo
 def test_a_job_that_does_not_wait_is_repeated_even_if_the_volumes_are_gone(world: PretendWorld) -> None:
     """They may go while the operator is being replaced."""
     uid = until_volumes_are_left(world)
-    earlier = put_job_of_earlier_version(world, uid, complete=True)
+    earlier = put_job(world, uid, complete=True)
     world.rook.knobs.slow_volumes = False
     world.rook.step()
     assert not world.cluster.kube.objects("PersistentVolume")

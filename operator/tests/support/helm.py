@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,14 @@ def render(values: Document | None = None, *, release: str = "plimsoll", serves_
         arguments += [f"--api-versions=monitoring.coreos.com/v1/{kind}" for kind in MONITORING]
     done = helm(*arguments, "--values", "-", text=yaml.safe_dump(values or {}))
     return Rendering(text=done.stdout, complaint=done.stderr if done.returncode else "")
+
+
+def pod_specs(rendering: Rendering) -> Iterator[Document]:
+    """Yield the pods of the chart except the privileged ones, which `test_chart_caches.py` checks."""
+    for one in rendering.objects:
+        if one["kind"] == "DaemonSet":
+            continue
+        if one["kind"] == "Pod":
+            yield one["spec"]
+        elif "template" in one.get("spec", {}):
+            yield one["spec"]["template"]["spec"]

@@ -145,7 +145,10 @@ def test_pods_that_start_in_a_few_seconds_are_timed_too_coarsely() -> None:
             document["containersStartedLatency"] = 1900
 
     (warning,) = parse(edited(edit, PODS)).warnings
-    assert warning == "pods started within 1.9 s on average, each up to 1 s less: a pod's creation is a whole second"
+    assert warning == (
+        "pods started after 1.9 s on average; each of their times may be up to 1 s too long, because only the second "
+        "of a pod's creation is known"
+    )
 
 
 def test_throttling_is_a_warning() -> None:

@@ -1,6 +1,9 @@
 """Pods whose start kube-burner has missed, timed by what the cluster says of them."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,20 +14,35 @@ from plimsoll.tools.base import Output, OutputError
 from plimsoll.tools.kube_burner.pods import PODS_FILE, pods_text, started_pods
 from plimsoll.tools.reading import nanoseconds_of
 
-from .test_kube_burner import PODS, SECOND, edited, golden, parse, with_files
+from .test_kube_burner import CLAIMS, PODS, SECOND, edited, golden, parse, with_files
 
 CREATED = "2026-11-21T10:00:29Z"
 START = nanoseconds_of(CREATED)
 
 
-def pod(name: str = "pod-4-1", *, created: str = CREATED, ready: str = "True", started: str = "") -> dict[str, Any]:
+def pod(
+    name: str = "pod-4-1",
+    *,
+    created: str = CREATED,
+    ready: str = "True",
+    started: str = "",
+    containers: Sequence[str] = ("sleep",),
+    **metadata: str,
+) -> dict[str, Any]:
     state = {"running": {"startedAt": started}} if started else {"waiting": {}}
     status = {"conditions": [{"type": "Ready", "status": ready}], "containerStatuses": [{"state": state}]}
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "creationTimestamp": created}, "status": status}
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", "creationTimestamp": created, **metadata},
+        "spec": {"containers": [{"name": container} for container in containers]},
+        "status": status,
+    }
 
 
-def event(time: int, *, name: str = "pod-4-1", reason: str = "Started") -> dict[str, Any]:
-    return {"metadata": {"name": f"{name}.{time:x}"}, "reason": reason, "involvedObject": {"uid": f"uid-{name}"}}
+def event(
+    time: int, *, name: str = "pod-4-1", reason: str = "Started", path: str = "spec.containers{sleep}"
+) -> dict[str, Any]:
+    about = {"uid": f"uid-{name}", "fieldPath": path}
+    return {"metadata": {"name": f"{name}.{time:x}"}, "reason": reason, "involvedObject": about}
 
 
 def missed(number: int, text: str, *, latency: int | None = None) -> Output:
@@ -50,6 +68,46 @@ def test_start_without_an_event_is_the_end_of_its_second() -> None:
     assert json.loads(text) == [{"name": "pod-4-1", "created": START, "started": START + 19 * SECOND, "exact": False}]
 
 
+@pytest.mark.parametrize("path", ["", "spec.initContainers{sleep}", "spec.containers{other}", "spec.containers{slee}"])
+def test_events_of_other_containers_are_not_the_start(path: str) -> None:
+    """Others may add containers to a pod, which start before its own."""
+    text = pods_text([pod(started="2026-11-21T10:00:47Z")], [event(START + 30 * SECOND, path=path)])
+    assert json.loads(text)[0] == {"name": "pod-4-1", "created": START, "started": START + 19 * SECOND, "exact": False}
+
+
+def test_start_is_that_of_the_last_container_if_each_has_an_event() -> None:
+    one = pod(started="2026-11-21T10:00:47Z", containers=("sleep", "proxy"))
+    first, last = START + 18_100_000_000, START + 18_900_000_000
+    events = [event(last, path="spec.containers{proxy}"), event(first)]
+    assert [(each["started"], each["exact"]) for each in json.loads(pods_text([one], events))] == [(last, True)]
+    for some in (events[:1], events[1:]):
+        (found,) = json.loads(pods_text([one], some))
+        assert (found["started"], found["exact"]) == (START + 19 * SECOND, False)
+
+
+def test_event_before_the_second_in_which_a_container_started_is_of_another_start() -> None:
+    text = pods_text([pod(started="2026-11-21T10:00:47Z")], [event(START + 17_999_999_999)])
+    assert json.loads(text)[0]["started"] == START + 19 * SECOND
+    assert not json.loads(text)[0]["exact"]
+
+
+@given(
+    seconds=st.lists(st.integers(1, 100), min_size=1, max_size=3),
+    events=st.lists(st.tuples(st.integers(1, 120 * SECOND), st.integers(0, 3))),
+)
+def test_no_time_is_below_that_of_the_containers_status(seconds: list[int], events: list[tuple[int, int]]) -> None:
+    one = pod(containers=[f"c{number}" for number in range(len(seconds))])
+    stamps = [
+        datetime.fromtimestamp(START // SECOND + second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for second in seconds
+    ]
+    one["status"]["containerStatuses"] = [{"state": {"running": {"startedAt": stamp}}} for stamp in stamps]
+    seen = [event(START + time, path=f"spec.containers{{c{number}}}") for time, number in events]
+    (found,) = json.loads(pods_text([one], seen))
+    assert found["started"] >= START + max(seconds) * SECOND
+    if not found["exact"]:
+        assert found["started"] == START + (max(seconds) + 1) * SECOND
+
+
 @pytest.mark.parametrize("one", [pod(ready="False", started=CREATED), pod()])
 def test_pod_that_is_not_ready_or_has_no_start_is_left_out(one: dict[str, Any]) -> None:
     assert pods_text([one], []) == ""
@@ -58,6 +116,12 @@ def test_pod_that_is_not_ready_or_has_no_start_is_left_out(one: dict[str, Any]) 
 def test_pods_of_others_are_left_out() -> None:
     other = pod("agent-x7k2p", started=CREATED)
     assert pods_text([other], [event(START + SECOND, name="agent-x7k2p")]) == ""
+
+
+def test_pod_that_is_being_deleted_is_left_out() -> None:
+    """A churn creates pods of the same names: an old one must not stand for one that never started."""
+    old = pod(started="2026-11-21T10:00:47Z", deletionTimestamp=CREATED)
+    assert pods_text([old], [event(START + 19 * SECOND)]) == ""
 
 
 def test_pod_that_started_too_late_is_an_error() -> None:
@@ -76,6 +140,21 @@ def test_pod_that_kube_burner_missed_has_the_time_of_the_cluster(latency: int | 
     assert measurement.runtime == whole.runtime
     warning = "kube-burner missed the start of 1 of 10 pods; their times are from the cluster's own events"
     assert warning in measurement.warnings
+
+
+@pytest.mark.parametrize("name", [CLAIMS, PODS])
+def test_who_timed_an_object_does_not_matter_for_whether_it_was_in_time(name: str) -> None:
+    """kube-burner waits for one kind of object after the other, so that it may wait twice as long."""
+    field = "bindingLatency" if name == CLAIMS else "containersStartedLatency"
+
+    def edit(documents: list[dict[str, Any]]) -> None:
+        one = next(document for document in documents if document["jobIteration"] == 4)
+        one.update({field: 62_000})
+
+    late = edited(edit, name)
+    noun, done = ("PVCs", "bound") if name == CLAIMS else ("pods", "ready")
+    assert parse(late, readySeconds=62).errors == ()
+    assert parse(late, readySeconds=60).errors == (f"9 of 10 {noun} were {done} within 60 s; not {done}: number 4",)
 
 
 def test_time_in_whole_seconds_is_said_to_be_one() -> None:
@@ -110,12 +189,37 @@ def test_pods_of_another_job_are_refused(name: str, created: str, message: str) 
         ("[", "no JSON document"),
         ("{}", "list"),
         ('[{"name": "x", "created": 1, "started": 2, "exact": true}]', "not that of a pod"),
-        ('[{"name": "pod-1-1", "created": 2, "started": 2, "exact": true}]', "not after its creation"),
     ],
 )
 def test_malformed_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(OutputError, match=message):
         parse(with_files({PODS_FILE: text}))
+
+
+def test_pod_that_started_before_its_creation_is_refused_only_if_it_is_used() -> None:
+    """Then the clock of its kubelet is behind."""
+    text = pods_text([pod()], [event(START - 1)])
+    assert parse(with_files({PODS_FILE: text})) == parse(golden())
+    with pytest.raises(OutputError, match="pod-4-1 started before it was created; synchronise the nodes' clocks"):
+        parse(missed(4, text))
+
+
+def test_part_of_inexact_times_is_known() -> None:
+    assert parse(golden()).inexact == 0
+    assert parse(missed(4, pods_text([pod()], [event(START + 18 * SECOND)]))).inexact == 0
+    assert parse(missed(4, pods_text([pod(started="2026-11-21T10:00:47Z")], []))).inexact == 0.1
+    assert parse(golden(), pods=False).inexact is None
+
+
+def test_what_was_lost_is_beside_what_is_missing() -> None:
+    log = 'level=error msg="when pods started is unknown: list Pod x: timeout"\n'
+    known = replace(golden(), stderr=log)
+    assert parse(known).errors == ()
+    assert "when pods started is unknown: list Pod x: timeout" in parse(known).warnings
+    assert parse(replace(missed(4, "[]"), stderr=log)).errors == (
+        "9 of 10 pods were ready within 300 s; not ready: number 4",
+        "when pods started is unknown: list Pod x: timeout",
+    )
 
 
 @given(

@@ -9,7 +9,7 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from plimsoll.agent import process
 from plimsoll.api.errors import problems_of
 from plimsoll.burner.authority import Limits, class_refusal, excess, refusal
-from plimsoll.burner.namespaces import Api, Namespaces
+from plimsoll.burner.namespaces import Api, Namespaces, Starts
 from plimsoll.caches.authority import bearer_token, namespace_of
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind
@@ -50,7 +50,7 @@ _BODY_SECONDS = 5.0
 _CLEAN_SECONDS = 900.0
 _GRACE_SECONDS = 60
 _CLASS = Kind(api_version="storage.k8s.io/v1", kind="StorageClass")
-_MAX_LEFT = 1000
+_MAX_CHARACTERS = 1000
 
 T = TypeVar("T")
 
@@ -219,11 +219,15 @@ class Helper:
                 (directory / file).write_text(text)
             output = await self._run(directory, uuid, order.parameters.limit_seconds)
             files = _collected(directory / COLLECTED)
-        looked = {PODS_FILE: await self._pods(labels), PROBLEMS_FILE: "\n".join(await self._problems(labels))}
+        own = Namespaces(self._means.api, labels, base=place.namespace)
+        starts = await own.started() if order.parameters.pods else Starts()
+        if starts.lost:
+            _log.warning("%s", starts.lost)
+        looked = {PODS_FILE: starts.text, PROBLEMS_FILE: "\n".join(await _problems(own))}
         return BurnOutcome(
             exit_code=output.exit_code,
             stdout=output.stdout,
-            stderr=output.stderr,
+            stderr=_with_errors(output.stderr, [starts.lost]),
             files={**files, **{name: text for name, text in looked.items() if text}},
         )
 
@@ -240,20 +244,6 @@ class Helper:
             return await Namespaces(self._means.api, self._own).names()
         except ApiError as error:
             return [str(error)]
-
-    async def _problems(self, labels: Mapping[str, str]) -> list[str]:
-        try:
-            return await Namespaces(self._means.api, labels).problems()
-        except ApiError as error:
-            return [f"why objects are not ready is unknown: {error}"]
-
-    async def _pods(self, labels: Mapping[str, str]) -> str:
-        """Return when pods started; empty if that is unknown, and kube-burner's own times have to suffice."""
-        try:
-            return await Namespaces(self._means.api, labels).started()
-        except ApiError as error:
-            _log.warning("when pods started is unknown: %s", error)
-            return ""
 
     async def _remove(self, labels: Mapping[str, str]) -> list[str]:
         namespaces = Namespaces(self._means.api, labels, poll_seconds=self._means.poll_seconds)
@@ -287,12 +277,25 @@ def knower(listener: Listener) -> Callable[[web.RequestHandler, str], None]:
     return know
 
 
+async def _problems(namespaces: Namespaces) -> list[str]:
+    try:
+        return await namespaces.problems()
+    except ApiError as error:
+        return [f"why objects are not ready is unknown: {error}"]
+
+
 def _line(outcome: BurnOutcome, earlier: list[str], left: list[str]) -> bytes:
     """Return the last line of an answer; what could not be removed before or afterwards is an error in the log."""
     texts = [("still being removed when kube-burner started", earlier), ("not removed", left)]
-    messages = (json.dumps(f"{what}: {'; '.join(names)}"[:_MAX_LEFT]) for what, names in texts if names)
-    log = "".join(f"level=error msg={message}\n" for message in messages)
-    return outcome.model_copy(update={"stderr": f"{outcome.stderr}{log}"}).model_dump_json().encode() + b"\n"
+    stderr = _with_errors(outcome.stderr, [f"{what}: {'; '.join(names)}" for what, names in texts if names])
+    return outcome.model_copy(update={"stderr": stderr}).model_dump_json().encode() + b"\n"
+
+
+def _with_errors(stderr: str, messages: Iterable[str]) -> str:
+    """Return kube-burner's log with further errors, in its format; empty messages are none."""
+    lines = [f"level=error msg={json.dumps(message[:_MAX_CHARACTERS])}\n" for message in messages if message]
+    separator = "\n" if lines and stderr and not stderr.endswith("\n") else ""
+    return f"{stderr}{separator}{''.join(lines)}"
 
 
 def _collected(directory: Path) -> Mapping[str, str]:

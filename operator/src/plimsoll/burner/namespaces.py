@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Object
-from plimsoll.tools.kube_burner.pods import STARTED, is_ready, pods_text
+from plimsoll.tools.kube_burner.pods import STARTED, is_going, is_ready, pods_text
 
 _NAMESPACE = Kind(api_version="v1", kind="Namespace")
 _CLAIM = Kind(api_version="v1", kind="PersistentVolumeClaim")
@@ -39,23 +40,40 @@ class Api(Protocol):
         ...
 
 
-class Namespaces:
-    """All namespaces with certain labels."""
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """When pods started.
 
-    def __init__(self, api: Api, labels: Mapping[str, str], *, poll_seconds: float = _POLL_SECONDS) -> None:
+    Attributes:
+        text: content of PODS_FILE; empty if no pod is known to be ready.
+        lost: what could not be read, and why; empty if everything was.
+
+    """
+
+    text: str = ""
+    lost: str = ""
+
+
+class Namespaces:
+    """All namespaces with certain labels, or only those called `base`, or `base` and a number."""
+
+    def __init__(
+        self, api: Api, labels: Mapping[str, str], *, base: str = "", poll_seconds: float = _POLL_SECONDS
+    ) -> None:
         """Look at nothing yet."""
         self._api = api
         self._labels = labels
+        self._base = base
         self._poll_seconds = poll_seconds
 
     async def names(self) -> list[str]:
         """Return the names of those that exist."""
-        return [namespace["metadata"]["name"] for namespace in await self._api.list(_NAMESPACE, labels=self._labels)]
+        return [namespace["metadata"]["name"] for namespace in await self._existing()]
 
     async def problems(self) -> list[str]:
         """Return why PVCs are not bound and pods not ready, according to their newest events."""
         found: list[str] = []
-        for namespace in await self._api.list(_NAMESPACE, labels=self._labels):
+        for namespace in await self._existing():
             name = namespace["metadata"]["name"]
             waiting = [obj for obj in await self._api.list(_CLAIM, namespace=name) if _phase(obj) != "Bound"]
             waiting += [obj for obj in await self._api.list(_POD, namespace=name) if not is_ready(obj)]
@@ -65,14 +83,23 @@ class Namespaces:
                 break
         return found[:_MAX_PROBLEMS]
 
-    async def started(self) -> str:
-        """Return when their pods started, as the content of PODS_FILE."""
+    async def started(self) -> Starts:
+        """Return when their pods started. After a failure nothing more is read: an API server that is down stays so."""
+        try:
+            names = [obj["metadata"]["name"] for obj in await self._existing() if not is_going(obj)]
+        except ApiError as error:
+            return Starts(lost=f"when pods started is unknown: {error}")
         pods: list[Object] = []
         events: list[Object] = []
-        for name in await self.names():
-            pods += await self._api.list(_POD, namespace=name)
-            events += await self._api.list(_EVENT, namespace=name, fields={"reason": STARTED})
-        return pods_text(pods, events)
+        for number, name in enumerate(names):
+            try:
+                found = await self._api.list(_POD, namespace=name)
+                events += await self._api.list(_EVENT, namespace=name, fields={"reason": STARTED})
+            except ApiError as error:
+                which = f"in {len(names) - number} of {len(names)} namespaces"
+                return Starts(pods_text(pods, events), f"when pods started is unknown {which}: {error}")
+            pods += found
+        return Starts(pods_text(pods, events))
 
     async def remove(self, *, limit_seconds: float) -> list[str]:
         """Delete them and wait until they and their volumes are gone; return what is left after the limit.
@@ -90,16 +117,20 @@ class Namespaces:
 
     async def _remove_once(self, removed: set[str]) -> list[str]:
         try:
-            namespaces = await self._api.list(_NAMESPACE, labels=self._labels)
+            namespaces = await self._existing()
             for obj in namespaces:
                 removed.add(obj["metadata"]["name"])
-                if "deletionTimestamp" not in obj["metadata"]:
+                if not is_going(obj):
                     await self._api.delete(_NAMESPACE, obj["metadata"]["name"], uid=obj["metadata"]["uid"])
             if namespaces:
                 return [f"namespace {obj['metadata']['name']}{_blocker(obj)}" for obj in namespaces]
             return [*_volumes_of(removed, await self._api.list(_VOLUME) if removed else ())]
         except ApiError as error:
             return [str(error)]
+
+    async def _existing(self) -> Sequence[Object]:
+        found = await self._api.list(_NAMESPACE, labels=self._labels)
+        return [obj for obj in found if _is_of(str(obj["metadata"]["name"]), self._base)]
 
 
 _RETAINED = "is kept by its reclaim policy"
@@ -111,6 +142,10 @@ def _volumes_of(namespaces: set[str], volumes: Sequence[Object]) -> Iterator[str
         if (spec.get("claimRef") or {}).get("namespace") in namespaces:
             kept = f" {_RETAINED}" if spec.get("persistentVolumeReclaimPolicy") == "Retain" else ""
             yield f"PersistentVolume {volume['metadata']['name']}{kept}"
+
+
+def _is_of(name: str, base: str) -> bool:
+    return not base or name == base or name.startswith(f"{base}-")
 
 
 def _blocker(namespace: Object) -> str:

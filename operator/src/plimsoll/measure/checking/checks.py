@@ -157,6 +157,18 @@ UNTIMED = Check(
     suspect=0,
     remedy="give the tool more to do, such as a larger size or more files; their rates are unknown",
 )
+# Lost ends are those of the slowest operations. Above this part, even the p90 may consist of inexact times; below it, a
+# second more for each of them moves the mean by a tenth of a second at most.
+TIMES_INEXACT = Check(
+    reason="TimesInexact",
+    what="operations whose times are less exact than those of the others, because the tool lost their ends",
+    unit="%",
+    suspect=10,
+    remedy=(
+        "look for what delays or drops events in the cluster, such as the kubelets' eventRecordQPS, and lower the "
+        "requested rate; these times may be too long"
+    ),
+)
 CLOCK_UNKNOWN = Check(
     reason="ClockUnknown",
     what="clients whose clock was not compared to within 10 ms, the limit of ClockOffset",
@@ -337,6 +349,7 @@ CHECKS = (
     NO_IO,
     SERIES_INCOMPLETE,
     UNTIMED,
+    TIMES_INEXACT,
     CLOCK_UNKNOWN,
     CLOCK_OFFSET,
     HISTOGRAM_MISMATCH,

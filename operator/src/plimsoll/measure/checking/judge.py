@@ -49,6 +49,7 @@ def judge(evidence: Evidence) -> tuple[Finding, ...]:
         *evaluate(checks.NO_IO, _completed(evidence)),
         *evaluate(checks.SERIES_INCOMPLETE, _missing_series(measured) if facts.windowed else ()),
         *evaluate(checks.UNTIMED, _untimed(measured)),
+        *evaluate(checks.TIMES_INEXACT, _inexact(measured)),
         *evaluate(checks.CLOCK_UNKNOWN, _unknown_clocks(intake.answers)),
         *evaluate(checks.CLOCK_OFFSET, _clock_offsets(intake.answers)),
         *evaluate(checks.HISTOGRAM_MISMATCH, _histogram_mismatches(measured)),
@@ -257,6 +258,14 @@ def _untimed(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
         names = item.measurement.untimed
         detail = f"too fast to be timed: {', '.join(names)}"
         yield CheckedValue(clients=(item.client,), value=len(names), detail=detail)
+
+
+def _inexact(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValue]:
+    for item in measured:
+        if item.measurement.inexact is not None:
+            part = 100 * item.measurement.inexact
+            detail = f"{percent_text(part)} of the timed operations have times that may be too long"
+            yield CheckedValue(clients=(item.client,), value=part, detail=detail)
 
 
 def _unknown_clocks(answers: Iterable[ClientAnswer]) -> Iterator[CheckedValue]:

@@ -99,12 +99,20 @@ _POD = _Kind(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Timed:
-    """One object: its creation in Unix nanoseconds, and the nanoseconds until it was usable, 0 if it never was."""
+    """One object.
+
+    Attributes:
+        created: Unix nanoseconds.
+        latency: nanoseconds until it was usable, 0 if it never was.
+        exact: whether the end of that time is known to more than its second.
+
+    """
 
     name: str
     iteration: int
     created: int
     latency: int
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +134,17 @@ def parse_measurement(parameters: KubeBurnerParameters, output: Output) -> Measu
     """
     summary = _summary(output)
     kinds = (_CLAIM, _POD) if parameters.pods else (_CLAIM,)
-    timed = [_timings(kind, parameters, summary, output) for kind in kinds]
+    documents = {kind: _documents(kind, output) for kind in kinds}
+    found = {kind: [_timed(kind, parameters, summary, one) for one in documents[kind]] for kind in kinds}
+    pods = started_pods(output) if parameters.pods else []
+    limit = _limit(parameters, [*(one.created for many in found.values() for one in many), *(p.created for p in pods)])
+    timed = [_timings(kind, parameters, documents[kind], found[kind], limit, pods) for kind in kinds]
     usable = [one for timings in timed for one in timings.usable]
     start = min((one.created for one in usable), default=0)
     log = Log.of(output)
     missing = [message for timings in timed for message in timings.errors]
-    errors = [*missing, *(_problems(output) if missing or parameters.churn else ()), *_failures(summary, output, log)]
+    reasons = [*(_problems(output) if missing or parameters.churn else ()), *(log.errors if missing else ())]
+    errors = [*missing, *reasons, *_failures(summary, output, log)]
     return Measurement(
         tool="kubeBurner",
         tool_version=_version(summary),
@@ -139,6 +152,7 @@ def parse_measurement(parameters: KubeBurnerParameters, output: Output) -> Measu
         runtime=max((one.created + one.latency for one in usable), default=start) - start,
         operations=tuple(_sample(timings) for timings in timed),
         pace=_pace(parameters, timed[0].usable),
+        inexact=_inexact(timed),
         errors=bounded(errors),
         warnings=bounded(
             [
@@ -158,15 +172,35 @@ def _summary(output: Output) -> JsonObject:
     return jobs[0]
 
 
-def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject, output: Output) -> _Timings:
+def _documents(kind: _Kind, output: Output) -> list[JsonObject]:
     names = [name for name in output.files if name.startswith(kind.prefix)]
     if len(names) > 1:
         raise OutputError(f"there are several files {kind.prefix}*.json: {', '.join(sorted(map(printable, names)))}")
     # Without any usable object, kube-burner writes no file.
-    documents = documents_of(output, names[0]) if names else []
-    found = [_timed(kind, parameters, summary, document) for document in documents]
+    return documents_of(output, names[0]) if names else []
+
+
+def _limit(parameters: KubeBurnerParameters, created: Sequence[int]) -> int:
+    """Return until when an object has to be usable, in Unix nanoseconds, whoever has timed it.
+
+    kube-burner waits from the last creation, of which only the second may be known. But it waits for one kind of object
+    after the other, and goes on watching afterwards; and the helper looks later than that.
+    """
+    return max(created, default=0) + _SECOND + parameters.ready_seconds * _SECOND
+
+
+def _timings(
+    kind: _Kind,
+    parameters: KubeBurnerParameters,
+    documents: Sequence[JsonObject],
+    found: Sequence[_Timed],
+    limit: int,
+    pods: Sequence[StartedPod],
+) -> _Timings:
     _check_names(kind, parameters, found)
-    usable, missed = _completed(kind, parameters, [one for one in found if one.latency], output)
+    seen = [one for one in found if one.latency]
+    missed = [*_missed(parameters, seen, pods, limit)] if kind is _POD else []
+    usable = [one for one in (*seen, *missed) if one.created + one.latency <= limit]
     _check_names(kind, parameters, usable)
     return _Timings(
         kind=kind,
@@ -175,42 +209,47 @@ def _timings(kind: _Kind, parameters: KubeBurnerParameters, summary: JsonObject,
         warnings=[
             *(f"unknown field: {path}" for document in documents for path in document.unknown(_COMMON | _fields(kind))),
             *_untimed(kind, parameters, usable),
-            *missed,
+            *_sources(missed, parameters.claims),
         ],
     )
 
 
-def _completed(
-    kind: _Kind, parameters: KubeBurnerParameters, timed: Sequence[_Timed], output: Output
-) -> tuple[Sequence[_Timed], Sequence[str]]:
-    """Return the usable objects, with the pods that kube-burner has missed, and warnings of these."""
-    if kind is not _POD:
-        return timed, ()
+def _missed(
+    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[StartedPod], limit: int
+) -> Iterator[_Timed]:
+    """Yield the pods in time that kube-burner has not timed.
+
+    Raises:
+        OutputError: one of them was not requested, or started before it was created.
+
+    """
     seen = {(one.name, one.created) for one in timed}
-    missed = [pod for pod in _in_time(parameters, timed, started_pods(output)) if (pod.name, pod.created) not in seen]
-    if any(pod.iteration >= parameters.objects for pod in missed):
-        raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
-    added = [
-        _Timed(name=pod.name, iteration=pod.iteration, created=pod.created, latency=pod.started - pod.created)
-        for pod in missed
-    ]
-    return [*timed, *added], [*_missed(len(missed), sum(not pod.exact for pod in missed), parameters.claims)]
+    for pod in pods:
+        if (pod.name, pod.created) in seen or pod.started > limit:
+            continue
+        if pod.iteration >= parameters.objects:
+            raise OutputError(f"there are more pods than the {parameters.objects} that were requested")
+        if pod.started <= pod.created:
+            raise OutputError(f"{pod.name} started before it was created; synchronise the nodes' clocks")
+        latency = pod.started - pod.created
+        yield _Timed(name=pod.name, iteration=pod.iteration, created=pod.created, latency=latency, exact=pod.exact)
 
 
-def _in_time(
-    parameters: KubeBurnerParameters, timed: Sequence[_Timed], pods: Sequence[StartedPod]
-) -> Iterator[StartedPod]:
-    """Return the pods that started while kube-burner waited: the helper looks later, when more may have started."""
-    last = max([*(one.created for one in timed), *(pod.created for pod in pods)], default=0)
-    limit = last + _SECOND + parameters.ready_seconds * _SECOND
-    return (pod for pod in pods if pod.started <= limit)
-
-
-def _missed(count: int, inexact: int, wanted: int) -> Iterator[str]:
-    if count:
-        yield f"kube-burner missed the start of {count} of {wanted} pods; their times are from the cluster's own events"
-    if inexact:
+def _sources(missed: Sequence[_Timed], wanted: int) -> Iterator[str]:
+    """Yield of how many pods the cluster has the times, and of how many it has no exact ones."""
+    if missed:
+        yield (
+            f"kube-burner missed the start of {len(missed)} of {wanted} pods; their times are from the cluster's own "
+            "events"
+        )
+    if inexact := sum(not one.exact for one in missed):
         yield f"{inexact} of {wanted} pods have no event of their start; their times may be up to 2 s too long"
+
+
+def _inexact(timed: Sequence[_Timings]) -> float | None:
+    """Return the part of the pods whose start is known to its second only; None without pods."""
+    pods = [one for timings in timed if timings.kind is _POD for one in timings.usable]
+    return sum(not one.exact for one in pods) / len(pods) if pods else None
 
 
 def _fields(kind: _Kind) -> frozenset[str]:
@@ -289,8 +328,10 @@ def _coarse(timings: _Timings) -> Iterator[str]:
     """Yield that the times of pods are too coarse for their mean, if they are."""
     latencies = [one.latency for one in timings.usable]
     if timings.kind is _POD and latencies and (mean := math.fsum(latencies) / len(latencies)) < _COARSE:
-        seconds = f"{mean / _SECOND:.1f} s"
-        yield f"pods started within {seconds} on average, each up to 1 s less: a pod's creation is a whole second"
+        yield (
+            f"pods started after {mean / _SECOND:.1f} s on average; each of their times may be up to 1 s too long, "
+            "because only the second of a pod's creation is known"
+        )
 
 
 def _version(summary: JsonObject) -> str:

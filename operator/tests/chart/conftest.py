@@ -1,0 +1,16 @@
+"""The rendered chart, which no test changes."""
+
+import pytest
+
+from support.helm import EVERYTHING, Rendering, render
+
+
+@pytest.fixture(scope="session")
+def everything() -> Rendering:
+    """Return the chart with all features enabled."""
+    return render(EVERYTHING)
+
+
+@pytest.fixture(scope="session")
+def defaults() -> Rendering:
+    return render()
