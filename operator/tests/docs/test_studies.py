@@ -1,0 +1,96 @@
+"""The guide to the studies agrees with their data, their suites and the estimates of these."""
+
+import re
+from math import ceil
+from pathlib import Path
+
+import pytest
+
+from plimsoll.plan.estimate import estimate
+from plimsoll.studies.library import load_studies
+from plimsoll.studies.model import Experiment, Study, Unavailable
+from plimsoll.suite.children import variant_plans
+from support.studies import OVERLAYS, small_plans, small_suites, suites_in
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "studies.md").read_text()
+STUDIES = load_studies()
+
+
+def rows(after: str, heading: str) -> list[list[str]]:
+    """Return the cells of the first table with that first heading after a text."""
+    rest = GUIDE[GUIDE.index(after) :]
+    lines = rest[rest.index(f"| {heading} |") :].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def reproduction(experiment: Experiment) -> str:
+    texts = [f"`{one.suite}`, {listed(one.variants)}: {listed(one.workloads)}" for one in experiment.reproduced_by]
+    return "; ".join(texts) or "impossible"
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda one: one.key)
+def test_experiments_are_those_of_the_data(study: Study) -> None:
+    found = rows(f"## {study.key}\n", "experiment")
+    assert [row[:3] for row in found] == [[one.id, one.title, reproduction(one)] for one in study.experiments]
+    assert all(row[3] for row in found)
+
+
+def test_what_is_unavailable_is_that_of_the_data() -> None:
+    of = {
+        kind: ", ".join(one.id for study in STUDIES for one in study.experiments if one.unavailable is kind)
+        for kind in Unavailable
+    }
+    assert [row[:2] for row in rows("## What cannot be reproduced\n", "what")] == [
+        [kind.value, ids] for kind, ids in of.items()
+    ]
+
+
+def test_estimates_are_those_of_the_plans() -> None:
+    full = {suite.metadata.name: suite for overlay in OVERLAYS for suite in suites_in(overlay)}
+    expected = []
+    for name, suite in small_suites().items():
+        plans = small_plans()[name]
+        small = suite.spec.repeat * sum(estimate(plan).total_seconds for plan in plans.values())
+        scaled = variant_plans(full[name], seed=1).values()
+        large = full[name].spec.repeat * sum(estimate(plan).total_seconds for plan in scaled)
+        points = sum(len(plan.points) for plan in plans.values())
+        costs = [f"{ceil(small / 60)} min", f"{ceil(large / 3600)} h"]
+        expected.append([f"`{name}`", str(len(plans)), str(points), *costs])
+    found = rows("## Suites\n", "suite")
+    assert [[row[0], *row[2:]] for row in found] == expected
+
+
+def test_small_suites_take_minutes() -> None:
+    for plans in small_plans().values():
+        assert sum(estimate(plan).total_seconds for plan in plans.values()) < 20 * 60
+
+
+def test_every_hypothesis_of_a_small_suite_has_three_trials_of_each_point() -> None:
+    for name, suite in small_suites().items():
+        for hypothesis in suite.spec.hypotheses:
+            for _, selector in hypothesis.selectors:
+                variants = [selector.variant] if selector.variant else [*small_plans()[name]]
+                trials = [small_plans()[name][variant].repetitions * suite.spec.repeat for variant in variants]
+                assert min(trials) >= 3, hypothesis.name
+
+
+def test_numbers_of_values_are_those_of_the_data() -> None:
+    expected = [[study.key, str(len(study.experiments)), str(len(study.values))] for study in STUDIES]
+    assert [row[:3] for row in rows("## Published values\n", "study")] == expected
+
+
+def test_checks_are_those_of_the_table() -> None:
+    known = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "trust.md").read_text(), re.MULTILINE))
+    named = {
+        check
+        for study in STUDIES
+        for row in rows(f"## {study.key}\n", "numbers")
+        for check in re.findall(r"`(\w+)`", row[1])
+    }
+    assert len(named) >= 10
+    assert named <= known
