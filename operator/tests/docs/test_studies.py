@@ -10,6 +10,7 @@ from plimsoll.plan.estimate import estimate
 from plimsoll.studies.library import load_studies
 from plimsoll.studies.model import Experiment, Study, Unavailable
 from plimsoll.suite.children import variant_plans
+from support.published import in_layouts, on_values
 from support.studies import OVERLAYS, small_plans, small_suites, suites_in
 
 ROOT = Path(__file__).parents[3]
@@ -94,3 +95,20 @@ def test_checks_are_those_of_the_table() -> None:
     }
     assert len(named) >= 10
     assert named <= known
+
+
+@pytest.mark.parametrize("study", ["KIT", "ORNL", "UTSA"])
+def test_hypotheses_have_the_verdicts_of_the_published_values(study: str) -> None:
+    found = {row[0].strip("`"): row[1] for row in rows(f"## {study}\n", "hypothesis")}
+    names = [one.name for one in small_suites()[study.lower()].spec.hypotheses]
+    verdicts = on_values(study.lower())
+    assert found == {name: verdicts.get(name, "no numbers") for name in names}
+
+
+def test_hypotheses_of_ctu_have_the_verdicts_of_its_layouts() -> None:
+    counts = in_layouts()
+    assert {sum(count.values()) for count in counts.values()} == {15}
+    assert [[row[0], *map(int, row[1:])] for row in rows("## CTU\n", "hypothesis")] == [
+        [f"`{name}`", *(count[verdict] for verdict in ("Held", "Refuted", "Undecided"))]
+        for name, count in counts.items()
+    ]
