@@ -12,6 +12,7 @@ from support import OPERATOR_NAMESPACE, ROOT, Cluster
 NAMESPACE = os.environ.get("PLIMSOLL_CEPH_NAMESPACE", "rook-ceph")
 
 OURS = "plimsoll-"
+OPTION_RECORDS = "plimsoll/"
 POOL = "e2e-existing"
 USER = "e2e-bench"
 FOREIGN = "foreign"
@@ -192,6 +193,21 @@ class Ceph:
         (names,) = (each["flags_names"].split(",") for each in pools if each["pool_name"] == pool)
         return set(names) & {"noscrub", "nodeep-scrub"}
 
+    def options(self, name: str) -> dict[str, str]:
+        """Return the values of an option in the configuration database, by whose they are."""
+        found = [each for each in self.json("ceph", "config", "dump") if each["name"] == name]
+        return {"/".join(filter(None, (each["section"], each["mask"]))): each["value"] for each in found}
+
+    def used_option(self, osd: int, name: str) -> str:
+        """Return the value that an OSD uses, as it last reported it to the manager."""
+        return self.admin("ceph", "config", "show", f"osd.{osd}", name).strip()
+
+    def set_option(self, who: str, name: str, value: str) -> None:
+        self.admin("ceph", "config", "set", who, name, value)
+
+    def remove_option(self, who: str, name: str) -> None:
+        self.admin("ceph", "config", "rm", who, name)
+
     def pools(self) -> list[str]:
         """Return the pools that runs created."""
         return self._ours(self.json("ceph", "osd", "pool", "ls"))
@@ -202,7 +218,9 @@ class Ceph:
 
     def leftovers(self) -> list[str]:
         """Return leaks of this session's runs in Ceph, in Rook's and the operator's namespace, and at cluster scope."""
-        pools, users, rules, file_systems = self._listed("osd pool ls", "auth ls", "osd crush rule ls", "fs ls")
+        pools, users, rules, file_systems, keys = self._listed(
+            "osd pool ls", "auth ls", "osd crush rule ls", "fs ls", "config-key ls"
+        )
         kinds = "secrets,configmaps,jobs,pods,networkpolicies"
         elsewhere = [
             *self._cluster.api.objects(kinds, OPERATOR_NAMESPACE, "plimsoll.dev/run-namespace"),
@@ -213,6 +231,7 @@ class Ceph:
             *self._ours([each["entity"].removeprefix("client.") for each in users["auth_dump"]]),
             *self._ours(rules),
             *self._ours([each["name"] for each in file_systems]),
+            *(key for key in keys if key.startswith(OPTION_RECORDS)),
             *self._named(f"cephblockpools,cephfilesystems,cephclients,{kinds}", NAMESPACE),
             *(each["metadata"]["name"] for each in elsewhere if self._is_of_this_session(each)),
             *self._volumes(),

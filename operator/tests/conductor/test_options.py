@@ -167,8 +167,8 @@ async def test_a_successor_does_not_set_what_somebody_else_changed(ceph: Pretend
         (option(name="osd_unknown", value="1"), "this version of Ceph has no option osd_unknown"),
         (option(value="fast"), "cannot be fast; choose one of balanced"),
         (option(name="osd_memory_target", value="much"), "cannot be much: write bytes, or a size such as 4Gi"),
-        (option("osd.7"), "no OSD that is up is osd.7"),
-        (option("osd/class:hdd"), "no OSD that is up is osd/class:hdd"),
+        (option("osd.7"), "no OSD is osd.7"),
+        (option("osd/class:hdd"), "no OSD is osd/class:hdd"),
     ],
 )
 async def test_an_option_that_cannot_be_set_is_refused_before_anything_is_set(

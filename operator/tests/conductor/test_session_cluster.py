@@ -52,6 +52,16 @@ def test_a_cluster_that_never_becomes_ready_ends_the_run_with_its_problems_and_a
     assert not simulation.trials
 
 
+def test_a_run_whose_options_ceph_refuses_ends_at_once() -> None:
+    problem = "option osd_op_queue takes effect only after a restart of the OSDs"
+    simulation = Simulation(make_plan(), cluster=ClusterView(prepared=False, problems=(problem,), refused=True))
+    simulation.run_for(seconds=30)
+    failure = simulation.state.failure
+    assert failure is not None
+    assert (failure.reason, failure.message) == (FailureReason.CEPH_OPTION_REFUSED, problem)
+    assert not simulation.trials
+
+
 def test_no_attempt_begins_on_an_old_look_at_the_cluster() -> None:
     simulation = Simulation(make_plan(), cluster=WELL)
     simulation.until(Preparing)

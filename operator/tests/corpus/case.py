@@ -27,6 +27,7 @@ class Watch(Model):
         foreign: operations per second on a foreign pool.
         file_system: the run measures a file system with one metadata server.
         owns_file_system: that file system was created for the run.
+        sets_options: the run set options of the OSDs.
 
     """
 
@@ -37,6 +38,7 @@ class Watch(Model):
     foreign: float = 0.0
     file_system: bool = False
     owns_file_system: bool = False
+    sets_options: bool = False
 
 
 RecordedTool = Literal[
@@ -117,6 +119,23 @@ class Trouble(Model):
     counted: float = 1.0
 
 
+class OtherOption(Model):
+    """An option that does not have the run's value, in the reading before or after the trial.
+
+    Attributes:
+        where: `osd.3`, or the configuration database with whose option it is.
+        unread: the reason why options could not be read, instead of a difference.
+
+    """
+
+    reading: Literal["before", "after"]
+    where: str = ""
+    name: str = ""
+    wanted: str = ""
+    found: str = ""
+    unread: str = ""
+
+
 class Damage(Model):
     """Changes to one of the files that fio wrote, applied in the order of the fields.
 
@@ -171,6 +190,7 @@ class Fault(Model):
     To a repetition as a whole:
 
         cluster: the state of the cluster.
+        options: differing options of the cluster.
         aborted: the reason why it produced no numbers.
         replaced: the reason why a previous attempt was aborted.
         not_recorded: it never ran.
@@ -197,6 +217,7 @@ class Fault(Model):
     sent_as: int | None = None
 
     cluster: tuple[Trouble, ...] = ()
+    options: tuple[OtherOption, ...] = ()
     aborted: AbortReason | None = None
     replaced: AbortReason | None = None
     not_recorded: bool = False

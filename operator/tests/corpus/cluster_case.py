@@ -1,6 +1,6 @@
 """A case's Ceph cluster, as the conductor's polls show it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from plimsoll.ceph.watch import (
     ClusterWatch,
     FileSystemDetail,
     MetadataServer,
+    OptionDifference,
+    OptionReading,
     PoolCounters,
 )
 from plimsoll.tools.fio import FioParameters
@@ -50,7 +52,22 @@ def watch_of(setting: Setting, faults: Sequence[Fault], t0: int) -> ClusterWatch
         owns_file_system=watch.owns_file_system,
         accepted_checks=frozenset(watch.accepted),
         required=watch.required,
+        options=tuple(_readings(faults)) if watch.sets_options else (),
     )
+
+
+def _readings(faults: Sequence[Fault]) -> Iterator[OptionReading]:
+    others = [other for fault in faults for other in fault.options]
+    for reading in ("before", "after"):
+        found = [other for other in others if other.reading == reading]
+        yield OptionReading(
+            differences=tuple(
+                OptionDifference(where=one.where, name=one.name, wanted=one.wanted, found=one.found)
+                for one in found
+                if not one.unread
+            ),
+            problem=next((one.unread for one in found if one.unread), ""),
+        )
 
 
 def _look(setting: Setting, watch: Watch, troubles: Sequence[Trouble], second: float, start: int) -> ClusterSample:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from plimsoll.api.caches import OsdCaches
+from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import Environment, PlatformEnvironment
 from plimsoll.api.pools import Pool, Replicated
 from plimsoll.api.prepare import Precondition, Prepare
@@ -131,6 +132,23 @@ def test_the_number_of_metadata_servers_is_identity() -> None:
         for count in (1, 2)
     )
     assert "fileSystem.metadataServers" in [found.key for found in differences(one, two) if found.part == "identity"]
+
+
+def test_options_set_for_the_run_are_identity_with_their_values_as_ceph_stores_them() -> None:
+    def of_options(stored: dict[str, JsonValue], *options: CephOption) -> Fingerprint:
+        target = CephTarget(pool="p", conductor_user="c", agent_user="a", options=options)
+        return taken({**ENVIRONMENT, "ceph": {"fsid": "f", **stored}}, ceph=target)
+
+    one = CephOption(who="osd", name="osd_memory_target", value="4Gi")
+    other = CephOption(who="osd.0", name="osd_mclock_profile", value="custom")
+    read = of_options({"options": {"osd": {"osd_memory_target": "4294967296"}}}, one)
+    assert read.identity["cephOptions"] == {"osd": {"osd_memory_target": "4294967296"}}
+    found = differences(of_options({}, one), of_options({}, other))
+    assert [(each.key, each.baseline, each.candidate) for each in found] == [
+        ("cephOptions.osd.0.osd_mclock_profile", None, "custom"),
+        ("cephOptions.osd.osd_memory_target", "4Gi", None),
+    ]
+    assert "cephOptions" not in of_options({}).identity
 
 
 def of_a_made_pool(uid: str, facts: Mapping[str, JsonValue], **pool: Any) -> Fingerprint:

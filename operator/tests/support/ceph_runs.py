@@ -55,6 +55,10 @@ STORAGE: Mapping[str, Mapping[str, Any]] = {
                 ],
                 "metadataServers": 2,
             },
+            "config": [
+                {"who": "osd", "name": "osd_mclock_profile", "value": "high_client_ops"},
+                {"who": "osd/class:ssd", "name": "osd_memory_target", "value": "4Gi"},
+            ],
         },
         "volume": {"size": "1Gi", "sharing": "Shared"},
     },

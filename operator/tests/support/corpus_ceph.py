@@ -42,6 +42,8 @@ _BAD_POOL: tuple[tuple[str, Any, str], ...] = (
     ("failureDomain", LONGER, "more than 63"),
     ("deviceClass", "A B", "should match"),
     ("deviceClass", LONGER, "more than 63"),
+    ("crushRoot", "-rm", _NAME_WORDS),
+    ("crushRoot", "n" * 129, "more than 128"),
     ("compressionMode", "on", 'supported values: "none", "passive", "aggressive", "force"'),
     ("placementGroups", 0, "greater than or equal to 1"),
     ("placementGroups", 32769, "less than or equal to 32768"),
@@ -100,6 +102,51 @@ _ROOK = [
         )
         for path in ("name", "dataPool")
         for value, words in _BAD_NAMES
+    ),
+]
+
+_OPTION = {"who": "osd", "name": "osd_mclock_profile", "value": "high_client_ops"}
+_BAD_OPTIONS: tuple[tuple[str, Any, str], ...] = (
+    ("who", REMOVED, "Required value"),
+    ("who", "global", "should match '^osd("),
+    ("who", "osd.", "should match '^osd("),
+    ("who", "osd.01", "should match '^osd("),
+    ("who", "osd/host:a", "should match '^osd("),
+    ("who", 'osd/class:a" name="b', "should match '^osd("),
+    ("who", f"osd/class:{LONGER}", "more than 63"),
+    ("name", REMOVED, "Required value"),
+    ("name", "osd mclock", "should match '^[a-z][a-z0-9_]*$'"),
+    ("name", "a" * 101, "more than 100"),
+    ("value", REMOVED, "Required value"),
+    ("value", 4, "must be of type string"),
+    ("value", "", "should match"),
+    ("value", " a", "should match"),
+    ("value", "--force", "should match"),
+    ("value", "a\nb", "should match"),
+    ("value", "a" * 257, "more than 256"),
+)
+
+_OPTIONS = [
+    *(
+        _rook(
+            f"option with {path} {str(value)[:20]!r}",
+            {"config": [changed(_OPTION, {path: value})]},
+            f"spec.storage.rook.config[0].{path}",
+            words,
+        )
+        for path, value, words in _BAD_OPTIONS
+    ),
+    _rook(
+        "the same option twice",
+        {"config": [_OPTION, _OPTION | {"value": "balanced"}]},
+        "spec.storage.rook.config[1]",
+        "Duplicate value",
+    ),
+    _rook(
+        "too many options",
+        {"config": [_OPTION | {"who": f"osd.{number}"} for number in range(17)]},
+        "spec.storage.rook.config",
+        "at most 16 items",
     ),
 ]
 
@@ -257,4 +304,4 @@ _OTHERS = [
     ),
 ]
 
-CEPHS = [*_POOLS, *_ROOK, *_FILE_SYSTEMS, *_OTHERS]
+CEPHS = [*_POOLS, *_ROOK, *_OPTIONS, *_FILE_SYSTEMS, *_OTHERS]

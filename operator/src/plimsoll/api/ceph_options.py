@@ -15,7 +15,8 @@ WHO_PATTERN = r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?
 """All OSDs, one OSD, or those of a device class. Options of other daemons would affect more than the storage."""
 
 OPTION_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
-_VALUE_PATTERN = r"^[!-~]([ -~]*[!-~])?$"
+_VALUE_PATTERN = r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$"
+"""Printable, without spaces around it; only a number may be negative."""
 
 _CLASS_MARK = "/class:"
 

@@ -161,6 +161,7 @@ _FACTS: Mapping[str, Callable[[Environment], str]] = {
     ),
     "Pool": lambda known: _text(known.pool),
     "Ceph": _ceph,
+    "Ceph options": lambda known: _text(known.ceph.options if known.ceph else None),
     "Rook": lambda known: _text(known.rook),
     # Some versions start with the name of the tool: `fio fio-3.39`.
     "Tools": lambda known: _NAMED_TWICE.sub(r"\1 ", _text(known.tools)),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from plimsoll.lifecycle.render import teardown
 from plimsoll.lifecycle.rook.render import (
     KEY_SECRETS,
     key_secrets,
@@ -11,7 +12,7 @@ from plimsoll.lifecycle.rook.render import (
     storage_class,
     users,
 )
-from support.ceph_runs import ceph_run
+from support.ceph_runs import SETTINGS, UID, ceph_run
 
 BASE = "plimsoll-rook-images-f94acc63"
 
@@ -72,6 +73,35 @@ def test_users_may_do_what_they_have_to_and_no_more() -> None:
         "caps": {"mon": f"allow r, {flags}", "mgr": "allow r", "osd": both},
         "secretName": "plimsoll-3",
     }
+
+
+def test_a_conductor_may_set_exactly_the_options_of_its_run_and_record_what_they_were() -> None:
+    made = ceph_run("rook-files")
+    conductor, agent = (user["spec"]["caps"] for user in users(made.run, made.target, ("plimsoll-0", "plimsoll-1")))
+    grants = [grant for grant in conductor["mon"].split(", ") if "config" in grant]
+    assert grants == [
+        f'allow command "config-key set" with key="plimsoll/{UID}/options"',
+        f'allow command "config-key get" with key="plimsoll/{UID}/options"',
+        f'allow command "config-key rm" with key="plimsoll/{UID}/options"',
+        'allow command "config set" with who="osd" name="osd_mclock_profile"',
+        'allow command "config rm" with who="osd" name="osd_mclock_profile"',
+        'allow command "config set" with who="osd/class:ssd" name="osd_memory_target"',
+        'allow command "config rm" with who="osd/class:ssd" name="osd_memory_target"',
+    ]
+    assert "config" not in str(agent)
+
+
+def test_only_the_teardown_of_a_run_with_options_restores_some() -> None:
+    def arguments(name: str) -> list[str]:
+        made = ceph_run(name)
+        record = teardown.record_of(made.plan)
+        assert record is not None
+        (container,) = teardown.job(made.run, record, SETTINGS)["spec"]["template"]["spec"]["containers"]
+        found: list[str] = container["args"]
+        return found
+
+    assert "--options" in arguments("rook-files")
+    assert "--options" not in arguments("rook-images")
 
 
 def test_the_first_free_secrets_are_taken() -> None:

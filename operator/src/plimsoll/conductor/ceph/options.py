@@ -25,7 +25,7 @@ from plimsoll.ceph.options import (
     stored_value,
     why_refused,
 )
-from plimsoll.ceph.osds import parse_config_show, parse_osd_tree
+from plimsoll.ceph.osds import Osd, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.monitor_program import FORCE
@@ -60,7 +60,7 @@ async def set_options(commands: Commands, options: Sequence[CephOption], *, key:
     record = await read_record(commands, key)
     if record is None:
         described = {option.name: await _description(commands, option.name) for option in options}
-        refusals = [*_refusals(options, described), *_without_osds(options, await _classes(commands))]
+        refusals = [*_refusals(options, described), *_without_osds(options, await _osds(commands))]
         if refusals:
             return OptionsSet(problems=tuple(refusals), refused=True)
         record = _record(options, described, await _database(commands))
@@ -104,8 +104,9 @@ async def read_options(commands: Commands, options: Sequence[CephOption]) -> Opt
     problem = ""
     try:
         database = await _database(commands)
-        classes = await _classes(commands)
-        for osd in classes:
+        osds = await _osds(commands)
+        classes = {number: osd.device_class for number, osd in osds.items()}
+        for osd in (number for number, found in osds.items() if found.is_up):
             answer = await commands.ceph("config", "show", f"osd.{osd}", limit_seconds=_READING_SECONDS)
             shown[osd] = parse_config_show(answer)
     except (CommandError, ValueError) as error:
@@ -143,10 +144,8 @@ async def _database(commands: Commands) -> Database:
     return parse_database(await commands.ceph("config", "dump", limit_seconds=_READING_SECONDS))
 
 
-async def _classes(commands: Commands) -> Mapping[int, str]:
-    """Return the device classes of the OSDs that are up."""
-    tree = parse_osd_tree(await commands.ceph("osd", "tree", limit_seconds=_READING_SECONDS))
-    return {number: osd.device_class for number, osd in sorted(tree.items()) if osd.is_up}
+async def _osds(commands: Commands) -> Mapping[int, Osd]:
+    return parse_osd_tree(await commands.ceph("osd", "tree", limit_seconds=_READING_SECONDS))
 
 
 async def _apply(commands: Commands, change: Change, *force: str) -> None:
@@ -165,10 +164,10 @@ def _refusals(options: Iterable[CephOption], described: Mapping[str, OptionDescr
             yield refusal
 
 
-def _without_osds(options: Iterable[CephOption], classes: Mapping[int, str]) -> Iterable[str]:
+def _without_osds(options: Iterable[CephOption], osds: Mapping[int, Osd]) -> Iterable[str]:
     for option in options:
-        if not any(option.applies_to(osd, device_class) for osd, device_class in classes.items()):
-            yield f"no OSD that is up is {option.who}; correct it in spec.storage.rook.config, or see `ceph osd tree`"
+        if not any(option.applies_to(number, osd.device_class) for number, osd in osds.items()):
+            yield f"no OSD is {option.who}; see `ceph osd tree`, and correct spec.storage.rook.config"
 
 
 def _record(
