@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import estimate
 from plimsoll.studies.library import load_studies
 from plimsoll.studies.model import Experiment, Study, Unavailable
@@ -51,17 +53,25 @@ def test_what_is_unavailable_is_that_of_the_data() -> None:
     ]
 
 
+def seconds(plans: dict[str, Plan], suite: BenchmarkSuite) -> int:
+    return suite.spec.repeat * sum(estimate(plan).total_seconds for plan in plans.values())
+
+
+def scaled(kind: str) -> dict[str, int]:
+    """Return the seconds of the suites of an overlay."""
+    suites = [suite for overlay in OVERLAYS if overlay.parts[1] == kind for suite in suites_in(overlay)]
+    return {suite.metadata.name: seconds(variant_plans(suite, seed=1), suite) for suite in suites}
+
+
 def test_estimates_are_those_of_the_plans() -> None:
-    full = {suite.metadata.name: suite for overlay in OVERLAYS for suite in suites_in(overlay)}
+    full, smoke = scaled("full"), scaled("smoke")
     expected = []
     for name, suite in small_suites().items():
         plans = small_plans()[name]
-        small = suite.spec.repeat * sum(estimate(plan).total_seconds for plan in plans.values())
-        scaled = variant_plans(full[name], seed=1).values()
-        large = full[name].spec.repeat * sum(estimate(plan).total_seconds for plan in scaled)
         points = sum(len(plan.points) for plan in plans.values())
-        costs = [f"{ceil(small / 60)} min", f"{ceil(large / 3600)} h"]
-        expected.append([f"`{name}`", str(len(plans)), str(points), *costs])
+        costs = [ceil(smoke[name] / 60), ceil(seconds(plans, suite) / 60), ceil(full[name] / 3600)]
+        texts = [f"{cost} {unit}" for cost, unit in zip(costs, ("min", "min", "h"), strict=True)]
+        expected.append([f"`{name}`", str(len(plans)), str(points), *texts])
     found = rows("## Suites\n", "suite")
     assert [[row[0], *row[2:]] for row in found] == expected
 
