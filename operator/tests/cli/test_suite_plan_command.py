@@ -101,21 +101,29 @@ def test_scaling_is_shown_in_words(write: Any) -> None:
 def test_changes_are_shown_as_they_are_written(write: Any) -> None:
     changes = {
         "storage": {"storageClass": {"name": "slow"}},
-        "clients": {"count": None, "nodeSelector": {"disk": "ssd"}},
+        "clients": {"nodeSelector": {"disk": "ssd"}},
         "prepare": {"discard": False},
         "workloads": [{"name": "writes", "dd": {"blockSize": ["64Ki"]}}, {"name": "more", "fio": {}}],
     }
-    text = run(write(variants=[{"name": "other", "set": changes}]))
+    text = run(write(variants=[{"name": "other", "unset": ["clients.count"], "set": changes}]))
     for words in (
         "storage.storageClass.name: fast -> slow",
         "clients.count: removed (2)",
         "clients.nodeSelector.disk: ssd",
         "workloads.writes.fio.pattern: removed (randwrite)",
         "workloads.writes.dd.blockSize: [64Ki]",
-        "workloads.more.fio: {}",
+        "workloads.more: added (fio, 1 point)",
         "prepare.discard: false",
     ):
         assert f" {words} " in text
+
+
+def test_a_workload_that_is_removed_has_one_line(write: Any) -> None:
+    variants = [{"name": "other", "unset": ["workloads.writes"], "set": {"workloads": [{"name": "more", "dd": {}}]}}]
+    text = run(write(variants=variants))
+    assert text.count("workloads.writes") == 1
+    assert " workloads.writes: removed " in text
+    assert " workloads.more: added (dd, 1 point) " in text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 160])

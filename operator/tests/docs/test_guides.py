@@ -10,7 +10,7 @@ from plimsoll.cli import main
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
-GUIDES = ("quickstart", "gitops", "suites")
+GUIDES = ("quickstart", "gitops", "suites", "studies")
 FILE = re.compile(r"\b(?:manifests|charts|e2e)/[\w./-]*\w")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 

@@ -118,5 +118,6 @@ def test_overlays_have_valid_plans_of_all_that_the_small_suites_have(overlay: Pa
     assert small == {}
 
 
-def test_every_study_has_an_overlay() -> None:
-    assert [str(one) for one in OVERLAYS] == [f"overlays/full/{study}" for study in sorted(STUDIES)]
+def test_every_study_has_both_overlays() -> None:
+    expected = [f"overlays/{kind}/{study}" for kind in ("full", "smoke") for study in sorted(STUDIES)]
+    assert [str(one) for one in OVERLAYS] == expected

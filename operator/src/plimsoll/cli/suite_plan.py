@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.suite import BenchmarkSuite
+from plimsoll.api.suite import BY_NAME, BenchmarkSuite
 from plimsoll.api.suite_comparison import SuiteComparison
 from plimsoll.cli.document import chosen_seed, freeze_variants, read_suite
 from plimsoll.cli.fitted import FittedColumn, FittedTable, stdout_console, text_of
@@ -24,16 +24,23 @@ from plimsoll.report.text import NONE, count_text
 from plimsoll.suite.children import Turn, turns_of
 from plimsoll.suite.differences import FieldChange, variant_changes
 from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.merging import is_named_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedVariant:
-    """A variant with its changes and the plan of its run."""
+    """A variant with its changes and the plan of its run.
+
+    Attributes:
+        shared: the workloads of `spec.run`.
+
+    """
 
     name: str
     changes: Sequence[FieldChange]
     plan: Plan
     cost: Estimate
+    shared: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +82,9 @@ def command(*, file: Path, output: str, seed: int | None) -> None:
 
 def _planned(file: Path, suite: BenchmarkSuite, seed: int) -> _PlannedSuite:
     changes = variant_changes(suite.spec)
+    shared = frozenset(str(one["name"]) for one in _workloads(suite))
     variants = {
-        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan))
+        name: _PlannedVariant(name=name, changes=changes[name], plan=plan, cost=estimate(plan), shared=shared)
         for name, plan in freeze_variants(file, suite, seed).items()
     }
     return _PlannedSuite(suite=suite, seed=seed, variants=variants, turns=turns_of(suite.spec, seed))
@@ -133,8 +141,24 @@ def _comparison(one: SuiteComparison) -> str:
     return f"{candidate} against {baseline}; tolerated are {allowed}"
 
 
+def _workloads(suite: BenchmarkSuite) -> list[dict[str, JsonValue]]:
+    workloads = suite.spec.run.get(BY_NAME)
+    return workloads if is_named_list(workloads) else []
+
+
 def _changes(variant: _PlannedVariant) -> Text:
-    return Text("\n".join(map(_change, variant.changes)) or NONE)
+    # A workload that is added or removed as a whole has one line.
+    return Text("\n".join(dict.fromkeys(_change_text(variant, change) for change in variant.changes)) or NONE)
+
+
+def _change_text(variant: _PlannedVariant, change: FieldChange) -> str:
+    kind, _, rest = change.path.partition(".")
+    name = rest.partition(".")[0]
+    points = [point for point in variant.plan.points if point.workload == name]
+    if kind != BY_NAME or (points and name in variant.shared):
+        return _change(change)
+    place = f"{BY_NAME}.{name}"
+    return f"{place}: added ({points[0].tool}, {count_text(len(points), 'point')})" if points else f"{place}: removed"
 
 
 def _change(change: FieldChange) -> str:

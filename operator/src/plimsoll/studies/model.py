@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Annotated, Self
@@ -178,7 +179,7 @@ class Study(Model):
     experiments: tuple[Experiment, ...]
     tables: tuple[ValueTable, ...]
 
-    @property
+    @cached_property
     def values(self) -> tuple[Published, ...]:
         """All published values."""
         return tuple(value for table in self.tables for value in table.published())
