@@ -23,9 +23,9 @@ from itertools import accumulate
 from operator import mul, sub
 from statistics import NormalDist
 
-SPREADS = (0.01, 0.017, 0.029, 0.05, 0.085, 0.145, 0.25, 0.42)
+SPREADS = (0.01, 0.018, 0.033, 0.06, 0.11, 0.2, 0.36)
 _USUAL_SPREAD = 0.06
-_SPREADS_DIFFER = 0.9
+_SPREADS_DIFFER = 1.2
 """Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
 
 LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}
@@ -41,6 +41,9 @@ _MARGIN = math.log(4)
 _TAIL = 5e-4
 _ZOOMS = 6
 _WORTHWHILE = 0.7
+_FAR = 6
+"""Spreads from a location, beyond which the normal distribution is 0 or 1 to nine digits."""
+
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -201,13 +204,26 @@ def _weights(
     trials: Sequence[Trial], locations: Sequence[float], spread: float, prior: float
 ) -> Iterator[tuple[float, list[float]]]:
     """Yield of each lapse the prior times the likelihood at each location."""
-    normals = [(trial.met, _normal(locations, trial.position, spread)) for trial in trials]
+    near = [
+        (trial.met, _normal(locations, trial.position, spread))
+        for trial in trials
+        if locations[0] - _FAR * spread < trial.position < locations[-1] + _FAR * spread
+    ]
+    lower = [trial.met for trial in trials if trial.position <= locations[0] - _FAR * spread]
+    higher = [trial.met for trial in trials if trial.position >= locations[-1] + _FAR * spread]
     for lapse, share in LAPSES.items():
-        weights, slope = [prior * share] * len(locations), 1 - lapse - LUCK
-        for met, normal in normals:
+        slope = 1 - lapse - LUCK
+        far = _same_everywhere(lower, 1 - lapse) * _same_everywhere(higher, LUCK)
+        weights = [prior * share * far] * len(locations)
+        for met, normal in near:
             base, rise = (LUCK, slope) if met else (1 - LUCK, -slope)
             weights = [weight * (base + rise * part) for weight, part in zip(weights, normal, strict=True)]
         yield lapse, weights
+
+
+def _same_everywhere(met: Sequence[bool], chance: float) -> float:
+    """Return the likelihood of trials so far from all locations that each meets the objectives with this chance."""
+    return math.prod(chance if one else 1 - chance for one in met)
 
 
 def _normal(locations: Sequence[float], position: float, spread: float) -> list[float]:

@@ -1,10 +1,10 @@
 """Whether a storage meets the objectives more often at a higher load, beyond chance.
 
-The evidence is a likelihood ratio. Its denominator is the highest likelihood of any probability of meeting the objectives
-that does not rise with the load (isotonic regression). Its numerator averages over probabilities that are free in each
-small range of loads. Under every curve that does not rise, the ratio exceeds 1/a with a probability of at most a, even if
-it is computed after each trial, and whatever the rule that places the trials (universal inference: Wasserman,
-Ramdas and Balakrishnan, PNAS 2020, section 8).
+The evidence is a likelihood ratio. Its denominator is the highest likelihood of any probability of meeting the
+objectives that does not rise with the load (isotonic regression). Its numerator averages over probabilities that are
+free in each small range of loads. Under every curve that does not rise, the ratio exceeds 1/a with a probability of at
+most a, even if it is computed after each trial, and whatever the rule that places the trials (universal inference:
+Wasserman, Ramdas and Balakrishnan, PNAS 2020).
 """
 
 import math
@@ -29,7 +29,9 @@ def _free(trials: Sequence[Trial]) -> float:
     for trial in trials:
         # A fixed partition: one that depends on the loads would not keep the error rate.
         counts.setdefault(math.floor(trial.position / _RANGE), [0, 0])[trial.met] += 1
-    return math.fsum(_log_beta(broken + _PRIOR, met + _PRIOR) - _log_beta(_PRIOR, _PRIOR) for broken, met in counts.values())
+    return math.fsum(
+        _log_beta(broken + _PRIOR, met + _PRIOR) - _log_beta(_PRIOR, _PRIOR) for broken, met in counts.values()
+    )
 
 
 def _log_beta(a: float, b: float) -> float:

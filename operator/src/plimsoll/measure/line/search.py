@@ -30,7 +30,7 @@ RISE_EVIDENCE = 100.0
 DRIFT_EVIDENCE = 100.0
 """Above it a storage drifts; about 1 % of searches on one that does not exceed it."""
 
-_OFFSETS = tuple(step / 4 for step in range(-8, 9))
+_OFFSETS = tuple(step / 2 for step in range(-4, 5))
 """Candidates for the next load: standard deviations from the median of the line's position."""
 
 _SURPRISE = 0.05

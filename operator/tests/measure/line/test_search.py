@@ -1,0 +1,154 @@
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.api.names import Verdict
+from plimsoll.measure.line.probe import Probe
+from plimsoll.measure.line.result import Ending, Line, Request
+from plimsoll.measure.line.search import next_probe
+from plimsoll.measure.line.settings import MOST_PROBES, Settings
+from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search
+
+SETTINGS = Settings(start=500, limit=50_000)
+ROUGH = Settings(start=500, limit=50_000, precision_percent=20)
+
+SHAPES: dict[str, Callable[[float, float], Storage]] = {
+    "linear": linear,
+    "cliff": cliff,
+    "queue": HockeyStick,
+    "queue with noisy latency": lambda line, noise: HockeyStick(line, latency_noise=noise),
+    "bimodal": lambda line, noise: bimodal(line, noise, slow=0.2),
+    "drifting": lambda line, noise: drifting(line, noise, 0.03),
+    "notched": notched,
+}
+ANY_STORAGE = st.builds(
+    lambda shape, line, noise: SHAPES[shape](line, noise),
+    st.sampled_from(sorted(SHAPES)),
+    st.sampled_from([50.0, 400.0, 700.0, 3_000.0, 20_000.0, 200_000.0]),
+    st.sampled_from([0.0, 0.02, 0.05, 0.3]),
+)
+
+
+def met(load: float, verdict: Verdict = Verdict.VALID) -> Probe:
+    return Probe(load=load, is_achieved=True, met=(True,), verdict=verdict)
+
+
+def broke(load: float, verdict: Verdict = Verdict.VALID) -> Probe:
+    return Probe(load=load, is_achieved=True, met=(False,), verdict=verdict)
+
+
+@settings(max_examples=20)
+@given(ANY_STORAGE, st.integers(0, 10**6))
+def test_every_search_ends_and_offers_only_what_it_may(storage: Storage, seed: int) -> None:
+    line, probes = search(storage, ROUGH, seed)
+    assert line.probes == len(probes) == line.counted <= MOST_PROBES
+    assert all(ROUGH.lowest <= probe.load <= ROUGH.highest and probe.load % ROUGH.step == 0 for probe in probes)
+    if line.estimate is not None:
+        assert (line.low or 0) < line.estimate < (line.high or math.inf)
+    if line.ending is Ending.PRECISE:
+        assert line.width_percent is not None
+        assert line.width_percent <= ROUGH.precision_percent
+
+
+@settings(max_examples=8)
+@given(ANY_STORAGE, st.integers(0, 10**6))
+def test_it_resumes_after_any_probe_where_it_was(storage: Storage, seed: int) -> None:
+    line, probes = search(storage, ROUGH, seed)
+    for number, probe in enumerate(probes):
+        assert next_probe(probes[:number], ROUGH) == Request(load=probe.load, number=number)
+    assert next_probe(probes, ROUGH) == line
+
+
+@pytest.mark.parametrize("shape", ["linear", "cliff", "queue", "queue with noisy latency"])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_it_finds_the_line_of_each_shape(shape: str, noise: float) -> None:
+    for seed in range(3):
+        line, _ = search(SHAPES[shape](7_000, noise), SETTINGS, seed)
+        assert line.ending is Ending.PRECISE
+        assert line.verdict is Verdict.VALID
+        assert line.low is not None
+        assert line.high is not None
+        assert line.low < 7_000 < line.high
+
+
+def test_it_finds_the_line_of_storage_that_is_slow_in_some_trials() -> None:
+    inside = 0
+    for seed in range(5):
+        line, _ = search(bimodal(7_000, 0.02, slow=0.2), SETTINGS, seed)
+        inside += (line.low or 0) < 7_000 < (line.high or 0)
+    assert inside >= 4
+
+
+def test_storage_that_cannot_reach_the_first_load_has_a_line_below_it() -> None:
+    line, probes = search(cliff(130, 0.02), SETTINGS, 0)
+    assert not probes[0].is_achieved
+    assert [probe.load for probe in probes[:4]] == [500, 250, 125, 1000]
+    assert line.ending is Ending.PRECISE
+    assert line.low is not None
+    assert line.high is not None
+    assert line.low < 130 < line.high
+
+
+def test_storage_that_never_breaks_has_a_line_above_the_limit() -> None:
+    line, probes = search(cliff(10**6, 0.02), SETTINGS, 0)
+    assert line.ending is Ending.NEVER_BROKE
+    assert (line.estimate, line.high) == (None, None)
+    assert line.low is not None
+    assert line.low >= SETTINGS.limit
+    assert len(probes) <= 15
+
+
+def test_storage_that_always_breaks_has_a_line_below_the_floor() -> None:
+    line, probes = search(cliff(0.01, 0.02), replace(SETTINGS, floor=100), 0)
+    assert line.ending is Ending.BROKEN_AT_FIRST
+    assert (line.estimate, line.low) == (None, None)
+    assert line.high is not None
+    assert line.high <= 100
+    assert len(probes) <= 12
+
+
+def test_storage_that_breaks_under_a_little_load_only_is_not_monotone() -> None:
+    endings = [search(notched(12_000, 0.01), SETTINGS, seed)[0] for seed in range(3)]
+    assert [line.ending for line in endings] == [Ending.NOT_MONOTONE] * 3
+    assert {line.verdict for line in endings} == {Verdict.SUSPECT}
+
+
+def test_storage_that_becomes_slower_is_drifting() -> None:
+    endings = [search(drifting(7_000, 0.02, 0.04), SETTINGS, seed)[0] for seed in range(3)]
+    assert Ending.DRIFTING in {line.ending for line in endings}
+    assert all(line.verdict is Verdict.SUSPECT for line in endings if line.ending is Ending.DRIFTING)
+
+
+def test_depths_are_whole_and_as_precise_as_they_can_be() -> None:
+    depths = Settings(start=1, limit=256, precision_percent=10)
+    line, probes = search(cliff(5.5, 0.0), depths, 0)
+    assert all(probe.load == int(probe.load) for probe in probes)
+    assert line.ending is Ending.PRECISE
+    assert line.low is not None
+    assert line.high is not None
+    assert 4.9 < line.low < 5.5 < line.high < 6.1
+
+
+def test_clients_share_a_load_evenly() -> None:
+    _, probes = search(linear(700, 0.05), replace(SETTINGS, step=8), 0)
+    assert all(probe.load % 8 == 0 for probe in probes)
+
+
+def test_an_invalid_probe_is_repeated() -> None:
+    assert next_probe([met(500), met(1000)], SETTINGS) == Request(load=2000, number=2)
+    assert next_probe([met(500), met(1000), broke(2000, Verdict.INVALID)], SETTINGS) == Request(load=2000, number=3)
+
+
+def test_without_a_probe_that_counts_there_is_no_line() -> None:
+    line = next_probe([met(500, Verdict.INVALID)] * MOST_PROBES, SETTINGS)
+    assert line == Line(ending=Ending.PROBES_USED_UP, verdict=Verdict.INVALID, probes=MOST_PROBES, counted=0)
+
+
+def test_a_suspect_probe_makes_the_line_suspect() -> None:
+    line, probes = search(cliff(7_000, 0.0), ROUGH, 0)
+    doubted: Sequence[Probe] = [replace(probes[0], verdict=Verdict.SUSPECT), *probes[1:]]
+    assert next_probe(doubted, ROUGH) == replace(line, verdict=Verdict.SUSPECT)
