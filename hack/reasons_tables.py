@@ -7,6 +7,7 @@ from pathlib import Path
 
 from plimsoll.api.reasons.attempts import ATTEMPT_REASONS
 from plimsoll.api.reasons.entry import Explanation, ReasonEntry
+from plimsoll.api.reasons.suites import SUITE_REASONS
 from plimsoll.api.reasons.table import ENTRIES
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "operations.md"
@@ -36,6 +37,12 @@ def attempts() -> str:
     return _table("| reason | meaning | what to do if it recurs |", rows)
 
 
+def suites() -> str:
+    """Return the table of the reasons of a suite's conditions."""
+    rows = [(f"{_code(entry.conditions)} | {{}}", entry.reason, entry.explanation) for entry in SUITE_REASONS]
+    return _table("| condition | reason | meaning | what to do |", rows)
+
+
 def _was_waited_for(entry: ReasonEntry) -> bool:
     return entry.under_way is not None
 
@@ -57,7 +64,7 @@ def _code(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-TABLES = {"under way": under_way, "ended": ended, "attempts": attempts}
+TABLES = {"under way": under_way, "ended": ended, "attempts": attempts, "suites": suites}
 
 
 def fresh(text: str) -> str:
