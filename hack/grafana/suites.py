@@ -117,9 +117,7 @@ def _hypotheses(suites: Page) -> None:
     _outcomes(suites, names, "plimsoll_suite_hypothesis", "estimate", "estimate_bound", about)
 
 
-def _outcomes(
-    suites: Page, names: tuple[str, str, str], base: str, estimate: str, bound: str, about: str
-) -> None:
+def _outcomes(suites: Page, names: tuple[str, str, str], base: str, estimate: str, bound: str, about: str) -> None:
     """Add a table of comparisons or hypotheses; `names` are the label, its column, and the column of the estimate."""
     label, title, value = names
     labels = f"{_SUITE}, {label}, variant"
