@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.names import DNS_LABEL_PATTERN
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
-from plimsoll.suite.children import children_of, turns_of, variant_plans, variant_runs
+from plimsoll.suite.children import (
+    NamedTurn,
+    child_name,
+    children_of,
+    turn_in_name,
+    turns_of,
+    variant_plans,
+    variant_runs,
+)
 from support.suite_documents import RUN, VARIANTS, suite_document
 from support.suite_strategies import SPECS
 
@@ -48,6 +57,48 @@ def test_names_of_runs_are_unique_labels(suite: BenchmarkSuite, seed: int) -> No
     names = [child.name for child in children_of(suite, minute=99_999_999, seed=seed)]
     assert len(set(names)) == len(names)
     assert all(re.match(DNS_LABEL_PATTERN, name) and len(name) <= 63 for name in names)
+
+
+def test_names_of_two_suites_in_a_cluster_differ_whatever_their_variants_are() -> None:
+    pairs = [("s", "a-b"), ("s-a", "b"), ("s-a", "a-b"), ("s", "b")]
+    names = set()
+    for number, (name, variant) in enumerate(pairs):
+        suite = decode_suite(suite_document(name, variants=[{"name": variant}], repeat=1))
+        (turn,) = turns_of(suite.spec, 1)
+        names.add(child_name(suite, turn, MINUTE, f"uid-{number}"))
+    assert len(names) == len(pairs)
+
+
+@given(suites(), SEEDS, st.uuids())
+def test_name_of_a_run_in_a_cluster_is_a_label_and_says_its_turn(suite: BenchmarkSuite, seed: int, uid: UUID) -> None:
+    own, turns = suite.metadata.name, turns_of(suite.spec, seed)
+    names = [child_name(suite, turn, 99_999_999, str(uid)) for turn in turns]
+    assert len(set(names)) == len(names)
+    assert all(re.match(DNS_LABEL_PATTERN, name) and len(name) <= 63 for name in names)
+    for turn, name in zip(turns, names, strict=True):
+        expected = NamedTurn(variant=turn.variant, minute=99_999_999, repeat=turn.repeat)
+        assert turn_in_name(own, str(uid), name) == expected
+        assert turn_in_name(own, "another", name) is None
+        assert turn_in_name(f"x{own}", str(uid), name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sizes-small-b8fa9-29926800",
+        "sizes-small-b8fa9-x-0",
+        "sizes-b8fa9-29926800-0",
+        "sizes--b8fa9-29926800-0",
+        "sizes-small-b8fa9-²-0",
+        "sizes-small-b8fa9-029926800-0",
+        "sizes-small-29926800-0",
+        "sizes-small",
+        "",
+    ],
+)
+def test_name_of_another_form_is_no_turn(name: str) -> None:
+    assert turn_in_name("sizes", "suite-uid", "sizes-small-b8fa9-29926800-0") is not None
+    assert turn_in_name("sizes", "suite-uid", name) is None
 
 
 @given(suites(), SEEDS)

@@ -8,16 +8,19 @@ from functools import cache
 from typing import Any
 
 from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.suite.children import turn_in_name
 from plimsoll.suite.rounds.actions import Action, CreateRun, Decision, DeleteRun, DryRun, Emit, Judge, PatchStatus
 from plimsoll.suite.rounds.observed import Checked, Judgement, Observed, OwnedRun, Refusal, Suite
 from plimsoll.suite.rounds.specification import Specification, read_specification
 from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
-from plimsoll.suite.rounds.turns import minute_in_name
 from support.suite_documents import suite_document
 
 NAME = "sizes"
 UID = "suite-uid"
+HASH = "b8fa9"
+"""Beginning of the SHA-256 of that UID."""
+
 START = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
 START_MINUTE = int(START.timestamp()) // 60
 
@@ -216,10 +219,10 @@ class PretendSuites:
         variant = action.run["metadata"]["labels"]["plimsoll.dev/variant"]
         if variant in self.refuses:
             raise RefusedError(self.refuses[variant])
-        minute = minute_in_name(NAME, action.name)
-        assert minute is not None
+        turn = turn_in_name(NAME, UID, action.name)
+        assert turn is not None
         self.created.append(action.name)
-        self.runs[action.name] = PretendRun(name=action.name, uid=f"uid-{len(self.created)}", minute=minute)
+        self.runs[action.name] = PretendRun(name=action.name, uid=f"uid-{len(self.created)}", minute=turn.minute)
 
     def _delete(self, action: DeleteRun) -> None:
         run = self.runs.get(action.name)

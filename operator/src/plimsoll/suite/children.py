@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeVar
 
 from plimsoll.api.errors import Problem, SpecError
@@ -17,6 +18,15 @@ from plimsoll.suite.origin import Sources
 from plimsoll.suite.questions import unanswerable
 
 T = TypeVar("T")
+
+_HASH = 5
+"""Length of the hash of a suite's UID in the names of its runs."""
+
+_MAX_SUITE_PART = 25
+"""Length of the suite's name in them: with 20 characters of the variant, they have at most 63, the limit of a label."""
+
+_AFTER_VARIANT = 3
+"""Number of parts of a run's name behind the variant: hash, minute and repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +86,43 @@ def children_of(suite: BenchmarkSuite, *, minute: int, seed: int) -> tuple[Child
     )
 
 
-def child_name(suite: BenchmarkSuite, turn: Turn, minute: int) -> str:
-    """Return the name of a run: at most 62 characters until the year 2160."""
-    return f"{suite.metadata.name}-{turn.variant}-{minute}-{turn.repeat}"
+def child_name(suite: BenchmarkSuite, turn: Turn, minute: int, uid: str = "") -> str:
+    """Return the name of a run: a DNS label, at most 63 characters until the year 2160.
+
+    In a cluster it contains a hash of the suite's UID, because variant `a-b` of suite `s` and variant `b` of suite
+    `s-a` have the same names otherwise; then a longer suite name is truncated. A suite without a UID is on one machine.
+    """
+    name = suite.metadata.name
+    prefix = _prefix(name, turn.variant, uid) if uid else f"{name}-{turn.variant}"
+    return f"{prefix}-{minute}-{turn.repeat}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTurn:
+    """What the name of a run says about its turn."""
+
+    variant: str
+    minute: int
+    repeat: int
+
+
+def turn_in_name(suite: str, uid: str, name: str) -> NamedTurn | None:
+    """Return the turn of a suite's run; None if it has no name of a turn of this suite.
+
+    The name of a run cannot change, unlike its labels.
+    """
+    head, *parts = name.rsplit("-", _AFTER_VARIANT)
+    variant = head.removeprefix(f"{suite[:_MAX_SUITE_PART]}-")
+    is_number = all(part.isascii() and part.isdigit() for part in parts[1:])
+    if len(parts) != _AFTER_VARIANT or not is_number or not variant:
+        return None
+    found = NamedTurn(variant=variant, minute=int(parts[1]), repeat=int(parts[2]))
+    is_own = name == f"{_prefix(suite, variant, uid)}-{found.minute}-{found.repeat}"
+    return found if is_own else None
+
+
+def _prefix(suite: str, variant: str, uid: str) -> str:
+    return f"{suite[:_MAX_SUITE_PART]}-{variant}-{sha256(uid.encode()).hexdigest()[:_HASH]}"
 
 
 def variant_runs(suite: BenchmarkSuite) -> dict[str, BenchmarkRun]:

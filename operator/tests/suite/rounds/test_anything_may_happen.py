@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
 from plimsoll.suite.rounds.actions import Action, CreateRun, DeleteRun, DryRun, Judge, PatchStatus
-from support.pretend_suites import NAME, KilledError, PretendRun, PretendSuites
+from support.pretend_suites import HASH, NAME, KilledError, PretendRun, PretendSuites
 from support.suite_documents import VARIANTS
 
 CRON = "*/10 * * * *"
@@ -277,7 +277,7 @@ class Anything(RuleBasedStateMachine):
         """Create a run with the name of one of the active round, or of a round that starts now."""
         now = int(self.world.now.timestamp()) // 60
         minute = self.world.status.get("round", {}).get("minute", now)
-        name = f"{NAME}-{variant}-{minute}-{repeat}"
+        name = f"{NAME}-{variant}-{HASH}-{minute}-{repeat}"
         if name not in self.world.runs:
             self.world.runs[name] = PretendRun(name=name, uid=f"stranger-{name}", owner="stranger", minute=minute)
 

@@ -3,8 +3,7 @@
 import pytest
 
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
-from plimsoll.suite.rounds.turns import minute_in_name
-from support.pretend_suites import NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
+from support.pretend_suites import HASH, NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def test_run_is_owned_by_the_suite_and_has_the_merged_specification(world: Prete
     create = next(one for one in world.look().actions if isinstance(one, CreateRun))
     metadata = create.run["metadata"]
     variant = metadata["labels"]["plimsoll.dev/variant"]
-    assert metadata["name"] == f"{NAME}-{variant}-{START_MINUTE}-0"
+    assert metadata["name"] == f"{NAME}-{variant}-{HASH}-{START_MINUTE}-0"
     assert metadata["namespace"] == "bench"
     (owner,) = metadata["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == ("BenchmarkSuite", UID, True)
@@ -196,18 +195,3 @@ def test_deleted_suite_is_left_to_the_garbage_collector(world: PretendSuites) ->
     decision = world.look()
     assert not decision.actions
     assert decision.again_after is None
-
-
-@pytest.mark.parametrize(
-    ("name", "minute"),
-    [
-        ("sizes-small-29926800-0", 29926800),
-        ("sizes-a-b-29926800-12", 29926800),
-        ("sizes-small-29926800", None),
-        ("sizes-small-x-0", None),
-        ("other-small-29926800-0", None),
-        ("sizes-small-²-0", None),
-    ],
-)
-def test_name_tells_the_round(name: str, minute: int | None) -> None:
-    assert minute_in_name(NAME, name) == minute

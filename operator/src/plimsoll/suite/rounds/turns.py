@@ -16,9 +16,6 @@ LABEL_VARIANT = f"{GROUP}/variant"
 LABEL_ROUND = f"{GROUP}/round"
 LABEL_REPEAT = f"{GROUP}/repeat"
 
-_AFTER_VARIANT = 2
-"""Number of parts of a run's name behind the variant: minute and repeat."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -40,20 +37,8 @@ def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tu
     return tuple(
         Member(turn=turn, name=name, run=runs.get(name))
         for turn in turns_of(suite.spec, active.seed)
-        for name in [child_name(suite, turn, active.minute)]
+        for name in [child_name(suite, turn, active.minute, seen.suite.uid)]
     )
-
-
-def minute_in_name(suite: str, name: str) -> int | None:
-    """Return the minute of the round that a run of a suite belongs to; None if it has no name of a turn.
-
-    Its name cannot change, unlike its labels.
-    """
-    if not name.startswith(f"{suite}-"):
-        return None
-    _, *numbers = name.rsplit("-", _AFTER_VARIANT)
-    is_turn = len(numbers) == _AFTER_VARIANT and all(part.isascii() and part.isdigit() for part in numbers)
-    return int(numbers[0]) if is_turn else None
 
 
 def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> Object:
@@ -69,7 +54,7 @@ def run_object(owner: Suite, suite: BenchmarkSuite, turn: Turn, minute: int) -> 
         "apiVersion": API_VERSION,
         "kind": RUN_KIND,
         "metadata": {
-            "name": child_name(suite, turn, minute),
+            "name": child_name(suite, turn, minute, owner.uid),
             "namespace": owner.namespace,
             "labels": labels,
             "ownerReferences": [_owner_reference(owner)],
