@@ -144,6 +144,8 @@ class ComparisonOutcome(Model):
         name: Name of the comparison.
         variant: The variant that was judged.
         verdict: What the comparison shows.
+        drift: Whether a regression is slow drift, so that the round is worse than the pinned rounds, but not than all
+            accepted ones; absent without a regression, and if rounds are not compared.
         message: The result in words.
         estimate: Mean change, as a part of the baseline; absent if it cannot be computed. Less than 0 is worse.
         low: Lower end of its 95 % confidence interval.
@@ -154,6 +156,7 @@ class ComparisonOutcome(Model):
     name: _Name
     variant: _VariantName
     verdict: ComparisonVerdict
+    drift: bool | None = None
     message: _Message = ""
     estimate: float | None = None
     low: float | None = None

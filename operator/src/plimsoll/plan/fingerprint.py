@@ -29,6 +29,9 @@ _PREPARE_IDENTITY = {"per_trial", "prefill", "precondition", "discard", "drop_ca
 _IDENTITY_FACTS = ("tools", "dataSetBytes", "storageClass", "pool")
 """Fields of an environment that belong to the identity, at least in part; the rest is context."""
 
+DROPPED_IN_PART = "DroppedInPart"
+"""Value of `osdCaches` if the OSDs dropped their caches before some trials only."""
+
 Json = dict[str, JsonValue]
 
 
@@ -70,7 +73,7 @@ def _osd_caches(drops: Sequence[OsdCaches]) -> str | None:
     if not drops:
         return None
     kept = sum(drop.reason is not None for drop in drops)
-    return "Dropped" if kept == 0 else "Kept" if kept == len(drops) else "DroppedInPart"
+    return "Dropped" if kept == 0 else "Kept" if kept == len(drops) else DROPPED_IN_PART
 
 
 def differences(baseline: Fingerprint, candidate: Fingerprint) -> list[Difference]:

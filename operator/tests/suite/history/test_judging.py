@@ -4,10 +4,12 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from plimsoll.api.result import Fingerprint
 from plimsoll.measure.compare.conclusion import Conclusion
@@ -44,11 +46,18 @@ def changed(measured: MeasuredRound, values: Mapping[Quantity, Series]) -> Measu
     return replace(measured, values=values)
 
 
-def under(measured: MeasuredRound, *, context: str = "19.2.0", fio: str = "3.40", nodes: str = "a") -> MeasuredRound:
+def under(
+    measured: MeasuredRound,
+    *,
+    context: str = "19.2.0",
+    fio: str = "3.40",
+    nodes: str = "a",
+    facts: Mapping[str, JsonValue] | None = None,
+) -> MeasuredRound:
     """Return a round that was measured under these conditions."""
     fingerprint = Fingerprint(
         identity={"toolVersions": {"fio": fio}},
-        context={"ceph": {"version": context}, "seed": measured.minute},
+        context={"ceph": {"version": context}, "seed": measured.minute, **(facts or {})},
         identity_sha256=fio,
         context_sha256=context,
     )
@@ -195,13 +204,45 @@ def test_a_new_version_of_ceph_is_named_and_no_obstacle() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "before", "after"),
+    [
+        ("volumeFileSystem", "ext4", "xfs"),
+        ("volumeSource", "/dev/sda1", "/dev/sdb1"),
+        ("volumeDevice", "sda", "sdb"),
+        ("volumeDiscards", True, False),
+        ("cpuModel", "Xeon", "EPYC"),
+        ("cpuGovernor", "performance", "powersave"),
+        ("processors", 8, 16),
+        ("memoryBytes", 2**34, 2**35),
+    ],
+)
+def test_another_device_or_machine_is_named_and_no_obstacle(key: str, before: JsonValue, after: JsonValue) -> None:
+    suite = Rounds(points=1, noise=0.005)
+    accepted = [under(one, facts={key: before}) for one in rounds_of(suite, 1, 5)]
+    last = under(suite.round(drawn(2), 6), facts={key: after})
+    found = judged(accepted, last)
+    assert found.conclusion is Conclusion.NO_REGRESSION
+    assert [(one.key, one.baseline, one.candidate) for one in found.changes] == [(key, before, after)]
+    varying = [replace(one, varying=frozenset({key})) for one in last.conditions]
+    assert judged(accepted, replace(last, conditions=varying)).changes == []
+
+
+def test_conditions_are_those_of_the_last_round_that_has_the_point() -> None:
+    suite = Rounds(points=1, noise=0.005)
+    accepted = [under(one) for one in rounds_of(suite, 1, 5)]
+    accepted[-1] = replace(accepted[-1], values={}, conditions=())
+    found = judged(accepted, under(suite.round(drawn(2), 6), fio="3.41"))
+    assert not found.comparable
+
+
+@pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"fio": "3.41"}, "toolVersions.fio differs from the accepted rounds (3.40 -> 3.41)"),
         ({"nodes": "ab"}, "clients ran on other nodes (a -> a, b)"),
     ],
 )
-def test_other_conditions_are_no_basis_for_a_conclusion(changes: Mapping[str, str], reason: str) -> None:
+def test_other_conditions_are_no_basis_for_a_conclusion(changes: Mapping[str, Any], reason: str) -> None:
     suite = Rounds(points=1, noise=0.005)
     accepted = [under(one) for one in rounds_of(suite, 1, 5)]
     found = judged(accepted, under(suite.round(drawn(2), 6, {0: 0.5}), **changes))

@@ -1,9 +1,13 @@
 """A measured round, from the results of its runs."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
+from plimsoll.api.environment import Environment
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.compare.inference import logarithm
 from plimsoll.measure.compare.metrics import Metric
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
@@ -78,3 +82,116 @@ def test_the_nodes_are_those_of_all_runs() -> None:
         run[0] = run[0].model_copy(update={"status": status})
     (condition,) = of(found).conditions
     assert condition.nodes == {"node-0", "node-1"}
+
+
+def with_status(found: BenchmarkResult, **update: Any) -> BenchmarkResult:
+    return found.model_copy(update={"status": found.status.model_copy(update=update)})
+
+
+def two_points(invalid: list[Trial] | None = None, caches: Mapping[int, str] | None = None) -> Runs:
+    """Return three runs of two points; the first run has these trials of the second point."""
+    found = runs(1000, 1100, 900)
+    for number, run in enumerate(found):
+        trials = invalid if invalid is not None and number == 0 else trials_of(steady(1000))
+        identity = {"osdCaches": caches[number]} if caches else {}
+        run.append(
+            result(trials, run=f"r-{number}", point="x-000", parameters={"ioDepth": 2}, identity=identity, final=True)
+        )
+    return found
+
+
+def test_trials_of_an_invalid_point_do_not_put_the_others_in_doubt() -> None:
+    found = of(two_points([aborted(number, attempt=attempt) for number in range(5) for attempt in (0, 1)]))
+    assert found.gaps["v0"] == ["Invalid, not finished or missing in a run: x-000"]
+    assert found.doubts["v0"] == []
+    assert {one.point for one in found.values} == {"w-000"}
+
+
+@pytest.mark.parametrize("fingerprint", [None, "other"], ids=["none", "other"])
+def test_the_identity_of_an_invalid_point_is_not_compared(fingerprint: str | None) -> None:
+    found = two_points([aborted(number) for number in range(5)])
+    known = found[0][1].status.fingerprint
+    assert known is not None
+    other = known.model_copy(update={"identity_sha256": fingerprint}) if fingerprint else None
+    found[0][1] = with_status(found[0][1], fingerprint=other)
+    round_ = of(found)
+    assert round_.doubts["v0"] == []
+    assert [one.point for one in round_.conditions] == ["w-000"]
+
+
+def test_a_point_that_only_the_first_run_lacks_is_a_gap() -> None:
+    found = two_points()
+    del found[0][1]
+    assert of(found).gaps["v0"] == ["Invalid, not finished or missing in a run: x-000"]
+
+
+@pytest.mark.parametrize(
+    "caches", [("Dropped", "Kept", "Dropped"), ("DroppedInPart",) * 3], ids=["between runs", "within runs"]
+)
+def test_caches_that_were_dropped_before_some_trials_only_are_a_gap_of_that_point(caches: Sequence[str]) -> None:
+    found = two_points(caches=dict(enumerate(caches)))
+    for run, state in zip(found, caches, strict=True):
+        known = run[1].status.fingerprint
+        assert known is not None
+        run[1] = with_status(run[1], fingerprint=known.model_copy(update={"identity_sha256": state}))
+    round_ = of(found)
+    assert round_.gaps["v0"] == ["the OSDs dropped their caches before some trials, but not before others: x-000"]
+    assert round_.doubts["v0"] == []
+    assert {one.point for one in round_.values} == {one.point for one in round_.conditions} == {"w-000"}
+
+
+@pytest.mark.parametrize("state", ["Dropped", "Kept"])
+def test_caches_in_the_same_state_before_all_trials_are_no_gap(state: str) -> None:
+    assert of(two_points(caches=dict.fromkeys(range(3), state))).gaps["v0"] == []
+
+
+def test_a_run_without_a_fingerprint_leaves_the_conditions_unknown() -> None:
+    found = runs(1000, 1100, 900)
+    found[1] = [with_status(found[1][0], fingerprint=None)]
+    assert [one.fingerprint for one in of(found).conditions] == [None]
+
+
+def test_what_differs_between_the_runs_of_a_round_is_known_as_varying() -> None:
+    found = runs(1000, 1100, 900)
+    for number, run in enumerate(found):
+        run[0] = result(trials_of(steady(1000)), run=f"r-{number}", context={"volumeSource": f"v{number}"})
+    (condition,) = of(found).conditions
+    assert condition.varying == {"volumeSource"}
+
+
+def of_versions(*versions: Any) -> MeasuredRound:
+    """Return a round of two variants whose runs found these versions of Ceph."""
+    found = runs(1000, 1100, 900)
+    for run, known in zip(found, versions, strict=True):
+        run[0] = with_status(run[0], environment=Environment.model_validate({"ceph": {"versions": known}}))
+    return measured_round(minute=7, digest="d", repeat=3, runs={"v0": found, "v1": runs(1000, 1000, 1000)})
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        ("19.2.0 squid", "19.2.0 squid", "20.1.0 tentacle"),
+        ("19.2.0 squid", "19.2.0 squid", {"mon": {"20.1.0 tentacle": 3}, "osd": {"19.2.0 squid": 3}}),
+        (None, None, {"osd": {"19.2.0 squid": 2, "20.1.0 tentacle": 1}}),
+    ],
+)
+def test_an_upgrade_of_ceph_during_a_round_puts_all_variants_in_doubt(versions: Sequence[Any]) -> None:
+    reason = (
+        "Ceph had several versions during the round (19.2.0 squid, 20.1.0 tentacle); measure again after the upgrade"
+    )
+    assert of_versions(*versions).doubts == {"v0": [reason], "v1": [reason]}
+
+
+def test_the_same_version_of_ceph_in_all_runs_is_no_doubt() -> None:
+    assert of_versions("19.2.0 squid", None, {"osd": {"19.2.0 squid": 3}}).doubts == {"v0": [], "v1": []}
+
+
+@pytest.mark.parametrize(("nodes", "doubted"), [(("a", "a", "a"), True), (("a", "b", "b"), False)])
+def test_a_new_kernel_during_a_round_is_a_doubt_unless_runs_had_other_nodes(
+    nodes: Sequence[str], *, doubted: bool
+) -> None:
+    found = runs(1000, 1100, 900)
+    for run, node, kernel in zip(found, nodes, ("6.1", "6.2", "6.2"), strict=True):
+        run[0] = with_status(run[0], environment=Environment(nodes=(node,), kernel=kernel))
+    reason = "the kernel of a client changed during the round (6.1, 6.2); measure again"
+    assert of(found).doubts["v0"] == ([reason] if doubted else [])

@@ -10,7 +10,7 @@ from plimsoll.measure.compare.overall import overall
 from plimsoll.measure.wording import first_few
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.suite.history.family import Against, Found, Runs, judge_changes
-from plimsoll.suite.history.likeness import Changes, changes_since
+from plimsoll.suite.history.likeness import changes_since
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS
 from plimsoll.suite.history.rounds import MeasuredRound, Quantity
 
@@ -72,7 +72,7 @@ def judge(
     """Judge a round against the accepted rounds, and against the pinned ones among them, both in their order."""
     if accepted and accepted[-1].digest != measured.digest:
         return _without_numbers(len(accepted), measured, variants, [_OTHER_DIGEST], comparable=True)
-    changes = changes_since(accepted[-1], measured) if accepted else Changes()
+    changes = changes_since(accepted, measured)
     if changes.obstacles:
         return _without_numbers(len(accepted), measured, variants, changes.obstacles, comparable=False)
     baselines = {Against.ACCEPTED: accepted}

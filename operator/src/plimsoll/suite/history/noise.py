@@ -33,7 +33,7 @@ def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -
     means = [math.fsum(runs) / len(runs) for runs in rounds]
     mean, spread = moments(means)
     inverse = math.fsum(1 / count for count in counts)
-    variance, freedom = _pooled(_within([*rounds, judged]), (spread * len(rounds) / inverse, len(rounds) - 1))
+    variance, freedom = _pooled(noise_within([*rounds, judged]), (spread * len(rounds) / inverse, len(rounds) - 1))
     # The mean of rounds has all rounds with the same weight, however many runs they have.
     uneven = sum(counts) * inverse / len(rounds) ** 2
     return LogChange(
@@ -44,8 +44,8 @@ def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -
     )
 
 
-def _within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
-    """Return the variance of runs of the same round, and its degrees of freedom."""
+def noise_within(rounds: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """Return the variance of runs of the same round, and its degrees of freedom; both 0 if no round has two runs."""
     several = [runs for runs in rounds if len(runs) > 1]
     freedom = sum(len(runs) - 1 for runs in several)
     squares = math.fsum(moments(runs)[1] * (len(runs) - 1) for runs in several)

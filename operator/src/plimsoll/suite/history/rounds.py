@@ -10,7 +10,10 @@ from plimsoll.measure.compare.inference import logarithm
 from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.passes import Series
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.measure.summary import counted
 from plimsoll.measure.wording import first_few
+from plimsoll.plan.fingerprint import DROPPED_IN_PART, differences
+from plimsoll.suite.history.steadiness import changed_during
 
 Group = tuple[str, str, Operation, Metric]
 """Variant, workload, operation and metric: what has a mean over points."""
@@ -34,11 +37,19 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """How a point of a variant was measured in a round; `nodes` are those of the clients of all runs."""
+    """How a point of a variant was measured in a round.
+
+    Attributes:
+        fingerprint: of the first run, with the identity of all runs; None if a run has none.
+        varying: keys of the context that differ between the runs of the round.
+        nodes: those of the clients of all runs.
+
+    """
 
     variant: str
     point: str
     fingerprint: Fingerprint | None
+    varying: frozenset[str] = frozenset()
     nodes: frozenset[str] = frozenset()
 
 
@@ -51,7 +62,7 @@ class MeasuredRound:
         digest: of what the suite measured.
         values: quantity -> number of the repeat -> logarithm; only of gating metrics of points that are not Invalid,
             with a value in every run.
-        conditions: of each point of each variant.
+        conditions: of each point that has values, of each variant.
         gaps: variant -> what is missing, so that the round cannot show that nothing is worse.
         doubts: variant -> reasons not to rely on any of its numbers.
         is_complete: whether all planned runs are measured.
@@ -72,13 +83,14 @@ def measured_round(
 ) -> MeasuredRound:
     """Return the round from the results of the complete runs of each variant, of which `repeat` were planned."""
     parts = {variant: _part(variant, repeat, of_variant) for variant, of_variant in runs.items()}
+    changed = [*changed_during(result for of_variant in runs.values() for run in of_variant for result in run)]
     return MeasuredRound(
         minute=minute,
         digest=digest,
         values={quantity: series for part in parts.values() for quantity, series in part.values.items()},
         conditions=tuple(condition for part in parts.values() for condition in part.conditions),
         gaps={variant: part.gaps for variant, part in parts.items()},
-        doubts={variant: part.doubts for variant, part in parts.items()},
+        doubts={variant: [*changed, *part.doubts] for variant, part in parts.items()},
         is_complete=all(sum(map(bool, of_variant)) == repeat for of_variant in runs.values()),
     )
 
@@ -99,36 +111,61 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
     missing = [f"{lacking} of {repeat} runs are not measured completely"] if lacking else []
     if not known:
         return _Part(gaps=missing)
+    points = _by_point(known)
+    invalid = [point for point, results in points.items() if _is_invalid(results, len(known))]
+    uneven = [point for point, results in points.items() if point not in invalid and _has_uneven_caches(results)]
+    used = [[result for result in run if result.spec.point not in (*invalid, *uneven)] for run in known]
+    gaps = [*missing, *_gaps(invalid, uneven)]
     try:
-        results = as_one_run(known)
+        results = as_one_run(used)
     except RepeatsDifferError as error:
-        return _Part(gaps=missing, doubts=[str(error)])
-    invalid = [result.spec.point for result in results if _is_invalid(result, known)]
-    used = [result for result in results if result.spec.point not in invalid]
-    values = {quantity: series for result in used for quantity, series in _values(variant, result)}
+        return _Part(gaps=gaps, doubts=[str(error)])
+    values = {quantity: series for result in results for quantity, series in _values(variant, result)}
     incomplete = {quantity: quantity.point for quantity, series in values.items() if len(series) < len(known)}
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
-        conditions=tuple(_condition(variant, result, known) for result in results),
-        gaps=[*missing, *_gaps(invalid, sorted({*incomplete.values()}))],
-        doubts=[doubt for run in known for doubt in repeated_too_often(run[0].spec.run, run)],
+        conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
+        gaps=[*gaps, *_valueless(sorted({*incomplete.values()}))],
+        doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
     )
 
 
-def _gaps(invalid: Sequence[str], incomplete: Sequence[str]) -> Iterator[str]:
+def _by_point(runs: Sequence[Sequence[BenchmarkResult]]) -> Mapping[str, Sequence[BenchmarkResult]]:
+    """Return the results of each point that any run has, in the order of the runs."""
+    found: dict[str, list[BenchmarkResult]] = {}
+    for result in (result for run in runs for result in run):
+        found.setdefault(result.spec.point, []).append(result)
+    return found
+
+
+def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
     if invalid:
         yield f"Invalid, not finished or missing in a run: {first_few(invalid)}"
-    if incomplete:
-        yield f"a gating metric has no value, or is 0, in a run: {first_few(incomplete)}"
+    if uneven:
+        yield f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}"
 
 
-def _is_invalid(combined: BenchmarkResult, runs: Sequence[Sequence[BenchmarkResult]]) -> bool:
+def _valueless(points: Sequence[str]) -> Iterator[str]:
+    if points:
+        yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"
+
+
+def _is_invalid(results: Sequence[BenchmarkResult], runs: int) -> bool:
     """Whether a run has no valid result of a point; the runs that have one would be a selection."""
-    return (
-        combined.status.verdict is Verdict.INVALID
-        or not combined.status.final
-        or len(combined.status.trials) < len(runs)
+    return len(results) < runs or any(
+        result.status.verdict is Verdict.INVALID or not result.status.final or not counted(result.status.trials)
+        for result in results
     )
+
+
+def _has_uneven_caches(results: Sequence[BenchmarkResult]) -> bool:
+    """Whether trials of a point found the OSDs' caches in different states, which concerns no other point."""
+    states = {
+        str(result.status.fingerprint.identity.get("osdCaches"))
+        for result in results
+        if result.status.fingerprint is not None
+    }
+    return len(states) > 1 or DROPPED_IN_PART in states
 
 
 def _values(variant: str, result: BenchmarkResult) -> Iterator[tuple[Quantity, Series]]:
@@ -159,13 +196,13 @@ def _has(trial: Trial, operation: Operation) -> bool:
     return any(result.operation is operation for result in trial.operations)
 
 
-def _condition(variant: str, combined: BenchmarkResult, runs: Sequence[Sequence[BenchmarkResult]]) -> Condition:
-    environments = [
-        result.status.environment for run in runs for result in run if result.spec.point == combined.spec.point
-    ]
+def _condition(variant: str, combined: BenchmarkResult, results: Sequence[BenchmarkResult]) -> Condition:
+    fingerprints = [result.status.fingerprint for result in results]
+    known = [one for one in fingerprints if one is not None]
     return Condition(
         variant=variant,
         point=combined.spec.point,
-        fingerprint=combined.status.fingerprint,
-        nodes=frozenset(node for known in environments for node in (known.nodes or ())),
+        fingerprint=known[0] if known and len(known) == len(fingerprints) else None,
+        varying=frozenset(one.key for other in known[1:] for one in differences(known[0], other)),
+        nodes=frozenset(node for result in results for node in (result.status.environment.nodes or ())),
     )
