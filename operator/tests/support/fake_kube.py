@@ -55,7 +55,7 @@ KINDS: Mapping[Kind, Traits] = {
         "networking.k8s.io/v1": {"NetworkPolicy": _PLAIN},
         "rbac.authorization.k8s.io/v1": {"Role": _PLAIN, "RoleBinding": _PLAIN},
         "storage.k8s.io/v1": {"StorageClass": _PLAIN_CLUSTER},
-        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits()},
+        "plimsoll.dev/v1alpha1": {"BenchmarkResult": Traits(), "BenchmarkRun": Traits(), "BenchmarkSuite": Traits()},
         "ceph.rook.io/v1": {
             "CephBlockPool": Traits(),
             "CephClient": Traits(),

@@ -52,7 +52,7 @@ def history_document(course: Course) -> dict[str, object]:
         "rounds": [
             {
                 "minute": one.measured.minute,
-                "directory": str(round_.directory),
+                "directory": None if round_.directory is None else str(round_.directory),
                 "digest": one.measured.digest,
                 "verdict": conclusion,
                 "accepted": one.accepted,
