@@ -2,15 +2,39 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
 from plimsoll.suite.children import turn_in_name
-from plimsoll.suite.rounds.actions import Action, CreateRun, Decision, DeleteRun, DryRun, Emit, Judge, PatchStatus
-from plimsoll.suite.rounds.observed import Checked, Judgement, Observed, OwnedRun, Refusal, Suite
+from plimsoll.suite.rounds.actions import (
+    Action,
+    CreateRun,
+    Decision,
+    DeleteRun,
+    DryRun,
+    Emit,
+    GetRun,
+    Judge,
+    PatchStatus,
+    Request,
+)
+from plimsoll.suite.rounds.observed import (
+    Absent,
+    Checked,
+    Deleted,
+    Found,
+    Judgement,
+    Memory,
+    Observed,
+    Outcome,
+    OwnedRun,
+    Refusal,
+    Suite,
+)
 from plimsoll.suite.rounds.specification import Specification, read_specification
 from plimsoll.suite.rounds.status import read_conditions, read_state
 from plimsoll.suite.rounds.step import step
@@ -34,6 +58,10 @@ class KilledError(Exception):
     """The operator died."""
 
 
+class ConflictError(Exception):
+    """The suite has changed since it was read."""
+
+
 class RefusedError(Exception):
     """The API server refused to create a run."""
 
@@ -47,10 +75,27 @@ class PretendRun:
     name: str
     uid: str
     owner: str = UID
+    variant: str = ""
     minute: int = 0
+    version: int = 1
     finished: bool = False
     succeeded: bool = False
     deleting: bool = False
+
+    def end(self, *, succeeded: bool) -> None:
+        self.finished, self.succeeded, self.version = True, succeeded, self.version + 1
+
+    def seen(self) -> OwnedRun:
+        return OwnedRun(
+            name=self.name,
+            uid=self.uid,
+            variant=self.variant,
+            minute=self.minute,
+            resource_version=str(self.version),
+            is_finished=self.finished,
+            succeeded=self.succeeded,
+            is_deleting=self.deleting,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +104,7 @@ class PretendSuites:
 
     Attributes:
         created: names of the runs that were ever created for the suite, in order.
+        listed: what lists show, if it is not what exists.
         stuck: whether deleted runs keep their finalizers.
         kill_in: number of requests until the operator dies; None if it lives.
         kill_after: whether the request on which it dies is performed.
@@ -72,7 +118,9 @@ class PretendSuites:
     deleted: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
+    version: int = 1
     runs: dict[str, PretendRun] = field(default_factory=dict)
+    listed: tuple[OwnedRun, ...] | None = None
     created: list[str] = field(default_factory=list)
     events: list[Emit] = field(default_factory=list)
     stuck: bool = False
@@ -81,16 +129,16 @@ class PretendSuites:
     refuses: dict[str, str] = field(default_factory=dict)
     ceph_version: str = ""
     verdicts: list[RoundVerdict] = field(default_factory=list)
+    comparisons: tuple[ComparisonOutcome, ...] = ()
+    hypotheses: tuple[HypothesisResult, ...] = ()
     judged: list[Judge] = field(default_factory=list)
     dry_runs: int = 0
-    # What the operator keeps in memory.
-    judgement: Judgement | None = None
-    checked: Checked | None = None
-    refusal: Refusal | None = None
+    memory: Memory = field(default_factory=Memory)
 
     def change(self, **spec: Any) -> None:
         self.spec |= spec
         self.generation += 1
+        self.version += 1
 
     def pass_time(self, **duration: float) -> None:
         self.now += timedelta(**duration)
@@ -101,6 +149,7 @@ class PretendSuites:
             namespace="bench",
             uid=UID,
             generation=self.generation,
+            resource_version=str(self.version),
             is_deleted=self.deleted,
             annotations=dict(self.annotations),
             specification=_specification(json.dumps(self.spec, sort_keys=True)),
@@ -108,33 +157,33 @@ class PretendSuites:
             state=read_state(self.status),
             conditions=read_conditions(self.status),
         )
-        own = [run for run in self.runs.values() if run.owner == UID]
         return Observed(
             suite=suite,
-            runs=tuple(
-                OwnedRun(
-                    name=run.name,
-                    uid=run.uid,
-                    minute=run.minute,
-                    is_finished=run.finished,
-                    succeeded=run.succeeded,
-                    is_deleting=run.deleting,
-                )
-                for run in own
-            ),
+            listed=self.existing() if self.listed is None else self.listed,
             now=self.now,
             ceph_version=self.ceph_version,
-            judgement=self.judgement,
-            checked=self.checked,
-            refusal=self.refusal,
+            memory=self.memory,
         )
+
+    def existing(self) -> tuple[OwnedRun, ...]:
+        """Return the runs of the suite that exist now."""
+        return tuple(run.seen() for run in self.runs.values() if run.owner == UID)
 
     def look(self) -> Decision:
         """Decide once and perform the decision; return it."""
         decision = step(self.observe())
-        for action in decision.actions:
-            self._perform(action)
+        self.perform(decision)
+        if decision.request is None:
+            self.memory = self.memory.woken(self.existing() if self.listed is None else self.listed)
         return decision
+
+    def perform(self, decision: Decision) -> None:
+        """Perform a decision until a conflict."""
+        try:
+            for action in decision.actions:
+                self._perform(action)
+        except ConflictError:
+            self.memory = Memory()
 
     def settle(self, most: int = 200) -> Decision:
         """Look until nothing is left to do but wait; return the last decision."""
@@ -146,13 +195,13 @@ class PretendSuites:
 
     def restart(self) -> None:
         """Forget what the operator keeps in memory."""
-        self.judgement, self.checked, self.refusal, self.kill_in = None, None, None, None
+        self.memory, self.kill_in = Memory(), None
 
     def finish(self, *, succeeded: bool = True) -> str | None:
         """Have the active run end; return its name, None if there is none."""
         for run in self.runs.values():
             if not run.finished and run.owner == UID and not run.deleting:
-                run.finished, run.succeeded = True, succeeded
+                run.end(succeeded=succeeded)
                 return run.name
         return None
 
@@ -183,32 +232,48 @@ class PretendSuites:
             self.kill_in -= 1
             if self.kill_in <= 0:
                 if self.kill_after:
-                    self._do(action)
+                    with suppress(ConflictError):
+                        self._do(action)
                 raise KilledError
         self._do(action)
 
     def _do(self, action: Action) -> None:
         match action:
             case PatchStatus():
-                self.status = {name: value for name, value in action.status.items() if value is not None}
+                self._write(action)
             case Emit():
                 self.events.append(action)
-            case CreateRun():
-                self._create(action)
-            case DeleteRun():
-                self._delete(action)
-            case DryRun():
-                self._check(action)
-            case Judge():
-                self._judge(action)
+            case _:
+                self.memory = self.memory.after(self._outcome(action))
 
-    def _create(self, action: CreateRun) -> None:
+    def _write(self, action: PatchStatus) -> None:
+        if action.resource_version != str(self.version):
+            raise ConflictError
+        status = {name: value for name, value in action.status.items() if value is not None}
+        if status != self.status:
+            self.status = status
+            self.version += 1
+
+    def _outcome(self, request: Request) -> Outcome:
+        match request:
+            case CreateRun():
+                return self._create(request)
+            case DeleteRun():
+                return self._delete(request)
+            case GetRun():
+                run = self.runs.get(request.name)
+                return Absent(name=request.name) if run is None or run.owner != UID else Found(run=run.seen())
+            case DryRun():
+                return self._check(request)
+            case Judge():
+                return self._judge(request)
+
+    def _create(self, action: CreateRun) -> Found | Refusal:
         try:
             self._accept(action)
         except RefusedError as error:
-            self.refusal = Refusal(name=action.name, time=self.now, message=str(error), is_taken=error.is_taken)
-        else:
-            self.refusal = None
+            return Refusal(name=action.name, time=self.now, message=str(error), is_taken=error.is_taken)
+        return Found(run=self.runs[action.name].seen())
 
     def _accept(self, action: CreateRun) -> None:
         existing = self.runs.get(action.name)
@@ -216,31 +281,39 @@ class PretendSuites:
             if existing.owner != UID:
                 raise RefusedError("already exists", is_taken=True)
             return
-        variant = action.run["metadata"]["labels"]["plimsoll.dev/variant"]
-        if variant in self.refuses:
-            raise RefusedError(self.refuses[variant])
         turn = turn_in_name(NAME, UID, action.name)
         assert turn is not None
+        assert turn.variant == action.run["metadata"]["labels"]["plimsoll.dev/variant"]
+        if turn.variant in self.refuses:
+            raise RefusedError(self.refuses[turn.variant])
         self.created.append(action.name)
-        self.runs[action.name] = PretendRun(name=action.name, uid=f"uid-{len(self.created)}", minute=turn.minute)
+        self.runs[action.name] = PretendRun(
+            name=action.name, uid=f"uid-{len(self.created)}", variant=turn.variant, minute=turn.minute
+        )
 
-    def _delete(self, action: DeleteRun) -> None:
+    def _delete(self, action: DeleteRun) -> Deleted:
         run = self.runs.get(action.name)
         if run is not None and run.uid == action.uid:
             run.deleting = True
             if not self.stuck:
                 self.vanish()
+        return Deleted(uid=action.uid)
 
-    def _check(self, action: DryRun) -> None:
+    def _check(self, action: DryRun) -> Checked:
         self.dry_runs += 1
         variant = next((name for name in action.runs if name in self.refuses), "")
         message = self.refuses.get(variant, "")
-        self.checked = Checked(digest=action.digest, time=self.now, variant=variant, message=message)
+        return Checked(digest=action.digest, time=self.now, variant=variant, message=message)
 
-    def _judge(self, action: Judge) -> None:
+    def _judge(self, action: Judge) -> Judgement:
         self.judged.append(action)
         verdict = self.verdicts.pop(0) if self.verdicts else RoundVerdict.NO_REGRESSION
         is_acceptable = verdict is not RoundVerdict.REGRESSED
-        self.judgement = Judgement(
-            minute=action.minute, verdict=verdict, is_acceptable=is_acceptable, message=f"it is {verdict}"
+        return Judgement(
+            request=action,
+            verdict=verdict,
+            is_acceptable=is_acceptable,
+            message=f"it is {verdict}",
+            comparisons=self.comparisons,
+            hypotheses=self.hypotheses,
         )

@@ -8,6 +8,7 @@ from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import (
     ActiveRound,
+    Baseline,
     BenchmarkSuiteStatus,
     Cause,
     ComparisonOutcome,
@@ -103,8 +104,10 @@ _STATUS = BenchmarkSuiteStatus(
         cause=Cause.SCHEDULED,
         start_time=_TIME,
         children=RoundChildren(done=2, total=10),
-        current="layouts-a-29540340-1",
+        current="layouts-a-4d2f5-29540340-1",
+        current_uid="01234567-89ab-cdef-0123-456789abcdef",
     ),
+    abandoned_run="layouts-b-4d2f5-29530260-0",
     rounds=(
         EndedRound(
             minute=29530260,
@@ -112,13 +115,17 @@ _STATUS = BenchmarkSuiteStatus(
             start_time=_TIME,
             completion_time=_TIME,
             verdict=RoundVerdict.NO_REGRESSION,
+            complete=True,
             accepted=True,
             pinned=True,
+            former=True,
             digest="0123456789abcdef" * 4,
             environment={"ceph": "18.2.7", "kernel": "6.1.0", "kubernetes": "1.34.1"},
             comparisons={"NoRegression": 2, "Inconclusive": 1},
         ),
     ),
+    baseline=Baseline(first=29530260, since=29530270),
+    dropped=(29520180, 29510100),
     comparisons=(
         ComparisonOutcome(
             name="costs",
@@ -130,6 +137,8 @@ _STATUS = BenchmarkSuiteStatus(
             high=-0.09,
         ),
     ),
+    comparisons_left_out=384,
+    hypotheses_left_out=1,
     hypotheses=(
         HypothesisResult(
             name="deep",

@@ -19,6 +19,15 @@ MAX_KEEP = 50
 PINNED_ROUNDS = 5
 """Accepted rounds that are kept beyond `keep`, because slow drift is tested against them."""
 
+UNUSABLE_ROUNDS = 5
+"""Failed and superseded rounds that are kept; they do not count for `keep`."""
+
+MAX_ROUNDS = MAX_KEEP + 2 * PINNED_ROUNDS + UNUSABLE_ROUNDS + 1
+"""Rounds in the status: also those of the former baseline, and the one that decides whether there is a regression."""
+
+MAX_DROPPED = 128
+"""Dropped rounds that the status names."""
+
 MAX_OUTCOMES = 128
 """Entries of `comparisons` and of `hypotheses`; more would make the object too large."""
 
@@ -36,6 +45,7 @@ _Setting = Annotated[str, Field(max_length=256, description="Version.")]
 _Digest = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64), ServerOnly(format="date-time")]
 _SmallCount = Annotated[Count, ServerOnly(format="int32")]
+_Minute = Annotated[Count, Field(description="Minute of the start of a round since 1970.")]
 _Counted = Annotated[_SmallCount, Field(description="Number of comparisons with that verdict.")]
 
 
@@ -95,7 +105,8 @@ class ActiveRound(Model):
         seed: Seed of the order of its runs.
         cause: Why it started, the first one that applies of Change, Requested, Scheduled and CephVersion.
         start_time: When the round started.
-        current: Name of the run that is being measured; absent before its creation.
+        current: Name of the run that is being measured or is created next; absent when all runs ended.
+        current_uid: UID of that run once it exists.
 
     """
 
@@ -105,6 +116,7 @@ class ActiveRound(Model):
     start_time: _Time
     children: RoundChildren
     current: _Name | None = None
+    current_uid: _Text | None = None
 
 
 class EndedRound(Model):
@@ -117,8 +129,11 @@ class EndedRound(Model):
         completion_time: When the round ended.
         verdict: What its comparisons show; Failed if too little was measured for that, Superseded if the round was
             abandoned because the suite was changed.
+        complete: Whether all of its runs have numbers, and were evaluated. No other round can be accepted.
         accepted: Whether later rounds are compared with this one.
         pinned: Whether the round is kept beyond spec.keep, because slow drift is tested against it.
+        former: Whether the round was a part of the baseline until another one replaced it. Such rounds can be accepted
+            again; they are kept until three rounds of the present baseline were accepted.
         digest: SHA-256 of the run, the variants and repeat that it measured.
         environment: Versions that it was measured with, such as those of the kernel, Ceph and Kubernetes.
         comparisons: Number of comparisons by verdict.
@@ -130,8 +145,10 @@ class EndedRound(Model):
     start_time: _Time
     completion_time: _Time
     verdict: RoundVerdict
+    complete: bool = False
     accepted: bool = False
     pinned: bool = False
+    former: bool = False
     digest: _Digest
     environment: Annotated[dict[str, _Setting], Field(max_length=16)] = Field(default_factory=dict)
     comparisons: Annotated[dict[str, _Counted], Field(max_length=8)] = Field(default_factory=dict)
@@ -186,6 +203,19 @@ class HypothesisResult(Model):
     high: float | None = None
 
 
+class Baseline(Model):
+    """The baseline of comparisons with earlier rounds.
+
+    Attributes:
+        first: Minute of the round that a user accepted last, where the baseline starts; absent if none was accepted.
+        since: Minute of the newest round when this baseline replaced another one; absent for the first baseline.
+
+    """
+
+    first: Count | None = None
+    since: Count | None = None
+
+
 class SuiteDisplay(Model):
     """Texts for kubectl get. Programs read the other fields.
 
@@ -211,7 +241,7 @@ class BenchmarkSuiteStatus(Model):
             observed the suite.
         conditions: Aspects of the suite's state. Ready summarizes them; Reconciling and Stalled exist only while they
             are True.
-        digest: SHA-256 of the run, the variants and repeat that the last round measures.
+        digest: SHA-256 of the run, the variants and repeat that the last round measures; absent after a superseded one.
         requested_round: Text of the annotation plimsoll.dev/request-round that was handled last, at most its first 256
             characters.
         accepted_round: Text of the annotation plimsoll.dev/accept-round that was handled last, at most its first 256
@@ -219,9 +249,14 @@ class BenchmarkSuiteStatus(Model):
         next_schedule_time: When the next scheduled round starts.
         last_schedule_time: Last scheduled time for which a round started.
         ceph_version: Version of Ceph seen last.
+        abandoned_run: Name of a run of an abandoned round that may be unfinished; the next round waits for its end.
         rounds: Former rounds, newest first.
-        comparisons: Results of the comparisons of the last complete round, regressions first, at most 128.
+        baseline: The accepted rounds that later ones are compared with.
+        dropped: Minutes of rounds that are no longer kept, newest first, at most 128. Only their runs are deleted.
+        comparisons: Results of the comparisons of the last complete round, the worst first, at most 128.
+        comparisons_left_out: How many more there are, none of them worse than those; absent if there are none.
         hypotheses: Results of the hypotheses of the last complete round, those that were refuted first, at most 128.
+        hypotheses_left_out: How many more there are, none of them worse than those; absent if there are none.
 
     """
 
@@ -236,7 +271,12 @@ class BenchmarkSuiteStatus(Model):
     last_schedule_time: _Time | None = None
     ceph_version: _Version | None = None
     round: ActiveRound | None = None
-    rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_KEEP + PINNED_ROUNDS)] = ()
+    abandoned_run: _Name | None = None
+    rounds: Annotated[tuple[EndedRound, ...], Field(max_length=MAX_ROUNDS)] = ()
+    baseline: Baseline | None = None
+    dropped: Annotated[tuple[_Minute, ...], Field(max_length=MAX_DROPPED), ServerOnly(list_type="set")] = ()
     comparisons: Annotated[tuple[ComparisonOutcome, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    comparisons_left_out: _SmallCount | None = None
     hypotheses: Annotated[tuple[HypothesisResult, ...], Field(max_length=MAX_OUTCOMES)] = ()
+    hypotheses_left_out: _SmallCount | None = None
     display: SuiteDisplay | None = None

@@ -29,7 +29,7 @@ class WatchedSuites(PretendSuites):
     """An API server that checks every request.
 
     Attributes:
-        recorded: names of runs that the status has called current.
+        recorded: names of runs that the status has called current, with their UID.
         answered: schedule times that a round has answered.
 
     """
@@ -92,7 +92,8 @@ class WatchedSuites(PretendSuites):
         for one in rounds.values():
             self._check_round(one)
         if after is not None:
-            self.recorded.add(after.get("current", ""))
+            if "currentUid" in after:
+                self.recorded.add(after["current"])
             if before is None or before["minute"] != after["minute"]:
                 self._check_opening(new, after)
         conditions = {one["type"]: one["status"] for one in new["conditions"]}

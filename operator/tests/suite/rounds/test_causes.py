@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.suite.rounds.actions import DryRun
+from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS, DryRun
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 DAILY = {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}
@@ -67,9 +67,10 @@ def test_round_answers_everything_that_is_due(world: PretendSuites) -> None:
 
 def test_schedule_time_starts_a_round_and_the_operator_waits_for_the_next_one(world: PretendSuites) -> None:
     assert world.status["nextScheduleTime"] == "2026-11-26T02:00:00Z"
-    seconds = world.settle().again_after
-    assert seconds == 13 * 3600 + 59 * 60 + 30
-    world.pass_time(seconds=seconds)
+    assert world.settle().again_after == LONGEST_WAIT_SECONDS
+    world.pass_time(hours=13, minutes=59)
+    assert world.settle().again_after == 30
+    world.pass_time(seconds=30)
     world.measure_round()
     assert causes(world) == ["Change", "Scheduled"]
     assert world.status["nextScheduleTime"] == "2026-11-27T02:00:00Z"
@@ -169,7 +170,7 @@ def test_suspended_suite_starts_no_round_until_it_is_resumed(world: PretendSuite
     world.change(suspend=True, repeat=2)
     world.pass_time(days=2)
     decision = world.settle()
-    assert decision.again_after is None
+    assert decision.again_after == LONGEST_WAIT_SECONDS
     assert "round" not in world.status
     world.change(suspend=False)
     world.measure_round()

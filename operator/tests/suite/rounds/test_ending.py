@@ -41,9 +41,13 @@ def test_evaluation_gets_the_runs_with_numbers_and_the_accepted_rounds() -> None
     judge = world.judged[-1]
     failed = world.created[4]
     assert judge.minute == START_MINUTE + 1
-    assert sorted(name for names in judge.runs.values() for name in names) == sorted(set(world.created[4:]) - {failed})
-    assert judge.runs.keys() == {"small", "large"}
-    assert judge.baseline == judge.pinned == (START_MINUTE,)
+    runs = judge.round.runs
+    assert sorted(run.name for of_variant in runs.values() for run in of_variant) == sorted(
+        set(world.created[4:]) - {failed}
+    )
+    assert runs.keys() == {"small", "large"}
+    assert [one.minute for one in judge.baseline] == [*judge.pinned] == [START_MINUTE]
+    assert {run.name for of_variant in judge.baseline[0].runs.values() for run in of_variant} == set(world.created[:4])
 
 
 def test_round_without_numbers_failed_and_is_not_evaluated() -> None:
@@ -62,7 +66,9 @@ def test_round_with_a_variant_without_numbers_failed() -> None:
     assert (world.rounds[0]["verdict"], world.rounds[0]["accepted"]) == ("Failed", False)
 
 
-@pytest.mark.parametrize(("judged", "verdict"), [(NO_REGRESSION, INCONCLUSIVE), (REGRESSED, REGRESSED)])
+@pytest.mark.parametrize(
+    ("judged", "verdict"), [(NO_REGRESSION, INCONCLUSIVE), (INCONCLUSIVE, INCONCLUSIVE), (REGRESSED, REGRESSED)]
+)
 def test_missing_run_hides_no_regression_and_proves_none(judged: RoundVerdict, verdict: RoundVerdict) -> None:
     world = measured(judged, "+++-")
     assert (world.rounds[0]["verdict"], world.rounds[0]["accepted"]) == (verdict, False)

@@ -1,5 +1,7 @@
 """Which rounds are kept, and that the runs of all others are deleted one at a time."""
 
+import pytest
+
 from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
 from support.pretend_suites import START_MINUTE, PretendSuites
@@ -34,6 +36,7 @@ def test_newest_rounds_are_kept_and_the_first_five_accepted_ones() -> None:
 def test_regressed_rounds_are_not_pinned() -> None:
     world = after_rounds(5, verdicts=(RoundVerdict.NO_REGRESSION, *[REGRESSED] * 4))
     assert numbers(world) == [4, 3, 0]
+    assert [minute - START_MINUTE for minute in world.status["dropped"]] == [2, 1]
 
 
 def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:
@@ -46,7 +49,8 @@ def test_first_accepted_round_of_a_change_replaces_the_baseline() -> None:
     world.annotations[REQUEST] = "again"
     world.measure_round()
     assert numbers(world, "accepted") == numbers(world, "pinned") == [4]
-    assert numbers(world) == [4, 3]
+    assert numbers(world, "former") == [2, 1, 0]
+    assert numbers(world) == [4, 3, 2, 1, 0]
 
 
 def test_rounds_are_dropped_between_rounds_only() -> None:
@@ -111,9 +115,9 @@ def test_unknown_round_is_reported_once_with_the_rounds_that_exist() -> None:
         world.annotations[ACCEPT] = text
         world.settle()
     events = [one.message for one in world.events if one.reason == "RoundUnknown"]
-    rounds = f"the rounds that were evaluated are {START_MINUTE + 1}, {START_MINUTE}"
+    rounds = f"these can be accepted: {START_MINUTE + 1}, {START_MINUTE}"
     assert events == [
-        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated; {rounds}"
+        f"annotation {ACCEPT}: '{text}' is not the minute of a round that was evaluated with all of its runs; {rounds}"
         for text in ("0", "latest")
     ]
     assert numbers(world, "accepted") == [1, 0]
@@ -125,4 +129,104 @@ def test_round_without_numbers_cannot_be_accepted() -> None:
     world.annotations[ACCEPT] = str(START_MINUTE)
     world.settle()
     assert not numbers(world, "accepted")
-    assert world.events[-1].message.endswith("no round has been evaluated yet")
+    assert world.events[-1].message.endswith("no round can be accepted yet")
+
+
+@pytest.mark.parametrize("verdict", [REGRESSED, RoundVerdict.INCONCLUSIVE, RoundVerdict.NO_REGRESSION])
+def test_round_that_lacks_a_run_cannot_be_accepted(verdict: RoundVerdict) -> None:
+    world = PretendSuites(spec={"repeat": 2}, verdicts=[verdict])
+    world.settle()
+    world.finish(succeeded=False)
+    world.measure_round()
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert [one["complete"] for one in world.rounds] == [False]
+    assert not numbers(world, "accepted")
+    assert world.reasons()[-1] == "RoundUnknown"
+
+
+def again(world: PretendSuites, *verdicts: RoundVerdict) -> None:
+    """Measure further rounds, one each minute."""
+    for number, verdict in enumerate(verdicts):
+        world.annotations[REQUEST] = f"{world.now} {number}"
+        world.verdicts = [verdict]
+        world.measure_round()
+        world.pass_time(minutes=1)
+
+
+GOOD, UNCLEAR = RoundVerdict.NO_REGRESSION, RoundVerdict.INCONCLUSIVE
+
+
+@pytest.fixture
+def mistaken() -> PretendSuites:
+    """Return a suite of which a user accepted a regression, round 7, after a baseline of rounds 0 to 6."""
+    world = after_rounds(8, verdicts=(*[GOOD] * 7, REGRESSED), keep=1)
+    world.annotations[ACCEPT] = str(START_MINUTE + 7)
+    world.settle()
+    assert numbers(world, "accepted") == [7]
+    return world
+
+
+def test_accepted_regression_can_be_taken_back_until_three_rounds_are_accepted(mistaken: PretendSuites) -> None:
+    again(mistaken, UNCLEAR)
+    assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
+    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.settle()
+    assert numbers(mistaken, "accepted") == numbers(mistaken, "pinned") == [4, 3, 2, 1, 0]
+    assert mistaken.condition("Regressed")["status"] == "True"
+    again(mistaken, GOOD)
+    judged = mistaken.judged[-1]
+    assert [one.minute - START_MINUTE for one in judged.baseline] == [0, 1, 2, 3, 4]
+    assert mistaken.condition("Regressed")["status"] == "False"
+
+
+def test_former_baseline_is_dropped_when_the_new_one_is_established(mistaken: PretendSuites) -> None:
+    again(mistaken, UNCLEAR, GOOD)
+    assert numbers(mistaken, "pinned") == [9, 8, 7]
+    assert numbers(mistaken) == [9, 8, 7]
+    mistaken.annotations[ACCEPT] = str(START_MINUTE)
+    mistaken.settle()
+    assert mistaken.reasons()[-1] == "RoundUnknown"
+
+
+def test_second_mistake_does_not_forget_the_established_baseline(mistaken: PretendSuites) -> None:
+    again(mistaken, REGRESSED)
+    mistaken.annotations[ACCEPT] = str(START_MINUTE + 8)
+    mistaken.settle()
+    assert numbers(mistaken, "accepted") == [8]
+    assert numbers(mistaken, "former") == [4, 3, 2, 1, 0]
+
+
+def test_accepting_an_older_round_with_many_successors_can_be_taken_back() -> None:
+    world = after_rounds(8, keep=1)
+    world.annotations[ACCEPT] = str(START_MINUTE + 4)
+    world.settle()
+    assert numbers(world, "accepted") == [7, 4]
+    assert numbers(world, "former") == [3, 2, 1, 0]
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert numbers(world, "accepted") == [3, 2, 1, 0]
+
+
+def test_round_of_what_was_measured_before_a_change_can_be_accepted() -> None:
+    world = after_rounds(3)
+    world.change(repeat=2)
+    world.measure_round()
+    assert numbers(world, "accepted") == [3]
+    world.annotations[ACCEPT] = str(START_MINUTE)
+    world.settle()
+    assert numbers(world, "accepted") == [2, 1, 0]
+    world.change(repeat=1)
+    world.pass_time(minutes=1)
+    world.measure_round()
+    assert [one.minute - START_MINUTE for one in world.judged[-1].baseline] == [0, 1, 2]
+
+
+def test_failed_rounds_displace_no_usable_ones_and_are_bounded() -> None:
+    world = after_rounds(3, verdicts=(REGRESSED,) * 3, keep=2)
+    for number in range(7):
+        world.pass_time(minutes=1)
+        world.annotations[REQUEST] = f"failed {number}"
+        world.measure_round(succeeded=False)
+    assert numbers(world) == [10, 9, 8, 7, 6, 2, 1]
+    assert {run.minute - START_MINUTE for run in world.runs.values()} == {10, 9, 8, 7, 6, 2, 1}

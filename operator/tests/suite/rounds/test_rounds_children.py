@@ -109,6 +109,24 @@ def test_change_during_a_round_supersedes_it_and_deletes_its_unfinished_run(worl
     assert world.rounds[0]["minute"] == START_MINUTE + 1
 
 
+@pytest.mark.parametrize("looks", range(4))
+def test_change_and_back_during_a_round_is_measured(world: PretendSuites, looks: int) -> None:
+    world.finish()
+    world.settle()
+    world.stuck = True
+    world.change(repeat=1)
+    world.look()
+    for _ in range(looks):
+        world.look()
+    world.change(repeat=2)
+    world.settle()
+    world.vanish()
+    world.stuck = False
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+    assert world.status["digest"] == world.observe().suite.specification.digest
+
+
 def test_change_of_a_suspended_suite_supersedes_its_round_when_it_is_resumed(world: PretendSuites) -> None:
     world.change(suspend=True, repeat=1)
     world.settle()
@@ -157,7 +175,7 @@ def test_refused_run_is_still_reported_after_a_restart(world: PretendSuites) -> 
     world.settle()
     before = world.status
     world.restart()
-    assert [type(one) for one in world.look().actions] == [CreateRun]
+    assert [type(one) for one in world.look().actions] == [PatchStatus, CreateRun]
     world.settle()
     assert world.status == before
     assert world.reasons().count("RunRefused") == 1
@@ -168,7 +186,7 @@ def test_no_run_is_created_beside_another_one_after_the_status_was_set_back(worl
     world.finish()
     world.settle()
     world.status = {**before, "round": {**before["round"]}}
-    del world.status["round"]["current"]
+    del world.status["round"]["current"], world.status["round"]["currentUid"]
     del world.runs[first]
     world.settle()
     assert len(world.created) == 2

@@ -53,7 +53,7 @@ def test_regression_stalls_a_suite_that_is_a_gate_until_a_round_does_not_regress
         "Regressed": ("True", "Regressed"),
     }
     assert world.condition("Stalled")["message"] == (
-        f"round {START_MINUTE} is worse than its baseline; fix the cause and request a round, or accept this one with "
+        f"round {START_MINUTE} is worse than its baseline; fix the cause and request a round, or accept one with "
         "annotation plimsoll.dev/accept-round"
     )
     world.annotations[REQUEST] = "again"
@@ -84,8 +84,51 @@ def test_regression_is_not_forgotten_because_a_later_round_failed(*, succeeded: 
     world.annotations[REQUEST] = "again"
     world.verdicts = [RoundVerdict.INCONCLUSIVE]
     world.measure_round(succeeded=succeeded)
-    expected = ("Unknown", "Inconclusive") if succeeded else ("True", "Regressed")
-    assert summary(world)["Regressed"] == expected
+    assert summary(world)["Regressed"] == ("True", "Regressed")
+    later = f", and round {START_MINUTE + 1} does not show that this is over" if succeeded else ""
+    assert world.condition("Regressed")["message"].startswith(
+        f"round {START_MINUTE} is worse than its baseline{later};"
+    )
+
+
+@pytest.mark.parametrize("unclear", [1, 4])
+def test_inconclusive_round_does_not_open_a_closed_gate(unclear: int) -> None:
+    world = PretendSuites(spec={"repeat": 1, "gate": True, "keep": 1}, verdicts=[RoundVerdict.REGRESSED])
+    world.measure_round()
+    for number in range(unclear):
+        world.annotations[REQUEST] = str(number)
+        world.verdicts = [RoundVerdict.INCONCLUSIVE]
+        world.measure_round()
+        assert summary(world)["Stalled"] == ("True", "Regressed")
+    assert len(world.rounds) >= 2
+    world.annotations[REQUEST] = "repaired"
+    world.measure_round()
+    assert "Stalled" not in summary(world)
+
+
+def test_change_whose_round_is_inconclusive_does_not_open_a_closed_gate() -> None:
+    world = with_verdict(RoundVerdict.REGRESSED, gate=True)
+    world.change(repeat=2)
+    world.verdicts = [RoundVerdict.INCONCLUSIVE]
+    world.measure_round()
+    assert summary(world)["Stalled"] == ("True", "Regressed")
+
+
+def test_later_round_that_is_accepted_opens_the_gate_and_an_earlier_one_closes_it_again() -> None:
+    world = PretendSuites(spec={"repeat": 1, "gate": True})
+    verdicts = [RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE]
+    for number, verdict in enumerate(verdicts):
+        world.annotations[REQUEST] = str(number)
+        world.verdicts = [verdict]
+        world.measure_round()
+    first, _, last = (str(one["minute"]) for one in reversed(world.rounds))
+    assert "Stalled" in summary(world)
+    world.annotations["plimsoll.dev/accept-round"] = last
+    world.settle()
+    assert summary(world)["Regressed"] == ("Unknown", "Inconclusive")
+    world.annotations["plimsoll.dev/accept-round"] = first
+    world.settle()
+    assert summary(world)["Stalled"] == ("True", "Regressed")
 
 
 def test_suspended_suite_is_ready() -> None:
@@ -111,4 +154,4 @@ def test_every_reason_is_in_the_table_once() -> None:
 
 def test_every_warning_has_a_remedy_or_messages_with_their_own() -> None:
     without = {entry.reason for entry in SUITE_REASONS if entry.severity == "Warning" and not entry.remedy}
-    assert without == {SuiteReason.INVALID_SPEC}
+    assert without == {SuiteReason.INVALID_SPEC, SuiteReason.STATUS_LOST}

@@ -11,6 +11,7 @@ class SuiteReason(StrEnum):
     """Why a condition of a `BenchmarkSuite` holds or does not: the closed vocabulary of this version."""
 
     INVALID_SPEC = "InvalidSpec"
+    STATUS_LOST = "StatusLost"
     VARIANT_REFUSED = "VariantRefused"
     NAME_TAKEN = "NameTaken"
     RUN_REFUSED = "RunRefused"
@@ -50,6 +51,17 @@ _UNDER_WAY = ("Reconciling", "Ready")
 _REGRESSED = ("Regressed",)
 
 SUITE_REASONS = (
+    SuiteReasonEntry(
+        reason=SuiteReason.STATUS_LOST,
+        conditions=_STALLED,
+        explanation=Explanation(
+            "the suite owns runs of rounds that its status does not have: the status was lost, or set back to an older "
+            "one. Nothing is measured or deleted; a run that is active continues",
+            "restore the status from a backup, or delete the runs of the rounds that the message names; without any "
+            "of its former runs the suite starts with a new baseline",
+        ),
+        severity=Severity.WARNING,
+    ),
     SuiteReasonEntry(
         reason=SuiteReason.INVALID_SPEC,
         conditions=_STALLED,
@@ -102,7 +114,7 @@ SUITE_REASONS = (
         reason=SuiteReason.WAITING_FOR_RUN,
         conditions=_UNDER_WAY,
         explanation=Explanation(
-            "a round is due, and an unfinished run of an abandoned round is being deleted",
+            "a round is due, and a run of a former round is unfinished; that of an abandoned round is being deleted",
             "nothing; if it persists, check the condition CleanedUp of that run",
         ),
     ),
@@ -128,11 +140,12 @@ SUITE_REASONS = (
         reason=SuiteReason.REGRESSED,
         conditions=(*_REGRESSED, *_STALLED),
         explanation=Explanation(
-            "the last round that was evaluated is worse than its baseline; with `gate: true` the suite is Stalled",
-            "read `status.comparisons`; fix the cause and request a round, or accept the round with the annotation "
-            "`plimsoll.dev/accept-round`",
+            "a round was worse than its baseline, and no later one was shown to be as good as it; an Inconclusive or "
+            "Failed round changes nothing. With `gate: true` the suite is Stalled",
+            "read `status.comparisons`; fix the cause and request a round, or accept the round, or a later one, with "
+            "the annotation `plimsoll.dev/accept-round`; only a round with all of its runs can be accepted",
         ),
-        remedy="fix the cause and request a round, or accept this one with annotation plimsoll.dev/accept-round",
+        remedy="fix the cause and request a round, or accept one with annotation plimsoll.dev/accept-round",
         severity=Severity.WARNING,
     ),
     SuiteReasonEntry(

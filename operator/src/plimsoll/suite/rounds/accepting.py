@@ -5,12 +5,13 @@ from dataclasses import replace
 from plimsoll.api.names import GROUP
 from plimsoll.api.reasons.entry import Severity
 from plimsoll.suite.rounds.actions import Emit
+from plimsoll.suite.rounds.baseline import with_baseline
 from plimsoll.suite.rounds.causes import text_of
 from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.state import JUDGED, State
+from plimsoll.suite.rounds.state import State
 
 ACCEPT_ROUND = f"{GROUP}/accept-round"
-"""Annotation: the minute of a round. Earlier rounds are no longer a baseline."""
+"""Annotation: the minute of a round. Earlier rounds are no longer a baseline; naming one of them brings them back."""
 
 
 def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
@@ -22,23 +23,18 @@ def accepted(seen: Observed, state: State) -> tuple[State, tuple[Emit, ...]]:
     if text in {"", state.accepted} or (state.active is not None and text == str(state.active.minute)):
         return state, ()
     state = replace(state, accepted=text)
-    minute = next((one.minute for one in state.ended if str(one.minute) == text and one.verdict in JUDGED), None)
-    if minute is None:
+    chosen = next((one for one in state.ended if str(one.minute) == text and one.is_acceptable), None)
+    if chosen is None:
         return state, (_unknown(text, state),)
-    message = f"round {minute} is accepted: later rounds are compared with it and its successors"
-    return _with_baseline(state, minute), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
-
-
-def _with_baseline(state: State, first: int) -> State:
-    """Return the state whose baseline starts with a round."""
-    ended = tuple(
-        replace(one, accepted=one.minute == first or (one.accepted and one.minute > first)) for one in state.ended
-    )
-    return replace(state, ended=ended)
+    message = f"round {chosen.minute} is accepted: later rounds are compared with it and its successors"
+    return with_baseline(state, chosen), (Emit(severity=Severity.NORMAL, reason="RoundAccepted", message=message),)
 
 
 def _unknown(text: str, state: State) -> Emit:
-    rounds = ", ".join(str(one.minute) for one in state.ended if one.verdict in JUDGED)
-    remedy = f"the rounds that were evaluated are {rounds}" if rounds else "no round has been evaluated yet"
-    message = f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated; {remedy}"
+    rounds = ", ".join(str(one.minute) for one in state.ended if one.is_acceptable)
+    remedy = f"these can be accepted: {rounds}" if rounds else "no round can be accepted yet"
+    message = (
+        f"annotation {ACCEPT_ROUND}: {text!r} is not the minute of a round that was evaluated with all of its runs; "
+        f"{remedy}"
+    )
     return Emit(severity=Severity.WARNING, reason="RoundUnknown", message=message)

@@ -1,6 +1,6 @@
 """Requests and events, as data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,18 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchStatus:
-    """Write the whole status. A field that is None is removed."""
+    """Write the whole status, unless the suite has changed since it was read: that is a conflict, and a failed action.
+
+    A request to create a run always comes after it, so that an operator that read an old suite creates none.
+
+    Attributes:
+        status: the fields; one that is None is removed.
+        resource_version: of the suite as read; the API server refuses the request with 409 if it has another one.
+
+    """
 
     status: Mapping[str, Any]
+    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +36,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
-    """Create a run. One of the same name that this suite owns is success; another one is a refusal (`is_taken`)."""
+    """Create a run. Outcome: `Found`, also for one of the same name that this suite owns, or `Refusal`."""
 
     run: Object
 
@@ -39,15 +48,25 @@ class CreateRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRun:
-    """Delete a run if it still has that UID; one that is gone is success."""
+    """Delete a run if it still has that UID. Outcome: `Deleted`, also for one that is gone or has another UID."""
 
     name: str
     uid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GetRun:
+    """Get a run by its name from the API server, not from a cache.
+
+    Outcome: `Found` if the suite owns it, `Absent` otherwise.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """Have the API server check the run of every variant without creating it, until it refuses one.
+    """Have the API server check the run of every variant without creating it, until it refuses one. Outcome: `Checked`.
 
     Attributes:
         digest: of what the suite measures; the outcome is about it.
@@ -60,25 +79,58 @@ class DryRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """Evaluate the results of a round.
+class RunVersion:
+    """A finished run with valid numbers, as it was when its results were to be read."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRuns:
+    """The data of a round.
 
     Attributes:
         minute: identity of the round.
-        runs: names of its finished runs with valid numbers, by variant.
-        baseline: minutes of the accepted rounds, oldest first.
-        pinned: minutes of those that slow drift is tested against, oldest first.
+        digest: of what it measured.
+        runs: those with valid numbers, by variant; of the round to judge, every variant is there.
 
     """
 
     minute: int
-    runs: Mapping[str, Sequence[str]]
-    baseline: tuple[int, ...]
+    digest: str
+    runs: Mapping[str, tuple[RunVersion, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Evaluate the results of a round. Outcome: a `Judgement` of exactly this request.
+
+    Attributes:
+        round: the round to judge.
+        baseline: the accepted rounds, oldest first.
+        pinned: minutes of those that slow drift is tested against, oldest first.
+        questions: digest of the comparisons and hypotheses of the suite.
+
+    """
+
+    round: RoundRuns
+    baseline: tuple[RoundRuns, ...]
     pinned: tuple[int, ...]
+    questions: str
+
+    @property
+    def minute(self) -> int:
+        """Identity of the round."""
+        return self.round.minute
 
 
-Request = CreateRun | DeleteRun | DryRun | Judge
+Request = CreateRun | DeleteRun | GetRun | DryRun | Judge
 Action = PatchStatus | Emit | Request
+
+LONGEST_WAIT_SECONDS = 300.0
+"""Until the next look, whatever happens: an event that was lost delays nothing for longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +138,16 @@ class Decision:
     """What to do, in this order. After a failed action, the others are not performed.
 
     Attributes:
-        actions: the status if it changed, events about it, and at most one request.
-        again_after: seconds until the next look if nothing happens before; None if only an event can change anything.
+        actions: the status if it changed or a run is to be created, events about it, and at most one request, the last.
+        again_after: seconds until the next look if nothing happens before; None if nothing is left to do.
 
     """
 
     actions: tuple[Action, ...] = ()
     again_after: float | None = None
+
+    @property
+    def request(self) -> Request | None:
+        """The request, whose outcome the next look needs at once; None if there is none."""
+        last = self.actions[-1] if self.actions else None
+        return None if last is None or isinstance(last, PatchStatus | Emit) else last

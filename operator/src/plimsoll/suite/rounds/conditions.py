@@ -3,7 +3,7 @@
 kstatus reads Reconciling, Stalled and Ready: only a round that was started by a change makes a suite InProgress.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.names import SuiteConditionType
@@ -11,10 +11,16 @@ from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
+from plimsoll.suite.rounds.baseline import last_judged, open_regression
+from plimsoll.suite.rounds.keeping import lost_minutes
 from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.progress import Progress
+from plimsoll.suite.rounds.progress import Progress, is_loaded
 from plimsoll.suite.rounds.requests import refusal_of, refused_check
-from plimsoll.suite.rounds.state import JUDGED, ActiveRound, EndedRound, State
+from plimsoll.suite.rounds.state import ActiveRound, State
+from plimsoll.suite.rounds.turns import LABEL_ROUND, LABEL_SUITE
+
+_MAX_MINUTES = 5
+"""Rounds that a message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +49,14 @@ def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Map
     return found | {SuiteConditionType.READY: ready}
 
 
-def last_judged(state: State) -> EndedRound | None:
-    """Return the last round that was evaluated; a failed one proves neither a regression nor a recovery."""
-    return next((one for one in state.ended if one.verdict in JUDGED), None)
-
-
 def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     """Return what keeps the suite from measuring until somebody changes something; None if nothing does.
 
     `request` is the next one, even while it waits to be repeated.
     """
+    lost = lost_minutes(seen, seen.suite.state)
+    if lost:
+        return _status_lost(seen, lost)
     problem = seen.suite.specification.problem
     if problem:
         return Fact(holds=True, reason=SuiteReason.INVALID_SPEC, message=problem)
@@ -65,6 +69,19 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     if refusal.is_taken:
         return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} exists and is not of this suite")
     return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
+
+
+def _status_lost(seen: Observed, minutes: Sequence[int]) -> Fact:
+    is_one = len(minutes) == 1
+    shown = ", ".join(map(str, minutes[:_MAX_MINUTES])) + ", ..." * (len(minutes) > _MAX_MINUTES)
+    rounds = f"round {shown} has runs" if is_one else f"rounds {shown} have runs"
+    labels = f"-n {seen.suite.namespace} -l {LABEL_SUITE}={seen.suite.name},{LABEL_ROUND}={minutes[0]}"
+    message = (
+        f"{rounds}, but the status does not have {'it' if is_one else 'them'}, because it was lost or set back; "
+        "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
+        f"kubectl delete benchmarkruns {labels}"
+    )
+    return Fact(holds=True, reason=SuiteReason.STATUS_LOST, message=message)
 
 
 def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
@@ -91,15 +108,16 @@ def _reconciling(seen: Observed, progress: Progress) -> Fact | None:
         return None
     if active is not None and active.cause is Cause.CHANGE:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    return _waiting(seen) if progress.waiting is Cause.CHANGE else None
+    return _waiting(seen, progress.state) if progress.waiting is Cause.CHANGE else None
 
 
-def _waiting(seen: Observed) -> Fact:
+def _waiting(seen: Observed, state: State) -> Fact:
     """Return what a round that is due waits for."""
-    if not seen.unfinished:
+    if not is_loaded(seen, state):
         message = "the API server checks the run of every variant"
         return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
-    message = f"BenchmarkRun {seen.unfinished[0].name} of an abandoned round is being deleted"
+    name = next((run.name for run in seen.unfinished), state.abandoned)
+    message = f"BenchmarkRun {name} of a former round has to end, or to be deleted, first"
     return Fact(holds=True, reason=SuiteReason.WAITING_FOR_RUN, message=message)
 
 
@@ -112,7 +130,7 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
     if state.active is not None:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
     if progress.waiting is not None:
-        return _waiting(seen)
+        return _waiting(seen, state)
     message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
     return Fact(holds=True, reason=SuiteReason.IDLE, message=message)
 
@@ -125,16 +143,18 @@ def progress_message(active: ActiveRound) -> str:
 
 
 def _regressed(state: State) -> Fact:
-    """Return whether the last evaluated round is worse than its baseline."""
-    last = last_judged(state)
+    """Return whether a round was worse than its baseline, and no later one showed that this is over."""
+    last, regression = last_judged(state), open_regression(state)
     if last is None:
         return Fact(holds=None, reason=SuiteReason.NOT_EVALUATED, message="no round has been evaluated yet")
+    if regression is not None:
+        message = f"round {regression.minute} is worse than its baseline"
+        later = f", and round {last.minute} does not show that this is over" if last != regression else ""
+        return _with_remedy(SuiteReason.REGRESSED, message + later)
     match last.verdict:
-        case RoundVerdict.REGRESSED if last.accepted:
+        case RoundVerdict.REGRESSED:
             message = f"round {last.minute} regressed and was accepted"
             return Fact(holds=False, reason=SuiteReason.ACCEPTED, message=message)
-        case RoundVerdict.REGRESSED:
-            return _with_remedy(SuiteReason.REGRESSED, f"round {last.minute} is worse than its baseline")
         case RoundVerdict.NO_REGRESSION:
             message = f"round {last.minute} is not worse than its baseline"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)

@@ -1,38 +1,67 @@
 """Which rounds are kept, with their runs and results."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from plimsoll.api.suite_status import PINNED_ROUNDS
+from plimsoll.api.suite_status import MAX_DROPPED, PINNED_ROUNDS, UNUSABLE_ROUNDS, RoundVerdict
+from plimsoll.suite.rounds.baseline import decisive_round, settled
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
-from plimsoll.suite.rounds.state import State
+from plimsoll.suite.rounds.state import JUDGED, State
 
 
 def kept(state: State, keep: int) -> State:
-    """Return the state with the newest rounds and the pinned ones; all of them while a round is measured against them.
+    """Return the state with the rounds that are needed; all of them while a round is measured against them."""
+    state = settled(state)
+    if state.active is not None:
+        return state
+    needed = _needed(state, keep)
+    dropped = {one.minute for one in state.ended} - needed | {*state.dropped}
+    return replace(
+        state,
+        ended=tuple(one for one in state.ended if one.minute in needed),
+        dropped=tuple(sorted(dropped, reverse=True)[:MAX_DROPPED]),
+    )
 
-    A baseline has one digest: the first accepted round that measures something else replaces all earlier ones. The
-    first five accepted rounds of a baseline are pinned.
-    """
-    accepted = [one for one in state.ended if one.accepted]
-    baseline = [one.minute for one in accepted if one.digest == accepted[0].digest]
-    pinned = frozenset(baseline[-PINNED_ROUNDS:])
-    ended = tuple(replace(one, accepted=one.minute in baseline, pinned=one.minute in pinned) for one in state.ended)
-    if state.active is None:
-        ended = tuple(one for index, one in enumerate(ended) if index < keep or one.pinned)
-    return replace(state, ended=ended)
+
+def _needed(state: State, keep: int) -> AbstractSet[int]:
+    """Return the minutes of the rounds to keep: those that a user, or a later verdict, may need."""
+    usable = [one.minute for one in state.ended if one.verdict in JUDGED]
+    unusable = [one.minute for one in state.ended if one.verdict not in JUDGED]
+    pinned = [one.minute for one in state.ended if one.pinned]
+    former = [one.minute for one in state.ended if one.former]
+    decisive = decisive_round(state)
+    needed = {*usable[:keep], *unusable[:UNUSABLE_ROUNDS], *pinned, *former[-PINNED_ROUNDS:]}
+    return needed | ({decisive.minute} if decisive else set())
+
+
+def lost_minutes(seen: Observed, state: State) -> tuple[int, ...]:
+    """Return the rounds that have runs and are not in the status, oldest first: it was lost, or set back."""
+    known = {one.minute for one in state.ended} | {*state.dropped}
+    known |= {state.active.minute} if state.active else set()
+    return tuple(sorted({run.minute for run in seen.runs} - known))
+
+
+def without_abandoned(seen: Observed, state: State) -> State:
+    """Return the state after an abandoned round's run has finished, or the API server did not find it."""
+    is_over = state.abandoned in seen.memory.absent or any(
+        run.name == state.abandoned and run.is_finished for run in seen.runs
+    )
+    return replace(state, abandoned="") if is_over else state
 
 
 def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run that belongs to no active round; None if there is none or one is being deleted."""
-    active = state.active.minute if state.active else None
-    return _first(run for run in seen.unfinished if run.minute != active)
+    """Return an unfinished run of an abandoned round; None if there is none or one is being deleted.
+
+    A run of any other round was finished when its round ended: a list that shows it unfinished is old.
+    """
+    abandoned = {one.minute for one in state.ended if one.verdict is RoundVerdict.SUPERSEDED}
+    return _first(run for run in seen.unfinished if run.minute in abandoned)
 
 
 def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a finished run of a round that is no longer kept; None if there is none or one is being deleted."""
-    known = {one.minute for one in state.ended} | ({state.active.minute} if state.active else set())
-    return _first(run for run in seen.runs if run.is_finished and run.minute not in known)
+    """Return a run of a round that was dropped; None if there is none or one is being deleted."""
+    return _first(run for run in seen.runs if run.minute in state.dropped)
 
 
 def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:

@@ -1,13 +1,14 @@
 """What a decision about a suite depends on."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.status import SuiteCondition
 from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
+from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.specification import Specification
 from plimsoll.suite.rounds.state import State
 
@@ -17,6 +18,7 @@ class Suite:
     """One suite.
 
     Attributes:
+        resource_version: of the suite as read.
         is_deleted: whether its deletion was requested.
         annotations: by their full names.
         status: as stored.
@@ -29,6 +31,7 @@ class Suite:
     namespace: str
     uid: str
     generation: int
+    resource_version: str
     is_deleted: bool
     annotations: Mapping[str, str]
     specification: Specification
@@ -42,7 +45,9 @@ class OwnedRun:
     """A run that the suite owns and that has the name of a turn.
 
     Attributes:
+        variant: that it measures; see `suite.children.turn_in_name`.
         minute: of its round.
+        resource_version: as read.
         is_finished: whether its load is gone and its status final.
         succeeded: whether it finished with numbers that can be trusted.
         is_deleting: whether its deletion was requested.
@@ -51,7 +56,9 @@ class OwnedRun:
 
     name: str
     uid: str
+    variant: str
     minute: int
+    resource_version: str
     is_finished: bool = False
     succeeded: bool = False
     is_deleting: bool = False
@@ -59,7 +66,7 @@ class OwnedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The API server refused to create a run.
+    """The API server refused to create a run, definitely: see `REFUSAL_CODES`.
 
     Attributes:
         name: of the run.
@@ -98,18 +105,18 @@ class Judgement:
     """The evaluation of a round's results.
 
     Attributes:
-        minute: identity of the round.
+        request: what was evaluated. A judgement of other data is not used.
         verdict: one of those of an evaluated round.
-        is_acceptable: whether later rounds may be compared with it.
+        is_acceptable: whether later rounds may be compared with it: `comparable` of every comparison with rounds.
         message: the verdict in a sentence.
         environment: versions that it was measured with, by name.
         counts: number of comparisons by verdict.
-        comparisons: outcomes, the most important ones first.
+        comparisons: outcomes, in any order and number.
         hypotheses: the same.
 
     """
 
-    minute: int
+    request: Judge
     verdict: RoundVerdict
     is_acceptable: bool
     message: str = ""
@@ -120,25 +127,117 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A run that exists, as the API server returned it after `GetRun` or `CreateRun`."""
+
+    run: OwnedRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """The API server answered `GetRun` with NotFound."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The API server accepted the deletion of a run, or the run was gone."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """It is unknown whether the request was performed: a timeout, a conflict, throttling, or an error of the server.
+
+    The shell looks again after a pause, which grows with every failure.
+    """
+
+
+Outcome = Found | Absent | Deleted | Refusal | Checked | Judgement | Unanswered
+
+REFUSAL_CODES = frozenset({400, 403, 404, 405, 413, 422})
+"""HTTP status of definite refusals. A 409 of `CreateRun` needs `GetRun`'s answer: whose run has the name?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the operator has learnt from outcomes. Nothing is lost that a restart cannot find out again.
+
+    Attributes:
+        judgement: the last one, if any.
+        checked: the last dry run, if any.
+        refusal: of the last request to create a run; None if it succeeded.
+        found: runs that the API server returned since the operator was woken, by name.
+        absent: names of runs that it did not find since then.
+        deleting: UIDs of runs whose deletion it accepted.
+
+    """
+
+    judgement: Judgement | None = None
+    checked: Checked | None = None
+    refusal: Refusal | None = None
+    found: Mapping[str, OwnedRun] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    deleting: frozenset[str] = frozenset()
+
+    def after(self, outcome: Outcome) -> "Memory":
+        """Return the memory after the outcome of a request; the next look needs it at once."""
+        match outcome:
+            case Found(run=run):
+                refusal = None if self.refusal and self.refusal.name == run.name else self.refusal
+                found = {**self.found, run.name: run}
+                return replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
+            case Absent(name=name):
+                return replace(self, absent=self.absent | {name})
+            case Deleted(uid=uid):
+                return replace(self, deleting=self.deleting | {uid})
+            case Unanswered():
+                return self
+        return self._with_answer(outcome)
+
+    def _with_answer(self, outcome: Refusal | Checked | Judgement) -> "Memory":
+        match outcome:
+            case Refusal():
+                return replace(self, refusal=outcome)
+            case Checked():
+                return replace(self, checked=outcome)
+            case Judgement():
+                return replace(self, judgement=outcome)
+
+    def woken(self, listed: Iterable[OwnedRun]) -> "Memory":
+        """Return the memory after a pause, in which runs may have changed."""
+        uids = {run.uid for run in listed}
+        return replace(self, found={}, absent=frozenset(), deleting=self.deleting & uids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Everything that a decision depends on.
 
     Attributes:
-        runs: those that the suite owns.
+        listed: runs that the suite owns, from a list that may be old.
         ceph_version: version of the cluster; empty if unknown, or while its daemons have several.
-        judgement: the last one, if any.
-        checked: the last dry run, if any.
-        refusal: of the last request to create a run; None if it succeeded.
+        memory: from outcomes.
 
     """
 
     suite: Suite
-    runs: tuple[OwnedRun, ...]
+    listed: tuple[OwnedRun, ...]
     now: datetime
     ceph_version: str = ""
-    judgement: Judgement | None = None
-    checked: Checked | None = None
-    refusal: Refusal | None = None
+    memory: Memory = field(default_factory=Memory)
+
+    @property
+    def runs(self) -> tuple[OwnedRun, ...]:
+        """Return the runs that the suite owns. What the API server returned by name is newer than a list."""
+        known = {run.name: run for run in self.listed} | dict(self.memory.found)
+        return tuple(
+            replace(run, is_deleting=run.is_deleting or run.uid in self.memory.deleting)
+            for name, run in known.items()
+            if name not in self.memory.absent
+        )
 
     @property
     def unfinished(self) -> tuple[OwnedRun, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.api.suite_status import Cause
+from plimsoll.suite.children import child_name, turns_of
 from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.causes import REQUEST_ROUND, text_of, version_of
 from plimsoll.suite.rounds.observed import Observed
@@ -34,8 +35,9 @@ def opened(
 ) -> tuple[State, Emit]:
     """Return the state with a new round, which answers everything that is due, and the event about it."""
     minute = next_minute(seen, state)
-    total = len(suite.spec.variants) * suite.spec.repeat
-    active = ActiveRound(minute=minute, seed=minute, cause=cause, started=seen.now, total=total)
+    turns = turns_of(suite.spec, minute)
+    total, first = len(turns), child_name(suite, turns[0], minute, seen.suite.uid)
+    active = ActiveRound(minute=minute, seed=minute, cause=cause, started=seen.now, total=total, current=first)
     state = replace(
         answered(seen, state, due),
         active=active,

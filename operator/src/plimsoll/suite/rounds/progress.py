@@ -9,7 +9,7 @@ from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.causes import cause_due, version_of
 from plimsoll.suite.rounds.children import advanced
 from plimsoll.suite.rounds.ending import ended, superseded
-from plimsoll.suite.rounds.keeping import kept
+from plimsoll.suite.rounds.keeping import kept, lost_minutes, without_abandoned
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.opening import opened
 from plimsoll.suite.rounds.state import State
@@ -35,26 +35,31 @@ class Progress:
 def progress_of(seen: Observed) -> Progress:
     """Return the state after everything that has happened. A second application changes nothing.
 
-    An invalid suite keeps its state: it is unknown which turns the active round has.
+    An invalid suite keeps its state: it is unknown which turns the active round has. So does one whose status was lost.
     """
     suite, state = seen.suite.specification.suite, seen.suite.state
-    if suite is None:
+    if suite is None or lost_minutes(seen, state):
         return Progress(state=state)
     state, ending = _after_active_round(seen, suite, state)
-    state, acceptance = accepted(seen, state)
+    state, acceptance = accepted(seen, without_abandoned(seen, state))
     state = _with_version(seen, suite, kept(state, suite.spec.keep))
     timing = timing_of(seen, state)
     events, state = (*ending, *acceptance, *timing.events), timing.state
     cause = None if state.active else cause_due(seen, suite, state, timing.due)
-    if cause is None or suite.spec.suspend or seen.unfinished or not is_checked(seen, state):
+    if cause is None or suite.spec.suspend or is_loaded(seen, state) or not is_checked(seen, state):
         return Progress(state=state, events=events, waiting=cause)
     state, start = opened(seen, suite, state, cause, timing.due)
     return Progress(state=state, events=(*events, start))
 
 
+def is_loaded(seen: Observed, state: State) -> bool:
+    """Whether a run of the suite may load the storage."""
+    return bool(seen.unfinished or state.abandoned)
+
+
 def is_checked(seen: Observed, state: State) -> bool:
     """Whether the API server accepts the runs of all variants: those of an earlier round, or after a dry run."""
-    digest, checked = seen.suite.specification.digest, seen.checked
+    digest, checked = seen.suite.specification.digest, seen.memory.checked
     return digest == state.digest or (checked is not None and checked.digest == digest and not checked.variant)
 
 
@@ -75,7 +80,7 @@ def _after_active_round(seen: Observed, suite: BenchmarkSuite, state: State) -> 
         state, event = superseded(seen, state, active)
         return state, (event,)
     members = members_of(seen, suite, active)
-    active = advanced(active, members)
+    active = advanced(seen, active, members)
     state = replace(state, active=active)
     end = ended(seen, state, active, members) if active.is_measured else None
     return (state, ()) if end is None else (end[0], (end[1],))

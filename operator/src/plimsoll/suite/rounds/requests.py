@@ -3,13 +3,13 @@
 from datetime import datetime, timedelta
 
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, Judge, Request
-from plimsoll.suite.rounds.children import next_member
+from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
+from plimsoll.suite.rounds.children import next_member, unconfirmed_name
 from plimsoll.suite.rounds.ending import judgement_request
-from plimsoll.suite.rounds.keeping import abandoned_run, obsolete_run
+from plimsoll.suite.rounds.keeping import abandoned_run, lost_minutes, obsolete_run
 from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
 from plimsoll.suite.rounds.opening import next_minute
-from plimsoll.suite.rounds.progress import Progress, is_checked, measures_digest
+from plimsoll.suite.rounds.progress import Progress, is_checked, is_loaded, measures_digest
 from plimsoll.suite.rounds.state import ActiveRound, State
 from plimsoll.suite.rounds.turns import members_of, run_object, variant_objects
 
@@ -23,12 +23,17 @@ _RETRY = timedelta(minutes=1)
 def request_of(seen: Observed, progress: Progress) -> Request | None:
     """Return the next request; None if there is nothing to do but wait.
 
-    Deletions come first, because old runs may use up the quota that a new one needs.
+    Deletions come first, because old runs may use up the quota that a new one needs. Nothing is done after the status
+    was lost: which runs a user still needs is unknown.
     """
     suite, state = seen.suite.specification.suite, progress.state
+    if lost_minutes(seen, state):
+        return None
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
     if run is not None:
         return DeleteRun(name=run.name, uid=run.uid)
+    if state.abandoned and all(one.name != state.abandoned for one in seen.runs):
+        return GetRun(name=state.abandoned)
     if suite is None:
         return None
     if state.active is not None:
@@ -48,28 +53,34 @@ def pause_seconds(seen: Observed, request: Request) -> float:
 
 def refusal_of(seen: Observed, request: Request | None) -> Refusal | None:
     """Return the refusal of a request that was made before; None if it was not refused."""
-    is_same = isinstance(request, CreateRun) and seen.refusal is not None and seen.refusal.name == request.name
-    return seen.refusal if is_same else None
+    refusal = seen.memory.refusal
+    is_same = isinstance(request, CreateRun) and refusal is not None and refusal.name == request.name
+    return refusal if is_same else None
 
 
 def refused_check(seen: Observed) -> Checked | None:
     """Return the dry run that refused a variant of the suite as it is now; None if none did."""
-    checked = seen.checked
+    checked = seen.memory.checked
     is_current = checked is not None and checked.digest == seen.suite.specification.digest
     return checked if checked is not None and is_current and checked.variant else None
 
 
-def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> CreateRun | Judge | None:
+def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: ActiveRound) -> Request | None:
     members = members_of(seen, suite, active)
+    unconfirmed = unconfirmed_name(seen, active, members)
+    if unconfirmed:
+        return GetRun(name=unconfirmed)
     if active.is_measured:
-        return judgement_request(state, active, members)
+        return judgement_request(seen, state, active, members)
     member = None if suite.spec.suspend else next_member(seen, active, members)
     return CreateRun(run=run_object(seen.suite, suite, member.turn, active.minute)) if member is not None else None
 
 
 def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:
     """Return the dry run before a round that is due."""
-    if progress.waiting is None or suite.spec.suspend or seen.unfinished or is_checked(seen, progress.state):
+    if progress.waiting is None or suite.spec.suspend or is_checked(seen, progress.state):
+        return None
+    if is_loaded(seen, progress.state):
         return None
     runs = variant_objects(seen.suite, suite, next_minute(seen, progress.state))
     return DryRun(digest=seen.suite.specification.digest, runs=runs)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from plimsoll.api.errors import SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.suite.children import variant_plans
-from plimsoll.suite.digest import suite_digest
+from plimsoll.suite.digest import questions_digest, suite_digest
 from plimsoll.suite.rounds.schedule import Times, times_of
 
 _ANY_SEED = 0
@@ -21,6 +21,7 @@ class Specification:
         suite: the decoded suite; None if it is invalid.
         times: those of the schedule; None without one, and if the suite is invalid.
         digest: of what it measures; empty if it is invalid.
+        questions: digest of what its results are to show; the same.
         problem: why it is invalid, one line for each field; empty if it is valid.
 
     """
@@ -28,6 +29,7 @@ class Specification:
     suite: BenchmarkSuite | None
     times: Times | None = None
     digest: str = ""
+    questions: str = ""
     problem: str = ""
 
 
@@ -39,4 +41,5 @@ def read_specification(document: JsonValue) -> Specification:
     except SpecError as error:
         return Specification(suite=None, problem=str(error))
     times = times_of(suite.spec.schedule) if suite.spec.schedule else None
-    return Specification(suite=suite, times=times, digest=suite_digest(suite.spec))
+    digest, questions = suite_digest(suite.spec), questions_digest(suite.spec)
+    return Specification(suite=suite, times=times, digest=digest, questions=questions)

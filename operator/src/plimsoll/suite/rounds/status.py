@@ -7,9 +7,10 @@ from typing import Any
 from plimsoll.api import suite_status
 from plimsoll.api.names import ConditionStatus, SuiteConditionType
 from plimsoll.api.status import SuiteCondition, format_time, set_condition
-from plimsoll.api.suite_status import MAX_OUTCOMES, BenchmarkSuiteStatus, RoundChildren, SuiteDisplay
+from plimsoll.api.suite_status import BenchmarkSuiteStatus, RoundChildren, SuiteDisplay
 from plimsoll.suite.rounds.conditions import Fact
 from plimsoll.suite.rounds.observed import Observed
+from plimsoll.suite.rounds.outcomes import Outcomes
 from plimsoll.suite.rounds.state import ActiveRound, EndedRound, State
 
 Json = dict[str, Any]
@@ -34,9 +35,14 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         last_schedule_time=_text(state.last_time),
         ceph_version=state.ceph_version or None,
         round=_active_document(state.active) if state.active else None,
+        abandoned_run=state.abandoned or None,
         rounds=tuple(map(_ended_document, state.ended)),
-        comparisons=state.comparisons[:MAX_OUTCOMES],
-        hypotheses=state.hypotheses[:MAX_OUTCOMES],
+        baseline=_baseline_document(state),
+        dropped=state.dropped,
+        comparisons=state.comparisons.shown,
+        comparisons_left_out=state.comparisons.left_out or None,
+        hypotheses=state.hypotheses.shown,
+        hypotheses_left_out=state.hypotheses.left_out or None,
         display=_display(state, facts),
     )
     known = status.model_dump(mode="json", exclude_none=True)
@@ -65,9 +71,13 @@ def read_state(status: Mapping[str, Any]) -> State:
         last_time=_time(known.last_schedule_time),
         ceph_version=known.ceph_version or "",
         active=_active(known.round) if known.round else None,
+        abandoned=known.abandoned_run or "",
         ended=tuple(map(_ended, known.rounds)),
-        comparisons=known.comparisons,
-        hypotheses=known.hypotheses,
+        first=(known.baseline and known.baseline.first) or 0,
+        since=(known.baseline and known.baseline.since) or 0,
+        dropped=known.dropped,
+        comparisons=Outcomes(shown=known.comparisons, left_out=known.comparisons_left_out or 0),
+        hypotheses=Outcomes(shown=known.hypotheses, left_out=known.hypotheses_left_out or 0),
     )
 
 
@@ -103,6 +113,11 @@ def _display(state: State, facts: Mapping[SuiteConditionType, Fact]) -> SuiteDis
     )
 
 
+def _baseline_document(state: State) -> suite_status.Baseline | None:
+    known = suite_status.Baseline(first=state.first or None, since=state.since or None)
+    return known if state.first or state.since else None
+
+
 def _active_document(active: ActiveRound) -> suite_status.ActiveRound:
     return suite_status.ActiveRound(
         minute=active.minute,
@@ -111,6 +126,7 @@ def _active_document(active: ActiveRound) -> suite_status.ActiveRound:
         start_time=format_time(active.started),
         children=RoundChildren(done=active.done, total=active.total),
         current=active.current or None,
+        current_uid=active.uid or None,
     )
 
 
@@ -123,6 +139,7 @@ def _active(known: suite_status.ActiveRound) -> ActiveRound:
         done=known.children.done,
         total=known.children.total,
         current=known.current or "",
+        uid=known.current_uid or "",
     )
 
 
@@ -133,8 +150,10 @@ def _ended_document(one: EndedRound) -> suite_status.EndedRound:
         start_time=format_time(one.started),
         completion_time=format_time(one.ended),
         verdict=one.verdict,
+        complete=one.complete,
         accepted=one.accepted,
         pinned=one.pinned,
+        former=one.former,
         digest=one.digest,
         environment={name: one.environment[name][:_MAX_VERSION] for name in sorted(one.environment)[:_MAX_ENVIRONMENT]},
         comparisons=dict(one.counts),
@@ -148,8 +167,10 @@ def _ended(known: suite_status.EndedRound) -> EndedRound:
         started=datetime.fromisoformat(known.start_time),
         ended=datetime.fromisoformat(known.completion_time),
         verdict=known.verdict,
+        complete=known.complete,
         accepted=known.accepted,
         pinned=known.pinned,
+        former=known.former,
         digest=known.digest,
         environment=known.environment,
         counts=known.comparisons,

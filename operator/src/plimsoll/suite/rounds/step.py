@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
-from plimsoll.suite.rounds.actions import Action, Decision, Emit, PatchStatus
+from plimsoll.suite.rounds.actions import LONGEST_WAIT_SECONDS, Action, CreateRun, Decision, Emit, PatchStatus
 from plimsoll.suite.rounds.conditions import Fact, facts_of
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.progress import Progress, progress_of
@@ -15,9 +15,9 @@ from plimsoll.suite.rounds.status import is_written, status_of
 def step(seen: Observed) -> Decision:
     """Return what to do for a suite now.
 
-    The status is written before the request that it is about, so that a round exists before its first run. Whoever
-    performs a request looks again when it is done, with its outcome. Nothing is left to do for a deleted suite: its
-    runs are garbage-collected.
+    The status is written before the request that it is about, so that a round exists before its first run. Before a run
+    is created it is written in any case: that fails if the suite was read before another operator wrote its status.
+    Nothing is left to do for a deleted suite: its runs are garbage-collected.
     """
     if seen.suite.is_deleted:
         return Decision()
@@ -25,18 +25,21 @@ def step(seen: Observed) -> Decision:
     request = request_of(seen, progress)
     facts = facts_of(seen, progress, request)
     pause = pause_seconds(seen, request) if request is not None else 0
-    actions = list(_writes(seen, progress, facts))
-    if request is not None and not pause:
-        actions.append(request)
+    requests = () if request is None or pause else (request,)
+    actions = [*_writes(seen, progress, facts, is_fence=any(isinstance(one, CreateRun) for one in requests)), *requests]
     return Decision(actions=tuple(actions), again_after=_again_after(seen, progress, pause))
 
 
-def _writes(seen: Observed, progress: Progress, facts: Mapping[SuiteConditionType, Fact]) -> Iterator[Action]:
-    """Yield the status if it has changed, and the events about it."""
+def _writes(
+    seen: Observed, progress: Progress, facts: Mapping[SuiteConditionType, Fact], *, is_fence: bool
+) -> Iterator[Action]:
+    """Yield the status if it has changed or has to be written in any case, and the events about a change."""
     status = status_of(seen, progress.state, facts)
-    if is_written(status, seen.suite.status):
+    is_known = is_written(status, seen.suite.status)
+    if is_fence or not is_known:
+        yield PatchStatus(status=status, resource_version=seen.suite.resource_version)
+    if is_known:
         return
-    yield PatchStatus(status=status)
     yield from progress.events
     stalled = facts.get(SuiteConditionType.STALLED)
     before = seen.suite.conditions.get(SuiteConditionType.STALLED)
@@ -46,10 +49,10 @@ def _writes(seen: Observed, progress: Progress, facts: Mapping[SuiteConditionTyp
     yield Emit(severity=SUITE_TABLE[stalled.reason].severity, reason=stalled.reason, message=stalled.message)
 
 
-def _again_after(seen: Observed, progress: Progress, pause: float) -> float | None:
-    """Return the seconds until the next schedule time, or until a refused request is repeated."""
+def _again_after(seen: Observed, progress: Progress, pause: float) -> float:
+    """Return the seconds until the next schedule time, or until a refused request is repeated, but not too many."""
     suite, time = seen.suite.specification.suite, progress.state.next_time
-    seconds = [pause] if pause else []
+    seconds = [LONGEST_WAIT_SECONDS, *([pause] if pause else [])]
     if suite is not None and not suite.spec.suspend and time is not None and time > seen.now:
         seconds.append((time - seen.now).total_seconds())
-    return min(seconds, default=None)
+    return min(seconds)

@@ -22,7 +22,7 @@ class Member:
     """A turn of a round.
 
     Attributes:
-        run: the run that measures it; None before it is created, and after it was deleted.
+        run: the run that measures it; None before it is created, after it was deleted, and if a list lacks it.
 
     """
 
