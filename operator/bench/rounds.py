@@ -7,9 +7,10 @@ error of 0.4 %, and one of 95 % of 1 %.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import RegressionRule
-from plimsoll.suite.history.history import PINNED, History
+from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import judge
 from plimsoll.suite.history.rounds import MeasuredRound
 from support.rounds import Losses, Rounds, drawn, everywhere
@@ -17,6 +18,14 @@ from support.rounds import Losses, Rounds, drawn, everywhere
 _LOSS = 0.1
 _DRIFT = 0.01
 _DRIFTING = 10
+_GAIN = 1 / 9
+"""Of which the loss is one of 10 %."""
+
+_GAINED = (3, 5)
+_LONG = 10
+_NOISY = ((0.03, 3, 3), (0.1, 3, 3), (0.1, 5, 3), (0.1, 5, 5), (0.1, 5, 10))
+"""Noise between runs, accepted rounds, and repeat."""
+
 _ROUNDS = 500
 _SHARED = (0.0, 0.5, 1.0)
 _BETWEEN = (0.01, 0.02, 0.03)
@@ -65,6 +74,41 @@ def _drift(rounds: int) -> Iterator[Sequence[str]]:
         yield str(suite.points), str(suite.variants), f"{suite.shared:g}", _percent(drifting), _percent(steady, 2)
 
 
+def _gains(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield how often the loss of what some accepted rounds had gained is found, and how often steady rounds alarm."""
+    yield from _heading(
+        "points", "variants", "shared", *(f"lost after {number} rounds" for number in _GAINED), "false Regression"
+    )
+    for suite in _suites():
+        found = [
+            _percent(sum(_after(suite, f"gain {each}", number, _GAIN) for each in range(rounds)) / rounds)
+            for number in _GAINED
+        ]
+        steady = sum(_after(suite, f"long {each}", _LONG, 0.0) for each in range(rounds)) / rounds
+        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", *found, _percent(steady, 2)
+
+
+def _after(suite: Rounds, seed: str, number: int, gain: float) -> bool:
+    """Whether a round regressed that is like the pinned ones, after as many others as given with a higher rate."""
+    chance = drawn(f"{suite} {seed}")
+    pinned = [suite.round(chance, minute) for minute in range(PINNED_ROUNDS)]
+    gained = everywhere(-gain, suite.points)
+    later = [suite.round(chance, minute, gained) for minute in range(PINNED_ROUNDS, PINNED_ROUNDS + number)]
+    last = suite.round(chance, PINNED_ROUNDS + number)
+    return _conclusion(suite, [*pinned, *later], pinned, last) is Conclusion.REGRESSION
+
+
+def _noisy(rounds: int) -> Iterator[Sequence[str]]:
+    """Yield the same as for errors with more noise, fewer accepted rounds, or more runs."""
+    yield from _heading(
+        "noise", "accepted rounds", "repeat", "points", "false Regression", "NoRegression", "10 % at all", "10 % at one"
+    )
+    for noise, accepted, repeat in _NOISY:
+        for points in (1, 4):
+            suite = Rounds(points=points, shared=0.5 if points > 1 else 0.0, noise=noise, repeat=repeat)
+            yield f"{100 * noise:g} %", str(accepted), str(repeat), str(points), *_rates(suite, rounds, accepted)
+
+
 def _suites() -> Iterator[Rounds]:
     """Yield all conditions that differ: a single point shares no noise."""
     for points in (1, 4, 20):
@@ -73,30 +117,30 @@ def _suites() -> Iterator[Rounds]:
                 yield Rounds(points=points, variants=variants, shared=shared)
 
 
-def _rates(suite: Rounds, rounds: int) -> Iterator[str]:
-    nothing = [_judged(suite, f"nothing {number}", {}) for number in range(rounds)]
+def _rates(suite: Rounds, rounds: int, accepted: int = PINNED_ROUNDS) -> Iterator[str]:
+    nothing = [_judged(suite, f"nothing {number}", {}, accepted) for number in range(rounds)]
     yield _percent(nothing.count(Conclusion.REGRESSION) / rounds, 2)
     yield _percent(nothing.count(Conclusion.NO_REGRESSION) / rounds)
     for losses in (everywhere(_LOSS, suite.points), {suite.points // 2: _LOSS}):
-        found = [_judged(suite, f"{losses} {number}", losses) for number in range(rounds)]
+        found = [_judged(suite, f"{losses} {number}", losses, accepted) for number in range(rounds)]
         yield _percent(found.count(Conclusion.REGRESSION) / rounds)
 
 
-def _judged(suite: Rounds, seed: str, losses: Losses) -> Conclusion:
-    """Return the conclusion of a round after as many accepted ones as are pinned."""
+def _judged(suite: Rounds, seed: str, losses: Losses, number: int) -> Conclusion:
+    """Return the conclusion of a round after that many accepted ones, at most as many as are pinned."""
     chance = drawn(f"{suite} {seed}")
-    accepted = [suite.round(chance, minute) for minute in range(PINNED)]
-    return _conclusion(suite, accepted, accepted, suite.round(chance, PINNED, losses))
+    accepted = [suite.round(chance, minute) for minute in range(number)]
+    return _conclusion(suite, accepted, accepted, suite.round(chance, number, losses))
 
 
 def _course(suite: Rounds, seed: str, drift: float) -> Iterator[bool]:
     """Yield whether each of the rounds after the pinned ones regressed, as each loses that part of the rate more."""
     chance = drawn(f"{suite} {seed}")
     history = History()
-    for minute in range(PINNED):
+    for minute in range(PINNED_ROUNDS):
         history = history.extended(suite.round(chance, minute), ())
     for number in range(1, _DRIFTING + 1):
-        measured = suite.round(chance, PINNED + number, everywhere(number * drift, suite.points))
+        measured = suite.round(chance, PINNED_ROUNDS + number, everywhere(number * drift, suite.points))
         judgement = judge(history.accepted, history.pinned, measured, suite.names, RegressionRule())
         history = history.extended(measured, [judgement])
         yield judgement.conclusion is Conclusion.REGRESSION
@@ -121,6 +165,8 @@ _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "errors": _errors,
     "between": _between,
     "drift": _drift,
+    "gains": _gains,
+    "noisy": _noisy,
 }
 
 if __name__ == "__main__":

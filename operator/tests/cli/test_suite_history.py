@@ -85,6 +85,50 @@ def test_a_slower_round_is_a_regression_until_it_is_accepted(tmp_path: Path) -> 
     assert [one["verdict"] for one in states][4:] == ["Regression", "Inconclusive", "Inconclusive", "NoRegression"]
 
 
+def test_repeats_that_differ_are_inconclusive_in_every_form_of_output(tmp_path: Path) -> None:
+    rounds = [written(tmp_path, number) for number in range(4)]
+    file = max(rounds[-1].glob("*/results/w-000.json"))
+    found = json.loads(file.read_text())
+    found["status"]["fingerprint"]["identitySha256"] = "other"
+    file.write_text(json.dumps(found))
+    table, document_ = shown(rounds), shown(rounds, "-o", "json")
+    assert (table.exit_code, document_.exit_code) == (4, 4), table.output
+    assert "are not repetitions of the same" in table.output
+
+
+def test_a_round_whose_results_are_gone_cannot_be_accepted(tmp_path: Path) -> None:
+    rounds = [written(tmp_path, number) for number in range(4)]
+    for file in rounds[2].glob("*/results/w-000.json"):
+        file.unlink()
+    refused = shown(rounds, "--accept", str(rounds[2]))
+    assert refused.exit_code == 2
+    words = " ".join(refused.output.split())
+    assert f"--accept {MINUTE + 2}: a run of the round in {rounds[2]} has no results" in words.replace("│ ", "")
+
+
+def test_slow_drift_is_told_from_a_regression(tmp_path: Path) -> None:
+    rounds = [written(tmp_path, number, 1 - 0.015 * max(0, number - 4)) for number in range(9)]
+    found = shown(rounds)
+    assert found.exit_code == 3
+    assert "old: Regression; drift from the pinned rounds: Regression, but " in found.output
+    (variant,) = document(rounds)["judgements"][0]["variants"]
+    assert (variant["drift"], variant["isDrift"]) == ("Regression", True)
+    assert variant["againstAccepted"] != "Regression"
+
+
+def test_an_improvement_is_named_and_its_loss_found(tmp_path: Path) -> None:
+    rounds = [written(tmp_path, number, 1.2 if number >= 4 else 1.0) for number in range(7)]
+    better = shown(rounds[:5])
+    assert better.exit_code == 0, better.output
+    assert "NoRegression, improved" in better.output
+    lost = written(tmp_path, 7)
+    assert shown([*rounds, lost]).exit_code == 3
+    (variant,) = document([*rounds, lost])["judgements"][0]["variants"]
+    (rate,) = (one for one in variant["found"] if (one["metric"], one["against"]) == ("iops", "Accepted"))
+    assert (rate["rounds"], rate["conclusion"], rate["improved"]) == (3, "Regression", False)
+    assert variant["isDrift"] is False
+
+
 def test_a_single_round_is_inconclusive_and_says_what_is_missing(tmp_path: Path) -> None:
     found = shown([written(tmp_path, 0)])
     assert found.exit_code == 4

@@ -55,7 +55,12 @@ def accepted_minutes(rounds: Sequence[Round], chosen: Sequence[str]) -> list[int
 
 
 def course_of(rounds: Sequence[RoundResults], accepted: Collection[int]) -> Course:
-    """Judge rounds one after the other by the comparisons of the last one; the accepted minutes start a baseline."""
+    """Judge rounds one after the other by the comparisons of the last one; the accepted minutes start a baseline.
+
+    Raises:
+        click.UsageError: a run of an accepted round has no results.
+
+    """
     spec = rounds[-1].suite.spec
     history = History()
     conclusions: list[Conclusion | None] = []
@@ -66,8 +71,18 @@ def course_of(rounds: Sequence[RoundResults], accepted: Collection[int]) -> Cour
         conclusions.append(_worst(judgements))
         history = history.extended(measured, judgements.values())
         if one.minute in accepted:
+            _check_has_results(one, measured)
             history = history.accept(one.minute)
     return Course(rounds=rounds, history=history, conclusions=conclusions, judgements=judgements)
+
+
+def _check_has_results(one: RoundResults, measured: MeasuredRound) -> None:
+    if not measured.is_complete:
+        message = (
+            f"--accept {one.minute}: a run of the round in {one.directory} has no results, although it is "
+            "complete; restore them, or accept another round"
+        )
+        raise click.UsageError(message)
 
 
 def judgements_of(spec: SuiteSpec, history: History, measured: MeasuredRound) -> dict[str, RoundJudgement]:

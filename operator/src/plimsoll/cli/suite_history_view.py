@@ -72,6 +72,10 @@ def _verdict(conclusion: Conclusion | None) -> Text:
     return Text(conclusion, style=_COLOUR[conclusion]) if conclusion else Text("-")
 
 
+def _verdict_of(found: Found) -> Text:
+    return _verdict(found.judgement.conclusion).append(", improved" if found.judgement.improved else "")
+
+
 def _is_shown(found: Found) -> bool:
     """Whether a change is shown: every mean against the accepted rounds, and whatever may be worse."""
     worse = found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
@@ -112,7 +116,7 @@ _METRIC = _Column(heading="Metric", cell=text_of(lambda one: f"{one.group[2]} {o
 _AGAINST = _Column(heading="Against", cell=text_of(lambda one: one.against.value))
 _CHANGE = _Column(heading="Change", cell=text_of(lambda one: change_text(_ratios(one).ratio)), right=True)
 _INTERVAL = _Column(heading="95 % interval", cell=text_of(_interval), right=True)
-_VERDICT = _Column(heading="Verdict", cell=lambda one: _verdict(one.judgement.conclusion))
+_VERDICT = _Column(heading="Verdict", cell=_verdict_of)
 _LAYOUTS = (
     (_VARIANT, _OF, _METRIC, _AGAINST, _CHANGE, _INTERVAL, _VERDICT),
     (_VARIANT, _OF, _METRIC, _AGAINST, _CHANGE, _VERDICT),
@@ -124,7 +128,8 @@ def _lines(variant: VariantJudgement) -> Iterator[Text]:
     for reason in variant.reasons:
         yield Text(f"{variant.variant}: {reason}", style="yellow")
     drift = f"; drift from the pinned rounds: {variant.drift}" if variant.drift else ""
-    yield Text(f"{variant.variant}: {variant.conclusion}{drift}", style=_COLOUR[variant.conclusion])
+    change = f", but {variant.change} against the accepted rounds" if variant.is_drift else ""
+    yield Text(f"{variant.variant}: {variant.conclusion}{drift}{change}", style=_COLOUR[variant.conclusion])
 
 
 def _judgement(name: str, judgement: RoundJudgement) -> Mapping[str, object]:
@@ -137,7 +142,9 @@ def _judgement(name: str, judgement: RoundJudgement) -> Mapping[str, object]:
             {
                 "variant": one.variant,
                 "conclusion": one.conclusion,
+                "againstAccepted": one.change,
                 "drift": one.drift,
+                "isDrift": one.is_drift,
                 "reasons": [*one.reasons],
                 "found": [_found(each) for each in one.found],
             }
@@ -159,6 +166,8 @@ def _found(found: Found) -> Mapping[str, object]:
         "ratio": ratios.ratio,
         "low": ratios.low,
         "high": ratios.high,
+        "rounds": found.rounds,
         "conclusion": found.judgement.conclusion,
+        "improved": found.judgement.improved,
         "suspected": found.judgement.suspected,
     }

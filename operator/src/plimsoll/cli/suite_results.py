@@ -1,24 +1,26 @@
 """`plimsoll suite results`: what the last round of a suite shows, also compared with those before."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
 from rich.console import Console
 from rich.text import Text
 
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare_view import show_comparison
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.suite_compared import VariantComparison, combined
+from plimsoll.cli.suite_compared import VariantComparison
 from plimsoll.cli.suite_findings import Findings
 from plimsoll.cli.suite_history import Course
 from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
 from plimsoll.cli.suite_rounds import accept_option, load_rounds
 from plimsoll.cli.table import results_table
+from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
 from plimsoll.report.text import count_text
 
 
@@ -56,13 +58,21 @@ def show_findings(console: Console, findings: Findings, course: Course | None = 
         done = f"{len(runs)} of {findings.suite.spec.repeat} runs, each counted as a trial"
         console.print(Text(f"{variant}: {done}", style="bold"))
         if runs:
-            console.print(results_table(combined(runs)))
+            _show_runs(console, runs)
     for compared in findings.comparisons:
         _show_comparison(console, compared)
     _show_judgements(console, findings, course)
     if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, findings.decisions)
+
+
+def _show_runs(console: Console, runs: Sequence[list[BenchmarkResult]]) -> None:
+    """Print the means over the runs of a variant, unless they measured different things."""
+    try:
+        console.print(results_table(as_one_run(runs)))
+    except RepeatsDifferError as error:
+        console.print(Text(str(error), style="yellow"), soft_wrap=True)
 
 
 def _show_judgements(console: Console, findings: Findings, course: Course | None) -> None:

@@ -70,8 +70,10 @@ def test_a_loss_is_a_regression_and_no_loss_is_none(points: int) -> None:
     suite = Rounds(points=points, noise=0.005)
     accepted = rounds_of(suite, 1, 5)
     chance = drawn(2)
-    assert judged(accepted, suite.round(chance, 6)).conclusion is Conclusion.NO_REGRESSION
-    assert judged(accepted, suite.round(chance, 6, everywhere(0.1, points))).conclusion is Conclusion.REGRESSION
+    steady = judged(accepted, suite.round(chance, 6))
+    assert (steady.conclusion, steady.variants[0].is_drift) == (Conclusion.NO_REGRESSION, None)
+    lost = judged(accepted, suite.round(chance, 6, everywhere(0.1, points)))
+    assert (lost.conclusion, lost.variants[0].is_drift) == (Conclusion.REGRESSION, False)
 
 
 def test_one_point_of_many_is_found() -> None:
@@ -114,6 +116,106 @@ def test_slow_drift_is_found_against_the_pinned_rounds() -> None:
     assert drifts[-1] is Conclusion.REGRESSION
     regressed = [one for one in found.variants[0].found if one.judgement.conclusion is Conclusion.REGRESSION]
     assert {one.against for one in regressed} == {Against.PINNED}
+    assert found.variants[0].is_drift is True
+    assert found.variants[0].change is not Conclusion.REGRESSION
+
+
+def test_drift_is_found_although_most_pinned_rounds_lack_a_point() -> None:
+    """The workload's drift is that from the first five rounds with all of its points."""
+    suite = Rounds(points=2, noise=0.005)
+    chance = drawn(3)
+    history = History()
+    for minute in range(20):
+        measured = suite.round(chance, minute, everywhere(max(0, minute - 7) * 0.01, 2))
+        if minute < 3:
+            values = {one: series for one, series in measured.values.items() if one.point != "w-001"}
+            measured = replace(measured, values=values, gaps={"v0": ["Invalid: w-001"]})
+        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
+        history = history.extended(measured, [found])
+        if found.conclusion is Conclusion.REGRESSION:
+            break
+    assert [one.minute for one in history.pinned] == [*range(5)]
+    assert 11 < minute < 18
+    assert found.variants[0].is_drift is True
+
+
+def test_the_loss_of_what_was_gained_is_found() -> None:
+    suite = Rounds(points=4, noise=0.01, shared=0.5)
+    chance = drawn(4)
+    history = History()
+    for minute in range(10):
+        measured = suite.round(chance, minute, everywhere(-0.12 if minute >= 5 else 0.0, 4))
+        found = judge(history.accepted, history.pinned, measured, ["v0"], RULE)
+        assert found.conclusion is not Conclusion.REGRESSION
+        history = history.extended(measured, [found])
+    assert [one.minute for one in history.accepted] == [*range(10)]
+    found = judge(history.accepted, history.pinned, suite.round(chance, 10), ["v0"], RULE)
+    assert (found.conclusion, found.variants[0].is_drift) == (Conclusion.REGRESSION, False)
+
+
+def test_the_loss_of_what_one_point_had_gained_is_found() -> None:
+    suite = Rounds(points=10, noise=0.01, shared=0.5)
+    chance = drawn(5)
+    accepted = [suite.round(chance, minute, {3: -0.15} if minute >= 5 else {}) for minute in range(10)]
+    found = judged(accepted, suite.round(chance, 10))
+    regressed = {one.point for one in found.variants[0].found if one.judgement.conclusion is Conclusion.REGRESSION}
+    assert regressed == {"w-003"}
+
+
+@pytest.mark.parametrize("repeat", [2, 3, 5, 10])
+@given(SEEDS, st.floats(min_value=0.0, max_value=0.9))
+def test_one_bad_run_of_any_number_never_alarms(repeat: int, seed: int, loss: float) -> None:
+    suite = Rounds(points=1, repeat=repeat, noise=0.01)
+    accepted = rounds_of(suite, seed, 6)
+    last: dict[Quantity, Series] = {}
+    for quantity in accepted[0].values:
+        usual = math.fsum(math.fsum(one.values[quantity].values()) for one in accepted) / (6 * repeat)
+        bad = usual + worsening(quantity.metric, -math.log1p(-loss))
+        last[quantity] = dict.fromkeys(range(1, repeat), usual) | {0: bad}
+    assert judged(accepted, changed(accepted[0], last)).conclusion is not Conclusion.REGRESSION
+
+
+def test_more_repeats_find_a_loss_below_the_scatter_of_runs() -> None:
+    suite = Rounds(points=1, repeat=10, noise=0.1)
+    last = suite.round(drawn(2), 6)
+    # Ten runs that scatter by 12 % around a loss of 11 %.
+    lost = {repeat: -0.117 + (0.12 if repeat % 2 else -0.12) for repeat in range(10)}
+    found = judged(rounds_of(suite, 1, 5), changed(last, {**last.values, quantity_of(): lost}))
+    assert found.conclusion is Conclusion.REGRESSION
+
+
+def width(found: RoundJudgement) -> float:
+    """Return how wide the interval of the first variant's change in rate is."""
+    one = next(one for one in found.variants[0].found if one.metric is Metric.IOPS and not one.point)
+    low, high = one.change.interval()
+    return high - low
+
+
+def test_variants_with_the_same_noise_know_no_more_than_one() -> None:
+    """Rounds differ by more than their runs, and by the same in all variants: four degrees of freedom, not 24."""
+    suite = Rounds(points=1, between=0.1)
+    rounds = [copied(one, 6) for one in [*rounds_of(suite, 1, 5), suite.round(drawn(2), 6)]]
+    alone = width(judged(rounds[:5], rounds[5]))
+    assert width(judged(rounds[:5], rounds[5], variants=6)) == pytest.approx(alone, rel=0.02)
+
+
+def test_variants_with_noise_of_their_own_know_more_than_one() -> None:
+    suite = Rounds(points=1, variants=6, between=0.1)
+    accepted, last = rounds_of(suite, 1, 5), suite.round(drawn(2), 6)
+    widths = [width(judged(accepted, last, variants=number)) for number in (1, 6)]
+    assert widths[1] < 0.9 * widths[0]
+
+
+def copied(measured: MeasuredRound, variants: int) -> MeasuredRound:
+    """Return the round with the numbers of its first variant in all of them."""
+    return changed(
+        measured,
+        {
+            replace(quantity, variant=f"v{number}"): series
+            for quantity, series in measured.values.items()
+            for number in range(variants)
+        },
+    )
 
 
 @given(SUITES, SEEDS, st.integers(min_value=1, max_value=8))
@@ -193,6 +295,34 @@ def test_a_point_that_few_accepted_rounds_have_leaves_the_round_open() -> None:
     found = judged(accepted, suite.round(drawn(2), 6))
     assert found.conclusion is Conclusion.INCONCLUSIVE
     assert [*found.variants[0].reasons] == ["fewer than 3 accepted rounds have numbers of w-001"]
+
+
+def test_numbers_that_three_accepted_rounds_have_are_missed() -> None:
+    suite = Rounds(points=2, noise=0.005)
+    accepted = rounds_of(suite, 1, 6)
+    without = [without_point(one, 1) for one in accepted]
+    reason = "numbers that accepted rounds have are missing at w-001"
+    last = without_point(suite.round(drawn(2), 6), 1)
+    found = judged([*accepted[:3], *without[3:]], last)
+    assert (found.conclusion, [*found.variants[0].reasons]) == (Conclusion.INCONCLUSIVE, [reason])
+    found = judged([*accepted[:2], *without[2:]], last)
+    assert (found.conclusion, [*found.variants[0].reasons]) == (Conclusion.NO_REGRESSION, [])
+    assert reason in judged(accepted[:2], last).variants[0].reasons
+    assert reason not in judged([accepted[0], without[1]], last).variants[0].reasons
+
+
+def without_point(measured: MeasuredRound, point: int) -> MeasuredRound:
+    gone = f"w-{point:03d}"
+    return changed(measured, {one: series for one, series in measured.values.items() if one.point != gone})
+
+
+def test_a_doubt_about_the_round_is_given_with_any_other_reason() -> None:
+    suite = Rounds(points=1, noise=0.005)
+    accepted = [under(one) for one in rounds_of(suite, 1, 5)]
+    last = replace(suite.round(drawn(2), 6, {0: 0.5}), doubts={"v0": ["Ceph had several versions"]})
+    found = judged(accepted, under(last))
+    assert (found.conclusion, [*found.variants[0].reasons]) == (Conclusion.INCONCLUSIVE, ["Ceph had several versions"])
+    assert "Ceph had several versions" in judged(accepted, under(last, fio="3.41")).variants[0].reasons
 
 
 def test_a_new_version_of_ceph_is_named_and_no_obstacle() -> None:

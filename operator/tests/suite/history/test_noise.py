@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plimsoll.measure.statistics import f_tail
-from plimsoll.suite.history.noise import change_between
+from plimsoll.suite.history.noise import change_between, step_between
 from support.rounds import drawn
 
 
@@ -55,3 +55,19 @@ def test_the_interval_covers_no_change_about_as_often_as_it_says(between: float,
         low, high = change_between(earlier, judged).interval()
         covered += low <= 0 <= high
     assert least < covered / rounds < 0.98
+
+
+def test_a_step_between_rounds_has_the_noise_of_both_sides() -> None:
+    levels = (-0.02, 0.0, 0.02)
+    before, after = ([[step + level] * 2 for level in levels] for step in (0.0, 0.3))
+    change = step_between(before, after)
+    assert change.estimate == pytest.approx(0.3)
+    assert change.own_freedom == pytest.approx(4, abs=0.01)
+    # Six means of rounds, with a standard deviation of 2 % around their level.
+    assert change.interval()[1] - change.estimate == pytest.approx(2.776 * 0.02 * math.sqrt(2 / 3), rel=0.01)
+
+
+@pytest.mark.parametrize(("before", "after"), [([[1.0]], [[1.0]]), ([], [[1.0]] * 3), ([[1.0], []], [[1.0]])])
+def test_too_few_rounds_or_runs_show_no_noise(before: list[list[float]], after: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="at least two rounds on one side, each with a run"):
+        step_between(before, after)

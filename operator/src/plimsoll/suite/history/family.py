@@ -12,12 +12,11 @@ from enum import StrEnum
 
 from plimsoll.measure.compare.conclusion import Conclusion, Judgement, conclude
 from plimsoll.measure.compare.family import DOUBT, Assessment, Level, by_level, confirmed, grouped
-from plimsoll.measure.compare.inference import LogChange, moments
+from plimsoll.measure.compare.inference import LogChange, Prior, moments
 from plimsoll.measure.compare.metrics import Metric, RegressionRule, worsening
 from plimsoll.measure.compare.moderated import prior_of
-from plimsoll.measure.compare.passes import Series, deviations_of, shared_correlation, weight_of_others
-from plimsoll.suite.history.noise import change_between
 from plimsoll.suite.history.rounds import Group, Quantity
+from plimsoll.suite.history.samples import Runs, mean_runs, runs_apart, shared_noise
 
 ALONE = Level(rate=0.009, latency=0.001)
 """Of the changes of workloads if none has several points."""
@@ -28,6 +27,8 @@ MEANS = Level(rate=0.006, latency=0.0005)
 POINTS = Level(rate=0.003, latency=0.0005)
 """Of single points among several."""
 
+_USUAL_RUNS = 3
+
 
 class Against(StrEnum):
     """The earlier rounds that a round is compared with."""
@@ -37,28 +38,12 @@ class Against(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """The runs of one quantity, as logarithms: of each earlier round, and of the round that is judged."""
-
-    earlier: Sequence[Series]
-    judged: Series
-
-    @property
-    def rounds(self) -> Sequence[Series]:
-        """All rounds, the judged one last."""
-        return *self.earlier, self.judged
-
-    def change(self) -> LogChange:
-        """Return the change of the quantity."""
-        return change_between([[*one.values()] for one in self.earlier], [*self.judged.values()])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A change of a workload's mean, or of one of its several points, and the judgement of it.
 
     Attributes:
         point: name of the point; empty for the mean of `points` points.
+        rounds: number of the earlier rounds.
 
     """
 
@@ -66,6 +51,7 @@ class Found:
     group: Group
     point: str
     points: int
+    rounds: int
     change: LogChange
     judgement: Judgement
 
@@ -101,8 +87,9 @@ def judge_changes(baselines: Mapping[Against, Mapping[Quantity, Runs]], rule: Re
     several = {key: members for key, members in groups.items() if len(members) > 1}
     means = [_mean(key, members) for key, members in groups.items()]
     level = MEANS if several else ALONE
-    # Variants have runs of their own, so they show the variance of a workload independently; its neighbours do not.
-    changes = _moderated(means, [test.own for test in means], [test.group[1:] for test in means])
+    # Variants have runs of their own, but the same rounds; the workloads of a variant have the same runs, too.
+    kinds = [test.group[1:] for test in means]
+    changes = _moderated(means, [test.own for test in means], kinds, independent=False)
     assessed = by_level([test.metric for test in means], changes, changes, level)
     found = [_found(test, assessment, rule) for test, assessment in zip(means, assessed, strict=True)]
     regressed = {(one.against, one.group) for one in found if one.judgement.conclusion is Conclusion.REGRESSION}
@@ -124,8 +111,10 @@ def _points(
     if not tests:
         return
     kinds = [test.group[2:] for test in tests]
-    plain = _moderated(tests, [test.own for test in tests], kinds)
-    apart = _moderated(tests, [change for members in groups.values() for change in _apart([*members.values()])], kinds)
+    # Points share noise, which is subtracted here. `plain` only confirms what the rest and a point's own runs show.
+    plain = _moderated(tests, [test.own for test in tests], kinds, independent=True)
+    without = [runs.change() for members in groups.values() for runs in runs_apart([*members.values()])]
+    apart = _moderated(tests, without, kinds, independent=True)
     tested = [
         old if (test.against, test.group) in regressed else new
         for test, old, new in zip(tests, plain, apart, strict=True)
@@ -138,7 +127,7 @@ def _points(
 
 
 def _mean(key: _Key, members: Mapping[Quantity, Runs]) -> _Test:
-    runs = _mean_runs([*members.values()])
+    runs = mean_runs([*members.values()])
     return _Test(against=key[0], group=key[1], point="", points=len(members), runs=runs, own=runs.change())
 
 
@@ -146,63 +135,53 @@ def _point(key: _Key, quantity: Quantity, runs: Runs, points: int) -> _Test:
     return _Test(against=key[0], group=key[1], point=quantity.point, points=points, runs=runs, own=runs.change())
 
 
-def _mean_runs(points: Sequence[Runs]) -> Runs:
-    """Return the means over points of the runs that have all of them."""
-    *earlier, judged = (_mean_series(one) for one in zip(*(runs.rounds for runs in points), strict=True))
-    return Runs(earlier=earlier, judged=judged)
-
-
-def _mean_series(points: Sequence[Series]) -> Series:
-    common = [repeat for repeat in points[0] if all(repeat in series for series in points)]
-    return {repeat: math.fsum(series[repeat] for series in points) / len(points) for repeat in common}
-
-
-def _apart(points: Sequence[Runs]) -> list[LogChange]:
-    """Return the change of each point without the part of the noise that the points of a run share."""
-    rounds = [*zip(*(runs.rounds for runs in points), strict=True)]
-    correlation = shared_correlation([[deviations_of(series) for series in one] for one in rounds])
-    weight = weight_of_others(correlation, len(points))
-    return [_without_others(index, rounds, weight).change() for index in range(len(points))]
-
-
-def _without_others(index: int, rounds: Sequence[Sequence[Series]], weight: float) -> Runs:
-    *earlier, judged = (_less(one[index], [*one[:index], *one[index + 1 :]], weight) for one in rounds)
-    return Runs(earlier=earlier, judged=judged)
-
-
-def _less(series: Series, others: Sequence[Series], weight: float) -> Series:
-    """Return the runs of a point less the mean of the other points in them, with that weight."""
-    shared = _mean_series(others)
-    return {repeat: value - weight * shared[repeat] for repeat, value in series.items() if repeat in shared}
-
-
-def _moderated(tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable]) -> list[LogChange]:
+def _moderated(
+    tests: Sequence[_Test], changes: Sequence[LogChange], kinds: Sequence[Hashable], *, independent: bool
+) -> list[LogChange]:
     """Return the changes with what those of the same kind know of each other's variances."""
     found = [*changes]
     for indices in grouped(range(len(tests)), lambda index: (tests[index].against, kinds[index])).values():
         some = [changes[index] for index in indices]
         prior = prior_of([change.variance for change in some], [change.own_freedom for change in some])
+        if prior is not None and not independent:
+            prior = _of_dependent(prior, [tests[index].runs for index in indices])
         for index in indices:
             found[index] = replace(changes[index], prior=prior)
     return found
 
 
+def _of_dependent(prior: Prior, runs: Sequence[Runs]) -> Prior:
+    """Return what variances know that are the less independent the more noise between rounds they share."""
+    number = len(runs)
+    # The sample variances of two normal variables have the square of their correlation. As many independent ones have
+    # a mean with the same error:
+    independent = number / (1 + (number - 1) * shared_noise(runs) ** 2)
+    lent = prior.freedom * (independent - 1) / (number - 1)
+    return replace(prior, freedom=lent, most=prior.most * independent / number)
+
+
 def _found(test: _Test, assessment: Assessment, rule: RegressionRule) -> Found:
     worse = assessment.worse and _exceeds_own_scatter(test)
-    values = ([value for one in test.runs.earlier for value in one.values()], [*test.runs.judged.values()])
+    values = ([value for one in test.runs.earlier.values() for value in one.values()], [*test.runs.judged.values()])
     return Found(
         against=test.against,
         group=test.group,
         point=test.point,
         points=test.points,
+        rounds=len(test.runs.earlier),
         change=assessment.change,
         judgement=conclude(test.metric, replace(assessment, worse=worse), values, rule),
     )
 
 
 def _exceeds_own_scatter(test: _Test) -> bool:
-    """Whether a round is worse by more than its own runs scatter: a single bad run is no regression."""
+    """Whether a round is worse by more than its own runs scatter: a single bad run is no regression.
+
+    The limit shrinks like the error of the mean, and is one standard deviation of three runs. One bad run of any number
+    stays below it.
+    """
     judged = [*test.runs.judged.values()]
     if len(judged) < 2:  # noqa: PLR2004 - one run has no scatter
         return True
-    return worsening(test.metric, test.own.estimate) > math.sqrt(moments(judged)[1])
+    limit = math.sqrt(moments(judged)[1] * _USUAL_RUNS / len(judged))
+    return worsening(test.metric, test.own.estimate) > limit

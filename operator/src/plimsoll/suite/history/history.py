@@ -8,12 +8,10 @@ accepts. Slow drift stays within what is tolerated from round to round, so the f
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.suite.history.judging import RoundJudgement
 from plimsoll.suite.history.rounds import MeasuredRound
-
-PINNED = 5
-"""Accepted rounds that are kept to recognise slow drift."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,5 +86,5 @@ def _dismissed(one: JudgedRound) -> JudgedRound:
 
 def _pinned(rounds: tuple[JudgedRound, ...]) -> tuple[JudgedRound, ...]:
     """Return the rounds with the first accepted ones pinned."""
-    accepted = [one.measured.minute for one in rounds if one.accepted][:PINNED]
+    accepted = [one.measured.minute for one in rounds if one.accepted][:PINNED_ROUNDS]
     return tuple(replace(one, pinned=one.accepted and one.measured.minute in accepted) for one in rounds)

@@ -1,6 +1,7 @@
 """Whether a round is worse than the accepted rounds, or has drifted from the pinned ones, variant by variant."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.measure.compare.conclusion import Conclusion
@@ -9,10 +10,11 @@ from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.overall import overall
 from plimsoll.measure.wording import first_few
 from plimsoll.plan.fingerprint import Difference
-from plimsoll.suite.history.family import Against, Found, Runs, judge_changes
+from plimsoll.suite.history.baselines import baselines_of, rounds_with
+from plimsoll.suite.history.family import Against, Found, judge_changes
 from plimsoll.suite.history.likeness import changes_since
 from plimsoll.suite.history.noise import MINIMUM_ROUNDS
-from plimsoll.suite.history.rounds import MeasuredRound, Quantity
+from plimsoll.suite.history.rounds import MeasuredRound
 
 _OTHER_DIGEST = "the suite measures something else than in the rounds before; this round starts a new baseline"
 
@@ -22,18 +24,33 @@ class VariantJudgement:
     """The judgement of one variant of a round.
 
     Attributes:
-        conclusion: of all accepted rounds and of drift: one regression decides.
-        drift: against the pinned rounds; None as long as these are all accepted rounds.
+        change: the conclusion against the accepted rounds.
+        drift: the conclusion against the pinned rounds; None as long as these are the accepted rounds.
         found: what was compared, means first.
         reasons: why it is not known that nothing is worse, apart from the numbers.
 
     """
 
     variant: str
-    conclusion: Conclusion
-    drift: Conclusion | None
-    found: Sequence[Found]
-    reasons: Sequence[str]
+    change: Conclusion
+    drift: Conclusion | None = None
+    found: Sequence[Found] = ()
+    reasons: Sequence[str] = ()
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """The conclusion of both: one regression decides."""
+        return Conclusion.REGRESSION if self.drift is Conclusion.REGRESSION else self.change
+
+    @property
+    def is_drift(self) -> bool | None:
+        """Whether a regression is slow drift, so one from the pinned rounds only; None without a regression.
+
+        `drift` of a `ComparisonOutcome` has the same values.
+        """
+        if self.conclusion is not Conclusion.REGRESSION:
+            return None
+        return self.change is not Conclusion.REGRESSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +92,8 @@ def judge(
     changes = changes_since(accepted, measured)
     if changes.obstacles:
         return _without_numbers(len(accepted), measured, variants, changes.obstacles, comparable=False)
-    baselines = {Against.ACCEPTED: accepted}
-    if len(pinned) < len(accepted):
-        baselines[Against.PINNED] = pinned
     trusted = [variant for variant in variants if not measured.doubts.get(variant)]
-    found = judge_changes({against: _runs(rounds, measured, trusted) for against, rounds in baselines.items()}, rule)
+    found = judge_changes(baselines_of(accepted, pinned, measured, trusted, rule), rule)
     return RoundJudgement(
         minute=measured.minute,
         accepted=len(accepted),
@@ -99,35 +113,24 @@ def _without_numbers(
         comparable=comparable,
         changes=(),
         variants=[
-            VariantJudgement(variant=one, conclusion=Conclusion.INCONCLUSIVE, drift=None, found=(), reasons=reasons)
+            VariantJudgement(
+                variant=one, change=Conclusion.INCONCLUSIVE, reasons=[*reasons, *measured.doubts.get(one, ())]
+            )
             for one in variants
         ],
     )
 
 
-def _runs(rounds: Sequence[MeasuredRound], measured: MeasuredRound, variants: Sequence[str]) -> Mapping[Quantity, Runs]:
-    """Return the runs of what enough rounds have; of a workload, only rounds with all of its points."""
-    known = [one for one in measured.values if one.variant in variants and _rounds_with([one], rounds)]
-    found: dict[Quantity, Runs] = {}
-    for quantities in grouped(known, lambda quantity: quantity.group).values():
-        used = _rounds_with(quantities, rounds)
-        for one in quantities if used else ():
-            found[one] = Runs(earlier=[earlier.values[one] for earlier in used], judged=measured.values[one])
-    return found
-
-
-def _rounds_with(quantities: Sequence[Quantity], rounds: Sequence[MeasuredRound]) -> Sequence[MeasuredRound]:
-    """Return the rounds that have all these quantities; none if they are too few."""
-    found = [one for one in rounds if all(quantity in one.values for quantity in quantities)]
-    return found if len(found) >= MINIMUM_ROUNDS else []
-
-
 def _variant(variant: str, found: Sequence[Found], reasons: Sequence[str]) -> VariantJudgement:
     own = [one for one in found if one.group[0] == variant]
-    by_baseline = {against: _conclusion([one for one in own if one.against is against], reasons) for against in Against}
-    drift = by_baseline[Against.PINNED] if any(one.against is Against.PINNED for one in own) else None
-    conclusion = Conclusion.REGRESSION if drift is Conclusion.REGRESSION else by_baseline[Against.ACCEPTED]
-    return VariantJudgement(variant=variant, conclusion=conclusion, drift=drift, found=own, reasons=reasons)
+    change, drift = ([one for one in own if one.against is against] for against in Against)
+    return VariantJudgement(
+        variant=variant,
+        change=_conclusion(change, reasons),
+        drift=_conclusion(drift, reasons) if drift else None,
+        found=own,
+        reasons=reasons,
+    )
 
 
 def _conclusion(found: Sequence[Found], reasons: Sequence[str]) -> Conclusion:
@@ -141,6 +144,7 @@ def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant
     """Yield why a variant of the round cannot be shown to be as good as the accepted rounds."""
     yield from measured.doubts.get(variant, ())
     yield from measured.gaps.get(variant, ())
+    yield from _lost(accepted, measured, variant)
     if len(accepted) < MINIMUM_ROUNDS:
         yield (
             f"accepted rounds before this one: {len(accepted)}; at least {MINIMUM_ROUNDS} show how much rounds differ "
@@ -148,12 +152,17 @@ def _reasons(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant
         )
         return
     own = [one for one in measured.values if one.variant == variant]
-    if rare := [one.point for one in own if not _rounds_with([one], accepted)]:
+    if rare := [one.point for one in own if not rounds_with([one], accepted)]:
         yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of {first_few([*dict.fromkeys(rare)])}"
     for group, quantities in grouped(own, lambda quantity: quantity.group).items():
-        common = [one for one in quantities if _rounds_with([one], accepted)]
-        if common and not _rounds_with(common, accepted):
+        common = [one for one in quantities if rounds_with([one], accepted)]
+        if common and not rounds_with(common, accepted):
             yield f"fewer than {MINIMUM_ROUNDS} accepted rounds have numbers of all points of {group[1]}"
-    expected = [one for one in accepted[-1].values if one.variant == variant]
-    if lost := [one.point for one in expected if one not in measured.values]:
-        yield f"numbers that the last accepted round has are missing at {first_few([*dict.fromkeys(lost)])}"
+
+
+def _lost(accepted: Sequence[MeasuredRound], measured: MeasuredRound, variant: str) -> Iterator[str]:
+    """Yield the points without numbers that enough accepted rounds have, or all if they are few."""
+    counts = Counter(one for earlier in accepted for one in earlier.values if one.variant == variant)
+    needed = min(MINIMUM_ROUNDS, len(accepted))
+    if lost := [one.point for one, count in counts.items() if count >= needed and one not in measured.values]:
+        yield f"numbers that accepted rounds have are missing at {first_few([*dict.fromkeys(lost)])}"

@@ -9,6 +9,7 @@ to nothing, the more clearly they do. A new round is taken to be as noisy as the
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from plimsoll.measure.compare.inference import LogChange, moments
 from plimsoll.measure.statistics import f_tail
@@ -29,18 +30,67 @@ def change_between(rounds: Sequence[Sequence[float]], judged: Sequence[float]) -
         ValueError: there are fewer than two earlier rounds, or a round has no run.
 
     """
-    counts = [len(runs) for runs in rounds]
-    means = [math.fsum(runs) / len(runs) for runs in rounds]
-    mean, spread = moments(means)
-    inverse = math.fsum(1 / count for count in counts)
-    variance, freedom = _pooled(noise_within([*rounds, judged]), (spread * len(rounds) / inverse, len(rounds) - 1))
-    # The mean of rounds has all rounds with the same weight, however many runs they have.
-    uneven = sum(counts) * inverse / len(rounds) ** 2
+    return step_between(rounds, [judged])
+
+
+def step_between(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LogChange:
+    """Return the change from the mean of some rounds to that of others, likewise.
+
+    Raises:
+        ValueError: no side has two rounds, or a round has no run.
+
+    """
+    if max(len(before), len(after)) < 2 or not all(map(len, (before, after, *before, *after))):  # noqa: PLR2004
+        raise ValueError("the noise between rounds shows in at least two rounds on one side, each with a run")
+    ours, theirs = map(_side, (before, after))
+    freedom = len(before) + len(after) - 2
+    expected = math.fsum(side.inverse * (1 - 1 / len(side.means)) for side in (ours, theirs))
+    between = (ours.squares + theirs.squares) / expected, freedom
+    variance, freedom_of_both = _pooled(noise_within([*before, *after]), between)
     return LogChange(
-        estimate=math.fsum(judged) / len(judged) - mean,
-        variances=(variance * uneven, variance),
-        trials=(sum(counts), len(judged)),
-        freedom=freedom,
+        estimate=theirs.mean - ours.mean,
+        variances=(variance * ours.unevenness, variance * theirs.unevenness),
+        trials=(ours.runs, theirs.runs),
+        freedom=freedom_of_both,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Rounds on one side of a change; all have the same weight, however many runs they have.
+
+    Attributes:
+        runs: their number in all rounds.
+        means: of the rounds.
+        inverse: sum of the inverse numbers of runs, to which the variance of the rounds' means is proportional.
+
+    """
+
+    runs: int
+    means: Sequence[float]
+    inverse: float
+
+    @property
+    def mean(self) -> float:
+        """The mean of the rounds."""
+        return math.fsum(self.means) / len(self.means)
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squared deviations of the rounds' means."""
+        return math.fsum((mean - self.mean) ** 2 for mean in self.means)
+
+    @property
+    def unevenness(self) -> float:
+        """How much larger the squared error of the mean is than if all rounds had the same number of runs."""
+        return self.runs * self.inverse / len(self.means) ** 2
+
+
+def _side(rounds: Sequence[Sequence[float]]) -> _Side:
+    return _Side(
+        runs=sum(map(len, rounds)),
+        means=[math.fsum(runs) / len(runs) for runs in rounds],
+        inverse=math.fsum(1 / len(runs) for runs in rounds),
     )
 
 
