@@ -10,6 +10,7 @@ _COMMANDS = {
     "watch": "plimsoll.cli.suite_watch",
     "wait": "plimsoll.cli.suite_wait",
     "results": "plimsoll.cli.suite_results",
+    "report": "plimsoll.cli.suite_report",
 }
 
 

@@ -80,7 +80,7 @@ def _show_judgements(console: Console, findings: Findings, course: Course | None
         if course.judgements:
             show_rounds(console, course)
         for name, judgement in course.judgements.items():
-            show_judgement(console, name, judgement)
+            show_judgement(console, name, judgement, is_local=course.rounds[-1].directory is not None)
         return
     for comparison in findings.suite.spec.comparisons:
         if comparison.baseline.rounds is not None:
@@ -93,18 +93,19 @@ def _show_comparison(console: Console, compared: VariantComparison) -> None:
     console.print(Text(title, style="bold"))
     if compared.comparison is not None:
         show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
-    for line in _doubts(compared):
+    for line in doubts_of(compared):
         console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
-def _doubts(compared: VariantComparison) -> Iterator[str]:
+def doubts_of(compared: VariantComparison) -> Iterator[str]:
     """Yield why the conclusion is another one than that of the comparison of the results."""
     for difference in compared.unexplained:
         yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
     yield from compared.doubts
     if compared.missing:
         runs = count_text(compared.missing, "run")
-        yield f"{runs} of the two variants not measured completely; continue with plimsoll suite run --resume."
+        remedy = "on one machine, plimsoll suite run --resume continues"
+        yield f"{runs} of the two variants not measured completely; {remedy}."
     if compared.comparison is None or compared.conclusion is not compared.comparison.conclusion:
         yield compared.conclusion
 
