@@ -166,8 +166,9 @@ def _line(minute: int) -> Json:
 
 
 def _annotation(minute: int, text: str) -> Json:
-    place = {"x": _time(minute), "xref": "x", "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-    return {**place, "text": text, "showarrow": False, "textangle": -20}
+    """Return a text beside the upper end of a line, along it: a figure may be narrow, and rounds close together."""
+    place = {"x": _time(minute), "xref": "x", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
+    return {**place, "text": text, "showarrow": False, "textangle": -90}
 
 
 def _table(title: str, trends: Sequence[Trend]) -> Table:
