@@ -12,7 +12,7 @@ import pytest
 
 from support.apiserver import ApiServer, Document
 from support.benches import GROUP, SECONDS, Bench, line_with
-from support.watched_suites import MINUTE, active_round, condition, ended_round, measured_runs, suite
+from support.followed_suites import MINUTE, active_round, condition, ended_round, measured_runs, suite
 
 pytestmark = pytest.mark.crd
 

@@ -12,7 +12,7 @@ from plimsoll.cli.suite_findings import findings_of
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
 from support.clusters import ConnectedKube
-from support.watched_suites import MINUTE, NAME, NAMESPACE, Document, ended_round, measured_runs, owned_run, suite
+from support.followed_suites import MINUTE, NAME, NAMESPACE, Document, ended_round, measured_runs, owned_run, suite
 
 PLACE = SuiteInCluster(
     access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE), namespace=NAMESPACE, name=NAME

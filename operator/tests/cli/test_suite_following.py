@@ -13,7 +13,7 @@ from plimsoll.cli.suite_following import SuiteFollowing
 from plimsoll.cli.suite_watched import AwaitedRound, WatchedSuite
 from plimsoll.kube.errors import ForbiddenError
 from support.clusters import ConnectedKube
-from support.watched_suites import MINUTE, NAME, NAMESPACE, active_round, ended_round, owned_run, suite
+from support.followed_suites import MINUTE, NAME, NAMESPACE, active_round, ended_round, owned_run, suite
 
 ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE)
 SUITE = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name=NAME)

@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.cli.suite_waiting import exit_code, is_evaluated
 from plimsoll.cli.suite_watched import AwaitedRound, Ending, WatchedRound, watched_suite
-from support.watched_suites import MINUTE, active_round, condition, ended_round, suite
+from support.followed_suites import MINUTE, active_round, condition, ended_round, suite
 
 RECONCILING = [condition("Reconciling", "Measuring", "round 1: run 1 of 6")]
 REFUSED = [condition("Stalled", "RunRefused", "quota")]

@@ -15,7 +15,7 @@ from plimsoll.cli.suite_rounds import load_rounds
 from plimsoll.report.render import embedded, render
 from plimsoll.report.suite_page import make_suite_page
 from plimsoll.report.view import Block, Chart, ReportPage, Section, Table, Text
-from support.watched_suites import MINUTE
+from support.followed_suites import MINUTE
 from support.written_rounds import WEEK, rounds_in, written_round
 
 

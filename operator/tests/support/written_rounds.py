@@ -14,8 +14,8 @@ from plimsoll.cli.document import read_suite
 from plimsoll.cli.suite_round import RoundStart
 from plimsoll.suite.children import children_of
 from plimsoll.suite.digest import suite_digest
+from support.followed_suites import MINUTE, RATES, SPEC
 from support.repeated import result, steady, trials_of
-from support.watched_suites import MINUTE, RATES, SPEC
 
 COSTS = {"name": "costs", "baseline": {"variant": "old"}, "candidate": {"variant": "new"}}
 COMPARISONS = [*SPEC["comparisons"], COSTS]

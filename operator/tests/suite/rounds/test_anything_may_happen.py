@@ -1,18 +1,18 @@
 """Whatever happens in whatever order, no round and no run is lost or measured twice, and the operator comes to rest."""
 
-import json
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from plimsoll.api.suite_status import PINNED_ROUNDS, RoundVerdict
-from plimsoll.suite.rounds.actions import Action, CreateRun, DeleteRun, DryRun, Judge, PatchStatus
-from support.pretend_suites import HASH, NAME, KilledError, PretendRun, PretendSuites
+from plimsoll.api.suite_status import MAX_ROUNDS, RoundVerdict
+from plimsoll.suite.rounds.actions import Decision
+from plimsoll.suite.rounds.step import step
+from support.pretend_suites import HASH, NAME, KilledError, PretendRun
 from support.suite_documents import VARIANTS
+from support.watched_suites import WatchedSuites
 
 CRON = "*/10 * * * *"
 
@@ -25,119 +25,13 @@ SCHEDULES = [None, {"cron": CRON}, {"cron": CRON, "startingDeadlineSeconds": 300
 JUDGED = [RoundVerdict.NO_REGRESSION, RoundVerdict.NO_REGRESSION, RoundVerdict.REGRESSED, RoundVerdict.INCONCLUSIVE]
 
 
-class WatchedSuites(PretendSuites):
-    """An API server that checks every request.
-
-    Attributes:
-        recorded: names of runs that the status has called current, with their UID.
-        answered: schedule times that a round has answered.
-
-    """
-
-    def __init__(self, spec: dict[str, Any]) -> None:
-        PretendSuites.__init__(self, spec=spec)
-        self.recorded: set[str] = set()
-        self.answered: set[str] = set()
-
-    def _do(self, action: Action) -> None:
-        assert not self.deleted
-        match action:
-            case PatchStatus():
-                self._check_status({name: value for name, value in action.status.items() if value is not None})
-            case CreateRun():
-                self._check_creation(action.name)
-            case DeleteRun():
-                self._check_deletion(action.name)
-            case Judge():
-                assert action.minute == self.status["round"]["minute"]
-            case DryRun():
-                assert "round" not in self.status
-        PretendSuites._do(self, action)
-
-    def _check_creation(self, name: str) -> None:
-        active = self.status["round"]
-        assert name.startswith(f"{NAME}-")
-        assert name.rsplit("-", 2)[1] == str(active["minute"]), "the round is not recorded"
-        assert not self.spec.get("suspend")
-        assert name not in self.recorded, "created again"
-        others = [run for run in self.runs.values() if run.owner != "stranger" and not run.finished]
-        assert not [run for run in others if run.name != name], "two runs at a time"
-
-    def _check_deletion(self, name: str) -> None:
-        minute = self.runs[name].minute if name in self.runs else None
-        kept = {one["minute"]: one for one in self.rounds}
-        is_unfinished = name in self.runs and not self.runs[name].finished
-        assert not any(run.deleting for run in self.runs.values() if run.finished != is_unfinished)
-        assert minute != self.status.get("round", {}).get("minute")
-        assert minute not in kept or (is_unfinished and kept[minute]["verdict"] == "Superseded")
-
-    def _check_status(self, new: dict[str, Any]) -> None:
-        assert len(json.dumps(new)) < 40_000
-        keep = self.spec.get("keep", 10)
-        before, after = self.status.get("round"), new.get("round")
-        rounds = {one["minute"]: one for one in new.get("rounds", ())}
-        assert list(rounds) == sorted(rounds, reverse=True)
-        assert before is None or before["minute"] in rounds or (after and after["minute"] == before["minute"]), "lost"
-        assert after is None or not rounds or after["minute"] > max(rounds)
-        if before is None and after is None:
-            assert len(rounds) <= max(keep, len(self.rounds)) + PINNED_ROUNDS
-        self._check_dropped(rounds, keep)
-        if before is not None and after is not None and before["minute"] == after["minute"]:
-            assert all(one["minute"] in rounds for one in self.rounds), "the baseline of a round changed"
-        if new.get("acceptedRound") == self.status.get("acceptedRound"):
-            pinned = {one["minute"]: one["digest"] for one in self.rounds if one["pinned"]}
-            baseline = {one["digest"] for one in rounds.values() if one["accepted"]}
-            assert all(minute in rounds or digest not in baseline for minute, digest in pinned.items())
-        assert len({one["digest"] for one in rounds.values() if one["accepted"]}) <= 1
-        for one in rounds.values():
-            self._check_round(one)
-        if after is not None:
-            if "currentUid" in after:
-                self.recorded.add(after["current"])
-            if before is None or before["minute"] != after["minute"]:
-                self._check_opening(new, after)
-        conditions = {one["type"]: one["status"] for one in new["conditions"]}
-        assert not ({"Stalled", "Reconciling"} <= conditions.keys())
-        assert (conditions["Ready"] == "True") is not bool({"Stalled", "Reconciling"} & conditions.keys())
-
-    def _check_dropped(self, rounds: dict[int, Any], keep: int) -> None:
-        dropped = [one for one in self.rounds if one["minute"] not in rounds]
-        newest = sorted({one["minute"] for one in self.rounds} | set(rounds), reverse=True)[:keep]
-        assert not any(one["minute"] in newest for one in dropped)
-        assert sum(one["pinned"] for one in rounds.values()) <= PINNED_ROUNDS
-
-    def _check_round(self, one: dict[str, Any]) -> None:
-        if one in self.rounds or one["minute"] in {old["minute"] for old in self.rounds}:
-            return
-        minute = str(one["minute"])
-        assert not one["accepted"] or one["verdict"] in {"NoRegression", "Inconclusive"}
-        if one["accepted"] or one["verdict"] == "NoRegression":
-            active = self.status["round"]
-            valid = [run for run in self.runs.values() if run.name.rsplit("-", 2)[1] == minute and run.succeeded]
-            assert len(valid) == active["children"]["total"], "proves nothing"
-
-    def _check_opening(self, new: dict[str, Any], active: dict[str, Any]) -> None:
-        assert not self.spec.get("suspend")
-        assert new["digest"] != self.status.get("digest") or active["cause"] != "Change"
-        time = new.get("lastScheduleTime", "")
-        is_new = time != self.status.get("lastScheduleTime", "")
-        assert is_new or active["cause"] != "Scheduled"
-        if is_new:
-            deadline = (self.spec.get("schedule") or {}).get("startingDeadlineSeconds")
-            late = self.now - datetime.fromisoformat(time)
-            assert deadline is None or late.total_seconds() <= deadline
-            assert time not in self.answered, "two rounds for one schedule time"
-            self.answered.add(time)
-        planned = new.get("nextScheduleTime")
-        assert planned is None or planned > self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 class Anything(RuleBasedStateMachine):
     """Users, the clock, runs and the operator doing what they do, at any time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = WatchedSuites({})
+        self.late: Decision | None = None
 
     @initialize(content=st.sampled_from(CONTENTS), schedule=st.sampled_from(SCHEDULES), rounds=st.integers(0, 4))
     def begin(self, content: dict[str, Any], schedule: dict[str, Any] | None, rounds: int) -> None:
@@ -157,12 +51,30 @@ class Anything(RuleBasedStateMachine):
 
     @rule()
     def come_to_rest(self) -> None:
+        self.world.lag = 0
         if self._guarded(self.world.settle):
             assert not self.world.look().actions
 
     @rule(requests=st.integers(1, 6), after=st.booleans())
     def kill(self, requests: int, *, after: bool) -> None:
         self.world.kill_in, self.world.kill_after = requests, after
+
+    @rule(lag=st.integers(0, 5))
+    def lag(self, lag: int) -> None:
+        """Have lists show what existed some looks ago."""
+        self.world.lag = lag
+
+    @rule()
+    def decide(self) -> None:
+        """Have another operator decide; it acts later, or never."""
+        self.late = step(self.world.observe())
+
+    @precondition(lambda self: self.late is not None)
+    @rule()
+    def act_late(self) -> None:
+        assert self.late is not None
+        late, self.late = self.late, None
+        self._guarded(lambda: self.world.perform_late(late))
 
     # -- the clock
 
@@ -258,9 +170,8 @@ class Anything(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 4))
     def delete_run(self, index: int) -> None:
-        own = [run for run in self.world.runs.values() if run.owner != "stranger"]
-        if index < len(own):
-            self._delete(own[index])
+        if index < len(self.world.own):
+            self._delete(self.world.own[index])
 
     @precondition(lambda self: "round" in self.world.status)
     @rule()
@@ -292,18 +203,32 @@ class Anything(RuleBasedStateMachine):
 
     @rule(sure=st.integers(0, 3))
     def delete_suite(self, sure: int) -> None:
-        self.world.deleted = self.world.deleted or sure == 1
+        if sure == 1:
+            self.world.delete_suite()
+
+    @rule(sure=st.integers(0, 2), entirely=st.booleans())
+    def lose_status(self, sure: int, *, entirely: bool) -> None:
+        if sure == 1:
+            self.late = None
+            self.world.lose_status(entirely=entirely)
+
+    @rule()
+    def follow_the_remedy(self) -> None:
+        if self.world.condition("Stalled").get("reason") == "StatusLost":
+            self.world.delete_unknown_runs()
 
     def teardown(self) -> None:
         """Everything that stands in the way is removed: every round ends, and the operator comes to rest."""
         world = self.world
         world.restart()
-        world.stuck, world.refuses = False, {}
+        world.stuck, world.refuses, world.lag = False, {}, 0
         world.vanish()
-        world.runs = {name: run for name, run in world.runs.items() if run.owner != "stranger"}
+        self.remove_strangers()
         if world.deleted:
             assert not world.look().actions
+            assert not world.own, "left behind"
             return
+        world.delete_unknown_runs()
         world.change(suspend=False, schedule=None)
         world.pass_time(minutes=6)
         for _ in range(2):
@@ -314,7 +239,7 @@ class Anything(RuleBasedStateMachine):
         assert world.annotations.get("plimsoll.dev/accept-round", "") == world.status.get("acceptedRound", "")
         kept = {one["minute"] for one in world.rounds}
         assert {run.minute for run in world.runs.values()} <= kept
-        assert len(kept) <= world.spec["keep"] + PINNED_ROUNDS
+        assert len(kept) <= MAX_ROUNDS
 
     def _delete(self, run: PretendRun) -> None:
         run.deleting = True
