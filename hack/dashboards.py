@@ -5,12 +5,17 @@ import json
 import sys
 from pathlib import Path
 
-from grafana import live, operator, results
+from grafana import live, operator, results, suites
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 DIRECTORY = Path(__file__).parent.parent / "charts" / "plimsoll" / "files" / "dashboards"
 
-PAGES = {"live.json": live.page, "results.json": results.page, "operator.json": operator.page}
+PAGES = {
+    "live.json": live.page,
+    "results.json": results.page,
+    "suites.json": suites.page,
+    "operator.json": operator.page,
+}
 
 
 def main() -> int:

@@ -137,13 +137,18 @@ def legend(mode: shapes.LegendDisplayMode) -> common.VizLegendOptions:
     return options.placement(shapes.LegendPlacement.BOTTOM)
 
 
-def lines(*, log: bool = False) -> timeseries.Panel:
-    """Return a panel of lines over time, gaps left open, with the last and the greatest value in the legend."""
+def lines(*, log: bool = False, signed: bool = False) -> timeseries.Panel:
+    """Return a panel of lines over time, gaps left open, with the last and the greatest value in the legend.
+
+    The axis begins at 0, unless it is logarithmic, or values may be less than that (`signed`).
+    """
     table_below = legend(shapes.LegendDisplayMode.TABLE).calcs(["lastNotNull", "max"])
     all_at_once = common.VizTooltipOptions().mode(shapes.TooltipDisplayMode.MULTI).sort(shapes.SortOrder.DESCENDING)
     panel = timeseries.Panel().legend(table_below).tooltip(all_at_once)
     panel = panel.line_width(1).fill_opacity(5).span_nulls(span_nulls=False).color_scheme(by_series())
-    return panel.scale_distribution(logarithmic()) if log else panel.min(0)
+    if log:
+        return panel.scale_distribution(logarithmic())
+    return panel if signed else panel.min(0)
 
 
 def levels() -> bargauge.Panel:
@@ -224,11 +229,13 @@ def column(panel: table.Panel, name: str, unit: str, decimals: int | None = None
     return panel.override_by_name(name, properties)
 
 
-def verdict_column(panel: table.Panel, name: str) -> table.Panel:
-    """Show verdicts in their colours."""
+def verdict_column(panel: table.Panel, name: str, colours: Mapping[str, str] = VERDICTS) -> table.Panel:
+    """Show verdicts in their colours; by default those of numbers."""
     coloured = shapes.TableColorTextCellOptions()
     properties = [
-        model.DynamicConfigValue(id_val="mappings", value=[words({v: (v, VERDICTS[v]) for v in VERDICTS})]),
+        model.DynamicConfigValue(
+            id_val="mappings", value=[words({verdict: (verdict, colour) for verdict, colour in colours.items()})]
+        ),
         model.DynamicConfigValue(id_val="custom.cellOptions", value=coloured),
     ]
     return panel.override_by_name(name, properties)

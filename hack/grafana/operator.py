@@ -58,13 +58,16 @@ def _state(operator: Page) -> None:
     count = instant_query("count(plimsoll_live_phase == 1) or vector(0)", "conductors")
     operator.add(conductors.with_target(count), 4, 4)
 
-    about = "Runs and results that are not exposed, because there are too many, and results that cannot be read."
+    about = (
+        "Runs, suites and results that are not exposed, because there are too many, and results that cannot be read."
+    )
     left_out = dressed(number(), "Left out", about, "none", nothing="no operator").decimals(0)
     left_out = left_out.color_scheme(by_threshold()).thresholds(steps(BLUE, (1, ORANGE)))
     queries = [
         instant_query("max(plimsoll_runs_omitted)", "runs", "A"),
-        instant_query("max(plimsoll_results_omitted)", "results", "B"),
-        instant_query("max(plimsoll_results_unreadable)", "unreadable", "C"),
+        instant_query("max(plimsoll_suites_omitted)", "suites", "B"),
+        instant_query("max(plimsoll_results_omitted)", "results", "C"),
+        instant_query("max(plimsoll_results_unreadable)", "unreadable", "D"),
     ]
     operator.add(with_queries(left_out, queries), 12, 4)
 
@@ -83,13 +86,16 @@ def _runs(operator: Page) -> None:
 
     about = "Alerts of Plimsoll that fire or are about to. docs/monitoring.md says what to do about each."
     alerts = dressed(table.Panel(), "Alerts", about, "none", nothing="none, or the rules are not installed")
-    query = table_query('max by (alertname, severity, alertstate, namespace, run) (ALERTS{alertname=~"Plimsoll.+"})')
+    query = table_query(
+        'max by (alertname, severity, alertstate, namespace, run, suite) (ALERTS{alertname=~"Plimsoll.+"})'
+    )
     names = {
         "alertname": "Alert",
         "severity": "Severity",
         "alertstate": "State",
         "namespace": "Namespace",
         "run": "Run",
+        "suite": "Suite",
     }
     operator.add(alerts.with_target(query).transformations(merged(names)), 8, 8)
 

@@ -53,6 +53,7 @@ def substituted(page: str, expr: str) -> str:
     values = {
         "namespace": exposed.NAMESPACE if page == "live" else ".*",
         "run": exposed.LIVE if page == "live" else ".*",
+        "suite": ".*",
         "workload": ".*",
         "baseline": exposed.BASELINE,
         "__rate_interval": "5m",
@@ -75,11 +76,12 @@ def test_dashboards_are_what_their_code_says() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_there_is_one_for_runs_under_way_one_for_results_and_one_for_the_operator() -> None:
+def test_runs_under_way_results_suites_and_the_operator_have_one_each() -> None:
     assert {page: PAGES[page]["uid"] for page in sorted(PAGES)} == {
         "live": "plimsoll-live",
         "operator": "plimsoll-operator",
         "results": "plimsoll-results",
+        "suites": "plimsoll-suites",
     }
 
 
@@ -257,3 +259,35 @@ def test_two_programs_that_expose_the_same_result_make_one_row(tmp_path: Path) -
         for title, count in (("Report", 3.0), ("IOPS", 2.0), ("Change against $baseline", 2.0))
     ]
     evaluate(tmp_path, series | twice, tests)
+
+
+@pytest.mark.chart
+def test_a_suite_has_a_row_even_without_rounds(tmp_path: Path) -> None:
+    rows = expression("suites", "Suites")
+    accepted = {
+        '{namespace="bench",suite="layouts",status="Idle"}': 0.0,
+        '{namespace="bench",suite="weekly",status="Measuring",verdict="Regressed"}': 1.0,
+    }
+    evaluate(tmp_path, exposed.series(), [expected(rows, **accepted)])
+
+
+@pytest.mark.chart
+def test_a_comparison_has_a_row_even_without_an_estimate(tmp_path: Path) -> None:
+    changes = expression("suites", "Comparisons")
+    labels = 'namespace="bench",suite="weekly",comparison="upgrade"'
+    known = {f'{{{labels},variant="a",verdict="Regression"}}': -0.12}
+    unknown = {f'{{{labels},variant="b",verdict="Inconclusive"}}': 1.0}
+    # promtool takes no NaN for equal to another.
+    row = "namespace, suite, comparison, variant, verdict"
+    tests = [
+        expected(f"({changes}) <= 0", **known),
+        expected(f"count by ({row}) (({changes}) != ({changes}))", **unknown),
+    ]
+    evaluate(tmp_path, exposed.series(), tests)
+
+
+@pytest.mark.chart
+def test_the_last_verdict_is_that_of_the_last_round_whatever_came_of_it(tmp_path: Path) -> None:
+    verdicts = expression("suites", "Verdicts over time")
+    failed = 4.0
+    evaluate(tmp_path, exposed.series(), [expected(verdicts, **{'{namespace="bench",suite="weekly"}': failed})])

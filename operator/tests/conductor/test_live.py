@@ -17,7 +17,7 @@ from plimsoll.conductor.gating import ClusterView
 from plimsoll.conductor.phases import Arming, Ended, Judging, Running, Staging
 from plimsoll.conductor.timings import Timings
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import MetricFamily
+from plimsoll.metrics.family import MetricFamily
 from plimsoll.metrics.live import Scrape, samples_of
 from plimsoll.protocol.messages import AgentState, Report
 from support.rendezvous import PretendedWork, Setting

@@ -6,16 +6,20 @@ import pytest
 import yaml
 
 from plimsoll.api.names import FailureReason, Verdict
+from plimsoll.api.suite_status import RoundVerdict
 from support.argocd import Health, health_of
 from support.on_rook import create
 from support.pretend_cluster import Document
+from support.pretend_suites import PretendSuites
 from support.pretend_world import PretendWorld
 from support.stages import stages, story
+from support.suite_stages import suite_object, suite_stages
 
 ARGOCD = Path(__file__).parents[3] / "manifests" / "gitops" / "argocd"
 KINDS = ARGOCD / "plimsoll.dev"
 RUN = KINDS / "BenchmarkRun" / "health.lua"
 RESULT = KINDS / "BenchmarkResult" / "health.lua"
+SUITE = KINDS / "BenchmarkSuite" / "health.lua"
 
 
 def cases() -> list[tuple[Path, Path, Health]]:
@@ -41,7 +45,7 @@ def test_the_patch_for_argocd_has_the_scripts_as_they_are() -> None:
     data = yaml.safe_load((ARGOCD / "argocd-cm.yaml").read_text())["data"]
     assert data == {
         f"resource.customizations.health.plimsoll.dev_{script.parent.name}": script.read_text()
-        for script in (RUN, RESULT)
+        for script in (RUN, RESULT, SUITE)
     }
 
 
@@ -139,3 +143,42 @@ def test_a_result_is_healthy_when_it_is_final_and_to_be_believed() -> None:
     assert result_of(final=True, verdict="Invalid", display={"reason": "LowOverlap"}) == Health(
         "Degraded", "Invalid: LowOverlap"
     )
+
+
+def suite_healths(world: PretendSuites) -> list[str]:
+    return story(health_of(SUITE, suite).status for suite in suite_stages(world))
+
+
+def test_a_suite_is_progressing_while_a_change_is_measured_and_only_then() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    assert suite_healths(world) == ["Progressing", "Healthy"]
+    world.annotations["plimsoll.dev/request-round"] = "again"
+    assert suite_healths(world) == ["Healthy"]
+    world.change(repeat=2)
+    assert suite_healths(world) == ["Progressing", "Healthy"]
+
+
+def test_a_regression_is_told_and_degrades_a_suite_that_is_a_gate() -> None:
+    world = PretendSuites(spec={"repeat": 1}, verdicts=[RoundVerdict.REGRESSED])
+    *_, last = [health_of(SUITE, suite) for suite in suite_stages(world)]
+    assert last.status == "Healthy"
+    assert last.message.startswith("Regressed: ")
+    world.change(gate=True)
+    assert suite_healths(world) == ["Progressing", "Degraded"]
+    world.annotations["plimsoll.dev/request-round"] = "repaired"
+    assert suite_healths(world) == ["Degraded", "Healthy"]
+
+
+def test_a_suite_that_rests_is_suspended_and_goes_on() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.measure_round()
+    world.change(suspend=True)
+    assert suite_healths(world) == ["Progressing", "Suspended"]
+    world.change(suspend=False)
+    assert suite_healths(world) == ["Progressing", "Healthy"]
+
+
+def test_a_suite_whose_variant_is_refused_is_degraded_with_the_reason() -> None:
+    world = PretendSuites(refuses={"small": "exceeded quota"})
+    assert suite_healths(world) == ["Progressing", "Degraded"]
+    assert health_of(SUITE, suite_object(world)).message.startswith("VariantRefused: variant small: exceeded quota")

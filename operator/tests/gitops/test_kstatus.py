@@ -1,4 +1,4 @@
-"""The kstatus of a run, as Flux and others compute it, for every status that the operator writes."""
+"""The kstatus of a run and of a suite, as Flux and others compute it, for every status that the operator writes."""
 
 import json
 import subprocess
@@ -11,11 +11,14 @@ import pytest
 import yaml
 
 from plimsoll.api.names import FailureReason, Verdict
+from plimsoll.api.suite_status import RoundVerdict
 from support.kstatus import kstatus
 from support.on_rook import create
 from support.pretend_cluster import Document
+from support.pretend_suites import PretendSuites
 from support.pretend_world import PretendWorld
 from support.stages import stages, story
+from support.suite_stages import suite_stages
 
 pytestmark = pytest.mark.chart
 
@@ -133,3 +136,42 @@ def test_a_result_is_current_from_its_creation_on_so_one_waits_for_the_run(compu
     unfinished = deepcopy(final)
     unfinished["status"] = {"final": False}
     assert (compute(unfinished), compute(final)) == ("Current", "Current")
+
+
+def suite_words(compute: Compute, world: PretendSuites) -> list[str]:
+    return story(map(compute, suite_stages(world)))
+
+
+def test_only_the_round_of_a_change_makes_a_suite_in_progress(compute: Compute) -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    assert suite_words(compute, world) == ["InProgress", "Current"]
+    world.annotations["plimsoll.dev/request-round"] = "again"
+    assert suite_words(compute, world) == ["Current"]
+    world.change(repeat=2)
+    assert suite_words(compute, world) == ["InProgress", "Current"]
+
+
+def test_a_regression_fails_a_suite_that_is_a_gate_until_it_is_gone(compute: Compute) -> None:
+    world = PretendSuites(spec={"repeat": 1, "gate": True}, verdicts=[RoundVerdict.REGRESSED])
+    assert suite_words(compute, world) == ["InProgress", "Failed"]
+    world.annotations["plimsoll.dev/request-round"] = "repaired"
+    assert suite_words(compute, world) == ["Failed", "Current"]
+
+
+def test_a_regression_does_not_fail_any_other_suite(compute: Compute) -> None:
+    world = PretendSuites(spec={"repeat": 1}, verdicts=[RoundVerdict.REGRESSED])
+    assert suite_words(compute, world) == ["InProgress", "Current"]
+
+
+def test_a_suite_that_cannot_measure_has_failed(compute: Compute) -> None:
+    assert suite_words(compute, PretendSuites(refuses={"small": "exceeded quota"})) == ["InProgress", "Failed"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((TESTDATA / "BenchmarkSuite" / "testdata").glob("*.yaml")), ids=lambda p: p.stem
+)
+def test_argocd_and_kstatus_agree_on_a_suite(compute: Compute, path: Path) -> None:
+    cases = yaml.safe_load((TESTDATA / "BenchmarkSuite" / "health_test.yaml").read_text())["tests"]
+    health = next(one["healthStatus"]["status"] for one in cases if Path(one["inputPath"]).stem == path.stem)
+    same = {"Progressing": "InProgress", "Degraded": "Failed", "Healthy": "Current", "Suspended": "Current"}
+    assert compute(yaml.safe_load(path.read_text())) == same[health]

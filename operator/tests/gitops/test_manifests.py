@@ -4,16 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from plimsoll.api.run import decode_run
+from plimsoll.api.suite import load_suite
 from plimsoll.plan.estimate import estimate
-from plimsoll.plan.expand import make_plan
+from plimsoll.suite.children import variant_plans
 
 ROOT = Path(__file__).parents[3]
 GITOPS = ROOT / "manifests" / "gitops"
-BASE = GITOPS / "suite" / "base"
+SUITE = GITOPS / "suite" / "suite.yaml"
 GUIDE = (ROOT / "docs" / "gitops.md").read_text()
 
 
@@ -24,33 +23,28 @@ def documents(name: str) -> dict[str, dict[str, Any]]:
     return {document["kind"]: document for document in found}
 
 
-def runs() -> list[dict[str, Any]]:
-    names = yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
-    return [yaml.safe_load((BASE / name).read_text()) for name in names]
-
-
 def seconds(text: str) -> int:
     number, unit = re.fullmatch(r"(\d+)([smh])", text).groups()  # type: ignore[union-attr]
     return int(number) * {"s": 1, "m": 60, "h": 3600}[unit]
 
 
-def test_flux_waits_as_long_as_all_runs_together_may_take() -> None:
+def test_flux_waits_as_long_as_all_runs_of_a_round_may_take() -> None:
+    suite = load_suite(SUITE.read_text())
+    runs = len(suite.spec.variants) * suite.spec.repeat
     waits = seconds(documents("flux/suite.yaml")["Kustomization"]["spec"]["timeout"])
-    take = sum(run["spec"]["timeouts"]["totalSeconds"] for run in runs())
-    assert waits > take
+    assert waits > runs * max(plan.timeouts.total_seconds for plan in variant_plans(suite, seed=1).values())
 
 
-@pytest.mark.parametrize("run", runs(), ids=lambda run: run["metadata"]["name"])
-def test_a_run_of_the_suite_has_twice_the_time_that_it_should_take(run: dict[str, Any]) -> None:
-    run["metadata"] |= {"namespace": "benchmarks", "uid": "u"}
-    plan = make_plan(decode_run(run), seed=1)
-    assert estimate(plan).total_seconds * 2 <= plan.timeouts.total_seconds
-    assert plan.repetitions >= 5
+def test_a_run_of_the_suite_has_twice_the_time_that_it_should_take() -> None:
+    for plan in variant_plans(load_suite(SUITE.read_text()), seed=1).values():
+        assert estimate(plan).total_seconds * 2 <= plan.timeouts.total_seconds
+        assert plan.repetitions >= 5
 
 
 def test_nothing_deletes_a_run_to_run_it_again() -> None:
-    flux = documents("flux/suite.yaml")["Kustomization"]["spec"]
-    assert (flux["wait"], flux["force"]) == (True, False)
+    for name in ("flux/suite.yaml", "flux/run.yaml"):
+        flux = documents(name)["Kustomization"]["spec"]
+        assert (flux["wait"], flux["force"]) == (True, False)
     argo = documents("argocd/application.yaml")["Application"]["spec"]
     assert not {"Replace=true", "Force=true"} & set(argo["syncPolicy"]["syncOptions"])
 

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Source
+from plimsoll.metrics.catalogue import METRICS
 from plimsoll.metrics.families import families
+from plimsoll.metrics.family import MetricFamily, MetricType, Source
 from plimsoll.metrics.sample import Sample
 
 UNITS = ("seconds", "bytes", "ratio", "per_second", "info", "total")

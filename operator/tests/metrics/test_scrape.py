@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import generate_latest
 
-from plimsoll.metrics import results, runs
+from plimsoll.metrics import results, runs, suites
 from plimsoll.metrics.document import UnreadableError
 from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
-from support.scrapes import RESULTS, RUN, check_against_catalogue, scraped
+from support.scrapes import RESULTS, RUN, SUITE, check_against_catalogue, scraped
 
 Json = Any
 
@@ -39,7 +39,7 @@ def used() -> Instruments:
 
 
 def snapshot() -> OperatorScrape:
-    return OperatorScrape(map(results.record_of, RESULTS), [runs.record_of(RUN)], used())
+    return OperatorScrape(map(results.record_of, RESULTS), [runs.record_of(RUN)], used(), [suites.record_of(SUITE)])
 
 
 def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
@@ -48,6 +48,7 @@ def test_a_scrape_of_a_real_run_is_in_the_catalogue() -> None:
     assert {family.name for family in families} >= {
         "plimsoll_result_latency_seconds",
         "plimsoll_run_condition",
+        "plimsoll_suite_comparison_verdict",
         "plimsoll_operator_api_request_errors",
         "plimsoll_operator_loop_lag_seconds",
         "process_resident_memory_bytes",
@@ -86,15 +87,18 @@ def identified(document: Json) -> Json:
     return whole | {"metadata": {"name": "n", "namespace": "b", "creationTimestamp": "2026-01-01T00:00:00Z"}}
 
 
-@given(st.lists(st.sampled_from(RESULTS).flatmap(spoilt), max_size=3), spoilt(RUN))
-def test_whatever_results_and_runs_say_a_scrape_can_be_read(documents: list[Json], run: Json) -> None:
+@given(st.lists(st.sampled_from(RESULTS).flatmap(spoilt), max_size=3), spoilt(RUN), spoilt(SUITE))
+def test_whatever_results_runs_and_suites_say_a_scrape_can_be_read(
+    documents: list[Json], run: Json, suite: Json
+) -> None:
     records: list[results.ResultRecord | None] = []
     for document in documents:
         try:
             records.append(results.record_of(identified(document)))
         except UnreadableError:
             records.append(None)
-    families = scraped(OperatorScrape(records, [runs.record_of(identified(run))], used()))
+    suite_records = [suites.record_of(identified(suite))]
+    families = scraped(OperatorScrape(records, [runs.record_of(identified(run))], used(), suite_records))
     check_against_catalogue(families)
     unreadable = next(family for family in families if family.name == "plimsoll_results_unreadable")
     # A result without a verdict is no record of an index either; here it is None as well.

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from plimsoll.cli import main
 from support.reports import CEPH, LATER, SWEEP
+from support.written_rounds import rounds_in
 
 pytestmark = pytest.mark.browser
 
@@ -42,6 +43,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, sources in REPORTS.items():
         written = CliRunner().invoke(main, ["report", *map(str, sources), "-o", str(found[name])])
         assert written.exit_code == 0, written.output
+    rounds = directory / "rounds"
+    rounds.mkdir()
+    found["suite"] = directory / "suite.html"
+    written = CliRunner().invoke(main, ["suite", "report", *rounds_in(rounds), "-o", str(found["suite"])])
+    assert written.exit_code == 0, written.output
     return found
 
 
@@ -78,15 +84,21 @@ FIGURES = """() => Object.entries(JSON.parse(document.getElementById("figures").
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize(("name", "least_figures"), [*((name, 9) for name in REPORTS), ("suite", 5)])
 def test_a_report_opens_offline_with_every_figure_drawn_and_nothing_beyond_the_page(
-    name: str, width: int, scheme: Scheme, files: dict[str, Path], opened: Open, tmp_path: Path
+    name: str,
+    least_figures: int,
+    width: int,
+    scheme: Scheme,
+    files: dict[str, Path],
+    opened: Open,
+    tmp_path: Path,
 ) -> None:
     found = opened(files[name], width, scheme)
     assert found.requests == [files[name].as_uri()]
     assert found.complaints == []
     figures = found.ask(FIGURES)
-    assert len(figures) > 8
+    assert len(figures) >= least_figures
     for one in figures:
         assert one["width"] > 200, one
         assert one["height"] > 100, one

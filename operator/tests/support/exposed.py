@@ -1,17 +1,26 @@
-"""Everything that Plimsoll exposes of a small world: two runs with results, a third one under way, and the operator."""
+"""Everything that Plimsoll exposes of a small world.
 
-from collections.abc import Iterator, Mapping
+Two runs with results, a third one under way, two suites, and the operator.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.names import Verdict
+from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType, Source
+from plimsoll.metrics.catalogue import METRICS
+from plimsoll.metrics.family import MetricFamily, MetricType, Source
 from plimsoll.metrics.results import Numbers, OperationRecord, ResultRecord
 from plimsoll.metrics.results import samples_of as samples_of_results
 from plimsoll.metrics.runs import RunRecord
 from plimsoll.metrics.runs import samples_of as samples_of_runs
 from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.suites import ActiveRecord, OutcomeRecord, RoundRecord, SuiteRecord
+from plimsoll.metrics.suites import samples_of as samples_of_suites
 
 NAMESPACE, BASELINE, RUN, LIVE = "bench", "before", "after", "under-way"
+WEEKLY, IDLE = "weekly", "layouts"
+"""Suites: one that regressed and measures its next round, and one without a schedule that waits for a change."""
 
 NOW = 1800
 """Seconds since the first sample, at which expressions are evaluated."""
@@ -84,8 +93,33 @@ def _gauges() -> Iterator[Sample]:
         namespace=NAMESPACE, name=LIVE, status="Measuring", conditions=conditions, start=60.0, estimate=NOW + 600.0
     )
     yield from samples_of_runs((ended, goes_on))
+    yield from samples_of_suites(_suites())
     yield Sample(catalogue.OPERATOR_INFO, ("0.1.0",), 1)
     yield from _conductor()
+
+
+def _suites() -> Sequence[SuiteRecord]:
+    weekly = SuiteRecord(
+        namespace=NAMESPACE,
+        name=WEEKLY,
+        status="Measuring",
+        verdict="Regressed",
+        conditions=(("Ready", "Measuring", 1), ("Regressed", "Regressed", 1)),
+        next_schedule=NOW + 3600.0,
+        last_schedule=1200.0,
+        active=ActiveRecord(cause=Cause.SCHEDULED, start=1200.0, planned=6, done=2),
+        rounds=(
+            RoundRecord(verdict=RoundVerdict.FAILED, completion=900.0, accepted=False),
+            RoundRecord(verdict=RoundVerdict.REGRESSED, completion=600.0, accepted=False),
+            RoundRecord(verdict=RoundVerdict.INCONCLUSIVE, completion=300.0, accepted=True),
+        ),
+        comparisons=(
+            OutcomeRecord(name="upgrade", variant="a", verdict="Regression", estimate=-0.12, low=-0.15, high=-0.09),
+            OutcomeRecord(name="upgrade", variant="b", verdict="Inconclusive", estimate=None, low=None, high=None),
+        ),
+        hypotheses=(OutcomeRecord(name="fast", variant="", verdict="Held", estimate=0.95, low=0.93, high=0.97),),
+    )
+    return (weekly, SuiteRecord(namespace=NAMESPACE, name=IDLE, created=1.0, status="Idle"))
 
 
 def _conductor() -> Iterator[Sample]:

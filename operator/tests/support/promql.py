@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from plimsoll.metrics.catalogue import METRICS, MetricType
+from plimsoll.metrics.catalogue import METRICS
+from plimsoll.metrics.family import MetricType
 
 FOREIGN = {
-    "ALERTS": {"alertname", "alertstate", "severity", "namespace", "run"},
+    "ALERTS": {"alertname", "alertstate", "severity", "namespace", "run", "suite"},
     "process_resident_memory_bytes": set[str](),
     "process_cpu_seconds_total": set[str](),
 }

@@ -1,4 +1,4 @@
-"""Scrapes as Prometheus reads them, and the real results and run that some of them are of."""
+"""Scrapes as Prometheus reads them, the real results and run that some of them are of, and a suite."""
 
 import json
 from collections.abc import Iterable
@@ -12,12 +12,20 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.registry import Collector
 
-from plimsoll.metrics.catalogue import METRICS, MetricFamily, MetricType
+from plimsoll.metrics.catalogue import METRICS
+from plimsoll.metrics.family import MetricFamily, MetricType
 from plimsoll.metrics.sample import Sample
+from support.suites import FULL_SUITE, FULL_SUITE_STATUS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics"
 RESULTS: list[dict[str, Any]] = json.loads((GOLDEN / "results-demo-ceph.json").read_text())["items"]
 RUN: dict[str, Any] = json.loads((GOLDEN / "run-demo-ceph.json").read_text())
+
+SUITE: dict[str, Any] = {
+    **FULL_SUITE,
+    "metadata": {**FULL_SUITE["metadata"], "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "status": FULL_SUITE_STATUS,
+}
 
 _BY_NAME = {metric.name: metric for metric in METRICS}
 _OF_THE_LIBRARY = ("process_", "python_")

@@ -212,4 +212,4 @@ class WatchedSuites(PretendSuites):
             assert has_regressed, "the gate opened without a reason"
 
     def _last_regressed(self, new: dict[str, Any]) -> int:
-        return next(one["minute"] for one in new["rounds"] if one["verdict"] == "Regressed")
+        return next(int(one["minute"]) for one in new["rounds"] if one["verdict"] == "Regressed")

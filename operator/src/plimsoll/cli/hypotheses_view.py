@@ -7,11 +7,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
-from plimsoll.measure.hypotheses.decision import Decision, Form
-from plimsoll.measure.hypotheses.inference import Interval
+from plimsoll.measure.hypotheses.decision import Decision
 from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
-from plimsoll.measure.hypotheses.wording import expectation_text, interval_texts
-from plimsoll.report.text import NONE
+from plimsoll.report.hypotheses import estimate_texts, expected_text, replicates_text
 
 _COLOUR = {HypothesisVerdict.HELD: "green", HypothesisVerdict.REFUTED: "red", HypothesisVerdict.UNDECIDED: "yellow"}
 _SUSPECT = "* rests on Suspect points"
@@ -63,35 +61,13 @@ def _verdict(decision: Decision) -> Text:
     return Text(f"{decision.verdict}{' *' if decision.is_suspect else ''}", style=_COLOUR[decision.verdict])
 
 
-def _numbers(decision: Decision) -> tuple[str, str]:
-    """Return estimate and interval."""
-    if decision.estimate is None or decision.low is None or decision.high is None:
-        return NONE, NONE
-    interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
-    is_ratio = decision.form is Form.RATIO
-    estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)
-    unit = " %" if is_ratio else ""
-    return f"{estimate}{unit}", f"{low} to {high}{unit}"
-
-
-def _expected(decision: Decision) -> str:
-    return expectation_text((decision.at_least, decision.at_most), is_ratio=decision.form is Form.RATIO)
-
-
-def _rests_on(decision: Decision) -> str:
-    """Return the replicates on each side: `5+5 trials`."""
-    if decision.unit is None:
-        return NONE
-    return f"{'+'.join(map(str, decision.replicates))} {decision.unit.lower()}s"
-
-
 _Column = FittedColumn[Decision]
 _NAME = _Column(heading="Hypothesis", cell=_name, folded=True)
 _VERDICT = _Column(heading="Verdict", cell=_verdict)
-_ESTIMATE = _Column(heading="Estimate", cell=text_of(lambda one: _numbers(one)[0]), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda one: _numbers(one)[1]), right=True)
-_EXPECTED = _Column(heading="Expected", cell=text_of(_expected), right=True)
-_RESTS_ON = _Column(heading="From", cell=text_of(_rests_on), right=True)
+_ESTIMATE = _Column(heading="Estimate", cell=text_of(lambda one: estimate_texts(one)[0]), right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=text_of(lambda one: estimate_texts(one)[1]), right=True)
+_EXPECTED = _Column(heading="Expected", cell=text_of(expected_text), right=True)
+_RESTS_ON = _Column(heading="From", cell=text_of(replicates_text), right=True)
 
 _LAYOUTS = (
     (_NAME, _VERDICT, _ESTIMATE, _INTERVAL, _EXPECTED, _RESTS_ON),

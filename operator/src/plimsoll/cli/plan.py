@@ -18,7 +18,7 @@ from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
 from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table
-from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_run
+from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
@@ -74,7 +74,7 @@ async def _frozen(kube: Kube, run: RunInCluster) -> Plan:
     """Return a run's plan; without a readable one, a plan from its specification, with a note."""
     document = await kube.get(RUN, run.name, run.namespace)
     if document is None:
-        raise await no_such_run(kube, run)
+        raise await no_such_object(kube, run)
     kept, why = None, "it has no plan yet"
     try:
         kept = await kube.get(CONFIG_MAP, naming.plan_config_map(run.name), run.namespace)

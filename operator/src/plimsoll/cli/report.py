@@ -1,8 +1,9 @@
 """`plimsoll report RUN... -o report.html`: a report as one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -16,21 +17,30 @@ from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.page import make_page
 from plimsoll.report.runs import Compared, ReportedRun, runs_of
 from plimsoll.report.text import count_text
+from plimsoll.report.view import ReportPage
 
 MOST_RUNS = 8
 """The number of distinguishable colours."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_file_option(function: F) -> F:
+    """Add the option for the file to write."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        default=Path("report.html"),
+        show_default=True,
+        help="File to write; an existing one is replaced.",
+    )(function)
+
+
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="File to write; an existing one is replaced.",
-)
+@output_file_option
 @cluster_options
 def command(*, runs: tuple[str, ...], output: Path) -> None:
     """Write a report of one or several runs as a single HTML file that needs no network.
@@ -40,21 +50,31 @@ def command(*, runs: tuple[str, ...], output: Path) -> None:
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
+    found = _load(runs)
+    write_page(make_page(found, _compared(found)), output)
+    points = count_text(sum(len(run.results) for run in found), "point")
+    click.echo(f"{output}: {points} of {', '.join(run.label for run in found)}; open it in a browser")
+
+
+def write_page(page: ReportPage, output: Path) -> None:
+    """Write a page to a file.
+
+    Raises:
+        click.ClickException: the libraries for reports are not installed, or the file cannot be written.
+
+    """
     try:
         # Imported here because plimsoll works without them, and importing them is slow.
         from plimsoll.report.render import render  # noqa: PLC0415
     except ImportError as error:
         message = f"a report requires {error.name}, which is not installed; run pip install 'plimsoll[report]'"
         raise click.ClickException(message) from error
-    found = _load(runs)
-    text = render(make_page(found, _compared(found)))
+    text = render(page)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         message = f"{output} cannot be written: {error.strerror}"
         raise click.ClickException(message) from error
-    points = count_text(sum(len(run.results) for run in found), "point")
-    click.echo(f"{output}: {points} of {', '.join(run.label for run in found)}; open it in a browser")
 
 
 def _load(sources: Sequence[str]) -> list[ReportedRun]:

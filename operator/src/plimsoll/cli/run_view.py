@@ -1,24 +1,18 @@
 """A run in the terminal, for `plimsoll run` and `plimsoll watch`: a live picture, or a line per change elsewhere."""
 
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.filesize import decimal
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.names import Verdict
-from plimsoll.api.status import format_time
 from plimsoll.cli.cluster import program
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
+from plimsoll.cli.screen import LineLog, LivePicture, clock
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.text import NONE, bytes_rate_text, count_text
@@ -26,7 +20,6 @@ from plimsoll.report.text import NONE, bytes_rate_text, count_text
 _COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red"}
 _CURRENT = "measuring"
 _BAR_COLUMNS = 32
-_REFRESHES_PER_SECOND = 2
 _LEAST_POINTS = 2
 
 
@@ -35,20 +28,14 @@ def view_on(console: Console, title: str, source: str, *, waiting: str) -> "Scre
     return Screen(console, title, source, waiting=waiting) if console.is_terminal else Lines(console)
 
 
-class Lines(AbstractContextManager["Lines"]):
+class Lines(LineLog):
     """Prints every change once, with the time (UTC)."""
 
     def __init__(self, console: Console) -> None:
         """Print nothing yet."""
-        self._console = console
-        self._last = ""
+        super().__init__(console, "run")
         self._points: dict[str, WatchedPoint] = {}
         self._problems: Sequence[str] = ()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Keep the printed lines."""
 
     def show(self, run: WatchedRun) -> None:
         """Print what has changed."""
@@ -68,56 +55,17 @@ class Lines(AbstractContextManager["Lines"]):
                 self.note(problem)
         self._problems = run.problems
 
-    def trouble(self, problem: str) -> None:
-        """Print why the run cannot be read now."""
-        if problem != self._last:
-            self.note(f"the run cannot be read now: {problem}")
-            self._last = problem
 
-    def note(self, text: str) -> None:
-        """Print a line."""
-        self._console.print(Text(f"{format_time(datetime.now(UTC))}  {text}"), soft_wrap=True)
-
-
-class Screen(AbstractContextManager["Screen"]):
-    """Shows a live picture and removes it at the end."""
+class Screen(LivePicture[WatchedRun]):
+    """Shows a live picture of a run and removes it at the end."""
 
     def __init__(self, console: Console, title: str, source: str, *, waiting: str) -> None:
         """Show nothing yet."""
-        self._title, self._source, self._waiting = title, source, waiting
-        self._run: WatchedRun | None = None
-        self._trouble = ""
-        self._live = Live(
-            console=console, transient=True, get_renderable=self._picture, refresh_per_second=_REFRESHES_PER_SECOND
+        super().__init__(
+            console,
+            f"{title}: {waiting}",
+            lambda run, now, trouble: Picture(title, run, now, trouble=trouble, source=source),
         )
-
-    def __enter__(self) -> Self:
-        """Start the picture."""
-        self._live.start(refresh=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove the picture."""
-        self._live.stop()
-
-    def show(self, run: WatchedRun) -> None:
-        """Show this state from now on."""
-        self._run, self._trouble = run, ""
-
-    def trouble(self, problem: str) -> None:
-        """Keep showing the last state, with the reason why it is not up to date."""
-        self._trouble = problem
-
-    def note(self, text: str) -> None:
-        """Print a line above the picture."""
-        self._live.console.print(Text(text), soft_wrap=True)
-
-    def _picture(self) -> RenderableType:
-        if self._run is None:
-            return Text(f"{self._title}: {self._waiting}")
-        return Picture(self._title, self._run, time.time(), trouble=self._trouble, source=self._source)
 
 
 class Picture:
@@ -179,11 +127,11 @@ class Picture:
         status = self._run.status
         if self._run.ending is not None:
             return ""
-        elapsed = f"{_clock(self._now - status.start_time.timestamp())} elapsed" if status.start_time else ""
+        elapsed = f"{clock(self._now - status.start_time.timestamp())} elapsed" if status.start_time else ""
         left = ""
         if status.estimated_completion_time is not None:
             seconds = status.estimated_completion_time.timestamp() - self._now
-            left = f"late by {_clock(-seconds)}" if seconds < 0 else f"about {_clock(seconds)} left"
+            left = f"late by {clock(-seconds)}" if seconds < 0 else f"about {clock(seconds)} left"
         return ", ".join(filter(None, (elapsed, left)))
 
     def _points(self, room: int) -> Iterator[RenderableType]:
@@ -253,12 +201,6 @@ def _current_rates(run: WatchedRun) -> str:
     )
     part = "" if live.clients == len(trial.clients) else f" ({live.clients} of {len(trial.clients)} clients)"
     return f"now: {'; '.join(rates)}{part}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
 def _name(row: _PointRow) -> Text:

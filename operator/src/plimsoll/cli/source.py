@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import click
 from pydantic import ValidationError
 
 from plimsoll.api.errors import Problem, SpecError, problems_of
-from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND
+from plimsoll.api.names import API_VERSION, RESULT_KIND, RUN_KIND, SUITE_KIND
 from plimsoll.api.result import BenchmarkResult, ResultMeta
 from plimsoll.cli.cluster import ClusterAccess, access, ask, is_about_a_cluster, program, suggestion
 from plimsoll.conductor.sink import read_results
@@ -30,19 +30,24 @@ MAX_FILE_BYTES = 256 * 2**20
 """More than the results of 512 points need."""
 
 RUN = Kind(api_version=API_VERSION, kind=RUN_KIND)
+SUITE = Kind(api_version=API_VERSION, kind=SUITE_KIND)
 CONFIG_MAP = Kind(api_version="v1", kind="ConfigMap")
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
-_IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<run>[a-z0-9][-a-z0-9]{0,62})")
+_IN_CLUSTER = re.compile(r"(?:(?P<namespace>[a-z0-9][-a-z0-9]{0,62})/)?(?P<name>[a-z0-9][-a-z0-9]{0,62})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunInCluster:
-    """A run in a cluster, as named by the user.
+class InCluster:
+    """An object in a cluster, as named by the user.
 
     Attributes:
-        hint: the other meaning of the name, shown if the run does not exist; ends with a space or is empty.
+        hint: the other meaning of the name, shown if the object does not exist; ends with a space or is empty.
 
     """
+
+    kind: ClassVar[Kind]
+    word: ClassVar[str]
+    """What messages call the object."""
 
     access: ClusterAccess
     namespace: str
@@ -54,6 +59,25 @@ class RunInCluster:
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInCluster(InCluster):
+    """A run in a cluster."""
+
+    kind = RUN
+    word = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteInCluster(InCluster):
+    """A suite in a cluster."""
+
+    kind = SUITE
+    word = "suite"
+
+
+ObjectInCluster = TypeVar("ObjectInCluster", bound=InCluster)
+
+
 def find(source: str) -> Path | RunInCluster:
     """Return an existing path, or a run, which may not exist in the cluster.
 
@@ -61,22 +85,16 @@ def find(source: str) -> Path | RunInCluster:
         click.ClickException: if it can be neither, or if no cluster is configured.
 
     """
-    named = _IN_CLUSTER.fullmatch(source)
-    is_run = named is not None and named["namespace"] is None and is_about_a_cluster()
-    if source and not is_run and Path(source).exists():
-        return Path(source)
-    if named is None:
-        message = f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a run"
-        raise click.ClickException(message)
-    hint = _hint(source, is_run=is_run)
-    try:
-        return replace(find_run(source), hint=hint)
-    except click.ClickException as error:
-        raise click.ClickException(f"{hint}{error.message}") from error
+    return _path_or_object(source, RunInCluster)
 
 
-def find_run(source: str) -> RunInCluster:
-    """Return a run in a cluster.
+def find_suite(source: str) -> Path | SuiteInCluster:
+    """Return an existing path, or a suite; see `find`."""
+    return _path_or_object(source, SuiteInCluster)
+
+
+def find_in_cluster(source: str, kind: type[ObjectInCluster]) -> ObjectInCluster:
+    """Return an object in a cluster, which may not exist.
 
     Raises:
         click.ClickException: if the name is invalid, or if no cluster is configured.
@@ -84,10 +102,25 @@ def find_run(source: str) -> RunInCluster:
     """
     named = _IN_CLUSTER.fullmatch(source)
     if named is None:
-        message = f"{source!r} is not the name of a run; write NAME or NAMESPACE/NAME"
+        message = f"{source!r} is not the name of a {kind.word}; write NAME or NAMESPACE/NAME"
         raise click.ClickException(message)
     where = access()
-    return RunInCluster(access=where, namespace=named["namespace"] or where.namespace, name=named["run"])
+    return kind(access=where, namespace=named["namespace"] or where.namespace, name=named["name"])
+
+
+def _path_or_object(source: str, kind: type[ObjectInCluster]) -> Path | ObjectInCluster:
+    named = _IN_CLUSTER.fullmatch(source)
+    is_object = named is not None and named["namespace"] is None and is_about_a_cluster()
+    if source and not is_object and Path(source).exists():
+        return Path(source)
+    if named is None:
+        message = f"{source!r} is neither an existing directory or file, nor NAME or NAMESPACE/NAME of a {kind.word}"
+        raise click.ClickException(message)
+    hint = _hint(source, kind.word, is_object=is_object)
+    try:
+        return replace(find_in_cluster(source, kind), hint=hint)
+    except click.ClickException as error:
+        raise click.ClickException(f"{hint}{error.message}") from error
 
 
 def load_results(source: str) -> list[BenchmarkResult]:
@@ -128,16 +161,16 @@ async def results_of_run(kube: Kube, namespace: str, run: str) -> list[Benchmark
     return [_decoded(obj, obj["metadata"]["name"]) for obj in sorted(objects, key=lambda obj: obj["metadata"]["name"])]
 
 
-async def no_such_run(kube: Kube, run: RunInCluster) -> click.ClickException:
-    """Return the error for a run that does not exist."""
+async def no_such_object(kube: Kube, wanted: InCluster) -> click.ClickException:
+    """Return the error for an object that does not exist."""
     try:
-        names = [str(one["metadata"]["name"]) for one in await kube.list(RUN, namespace=run.namespace)]
+        names = [str(one["metadata"]["name"]) for one in await kube.list(wanted.kind, namespace=wanted.namespace)]
     except ApiError:
         # The user may have the right to read results only.
         names = []
-    ending = suggestion(run.name, names) or "; -n chooses another namespace"
-    where = f"namespace {run.namespace} of {run.access.cluster}"
-    return click.ClickException(f"{run.hint}there is no run {run.name} in {where}{ending}")
+    ending = suggestion(wanted.name, names) or "; -n chooses another namespace"
+    where = f"namespace {wanted.namespace} of {wanted.access.cluster}"
+    return click.ClickException(f"{wanted.hint}there is no {wanted.word} {wanted.name} in {where}{ending}")
 
 
 async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
@@ -151,7 +184,7 @@ async def _of_cluster(kube: Kube, run: RunInCluster) -> list[BenchmarkResult]:
     if await _exists(kube, run):
         message = f"run {run} has no results yet; `{program()} watch {run}` shows its progress"
         raise click.ClickException(message)
-    raise await no_such_run(kube, run)
+    raise await no_such_object(kube, run)
 
 
 async def _exists(kube: Kube, run: RunInCluster) -> bool:
@@ -161,10 +194,10 @@ async def _exists(kube: Kube, run: RunInCluster) -> bool:
         return False
 
 
-def _hint(source: str, *, is_run: bool) -> str:
+def _hint(source: str, word: str, *, is_object: bool) -> str:
     """Return a note about the other meaning of a source."""
-    if not is_run:
-        return f"there is no file or directory {source}, and as the name of a run: "
+    if not is_object:
+        return f"there is no file or directory {source}, and as the name of a {word}: "
     return f"write ./{source} for the local path. " if Path(source).exists() else ""
 
 

@@ -7,7 +7,10 @@ from plimsoll.cli.lazy import LazyGroup
 _COMMANDS = {
     "plan": "plimsoll.cli.suite_plan",
     "run": "plimsoll.cli.suite_run",
+    "watch": "plimsoll.cli.suite_watch",
+    "wait": "plimsoll.cli.suite_wait",
     "results": "plimsoll.cli.suite_results",
+    "report": "plimsoll.cli.suite_report",
 }
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from plimsoll.api.suite import SuiteSpec
-from plimsoll.cli.suite_findings import runs_of
+from plimsoll.cli.suite_measured import RoundResults
 from plimsoll.cli.suite_round import Round
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.suite.compared import rule_of
 from plimsoll.suite.history.history import History
 from plimsoll.suite.history.judging import RoundJudgement, judge
-from plimsoll.suite.history.rounds import MeasuredRound, measured_round
+from plimsoll.suite.history.rounds import MeasuredRound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Course:
 
     """
 
-    rounds: Sequence[Round]
+    rounds: Sequence[RoundResults]
     history: History
     conclusions: Sequence[Conclusion | None]
     judgements: Mapping[str, RoundJudgement]
@@ -54,7 +54,7 @@ def accepted_minutes(rounds: Sequence[Round], chosen: Sequence[str]) -> list[int
     return [_accepted_minute(rounds, name) for name in chosen]
 
 
-def course_of(rounds: Sequence[Round], accepted: Collection[int]) -> Course:
+def course_of(rounds: Sequence[RoundResults], accepted: Collection[int]) -> Course:
     """Judge rounds one after the other by the comparisons of the last one; the accepted minutes start a baseline.
 
     Raises:
@@ -66,32 +66,27 @@ def course_of(rounds: Sequence[Round], accepted: Collection[int]) -> Course:
     conclusions: list[Conclusion | None] = []
     judgements: Mapping[str, RoundJudgement] = {}
     for one in rounds:
-        measured = _measured(one)
-        judgements = _judgements(spec, history, measured)
+        measured = one.measured
+        judgements = judgements_of(spec, history, measured)
         conclusions.append(_worst(judgements))
         history = history.extended(measured, judgements.values())
-        if one.start.minute in accepted:
+        if one.minute in accepted:
             _check_has_results(one, measured)
-            history = history.accept(one.start.minute)
+            history = history.accept(one.minute)
     return Course(rounds=rounds, history=history, conclusions=conclusions, judgements=judgements)
 
 
-def _check_has_results(one: Round, measured: MeasuredRound) -> None:
+def _check_has_results(one: RoundResults, measured: MeasuredRound) -> None:
     if not measured.is_complete:
         message = (
-            f"--accept {one.start.minute}: a run of the round in {one.directory} has no results, although it is "
+            f"--accept {one.minute}: a run of the round in {one.directory} has no results, although it is "
             "complete; restore them, or accept another round"
         )
         raise click.UsageError(message)
 
 
-def _measured(one: Round) -> MeasuredRound:
-    return measured_round(
-        minute=one.start.minute, digest=one.start.digest, repeat=one.suite.spec.repeat, runs=runs_of(one)
-    )
-
-
-def _judgements(spec: SuiteSpec, history: History, measured: MeasuredRound) -> dict[str, RoundJudgement]:
+def judgements_of(spec: SuiteSpec, history: History, measured: MeasuredRound) -> dict[str, RoundJudgement]:
+    """Judge a round by the accepted ones of a history, for each comparison with those, by its name."""
     names = [variant.name for variant in spec.variants]
     return {
         comparison.name: judge(history.accepted, history.pinned, measured, names, rule_of(comparison.allow))

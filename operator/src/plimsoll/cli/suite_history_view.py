@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.text import Text
@@ -10,15 +9,22 @@ from rich.text import Text
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.cli.suite_history import Course
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.results import Ratios, ratios_of
+from plimsoll.measure.compare.results import ratios_of
 from plimsoll.measure.compare.wording import change_text
+from plimsoll.report.judgements import (
+    baseline_text,
+    found_interval_text,
+    found_place,
+    is_notable,
+    ratios,
+    started_text,
+)
 from plimsoll.report.text import count_text
 from plimsoll.suite.history.family import Found
 from plimsoll.suite.history.history import JudgedRound
 from plimsoll.suite.history.judging import RoundJudgement, VariantJudgement
 
 _COLOUR = {Conclusion.REGRESSION: "red", Conclusion.NO_REGRESSION: "green", Conclusion.INCONCLUSIVE: "yellow"}
-_SECONDS_PER_MINUTE = 60
 
 
 def show_rounds(console: Console, course: Course) -> None:
@@ -28,11 +34,11 @@ def show_rounds(console: Console, course: Course) -> None:
     console.print(FittedTable(rows=lines, layouts=[_ROUND_COLUMNS], missed=(), remedy=""))
 
 
-def show_judgement(console: Console, name: str, judgement: RoundJudgement) -> None:
+def show_judgement(console: Console, name: str, judgement: RoundJudgement, *, is_local: bool) -> None:
     """Print whether each variant of a round is worse than its accepted rounds, and why."""
     baseline = count_text(judgement.accepted, "accepted round")
     console.print(Text(f"\n{name}: is round {judgement.minute} worse than {baseline}?", style="bold"))
-    lines = [one for variant in judgement.variants for one in variant.found if _is_shown(one)]
+    lines = [one for variant in judgement.variants for one in variant.found if is_notable(one)]
     if lines:
         console.print(FittedTable(rows=lines, layouts=_LAYOUTS, missed=(_INTERVAL, _AGAINST), remedy="-o json"))
     for change in judgement.changes:
@@ -42,7 +48,8 @@ def show_judgement(console: Console, name: str, judgement: RoundJudgement) -> No
         for text in _lines(variant):
             console.print(text, soft_wrap=True)
     if judgement.conclusion is Conclusion.REGRESSION:
-        remedy = f"If this is intended, add --accept {judgement.minute}: the baseline then starts with this round."
+        how = "add --accept " if is_local else "annotate the suite with plimsoll.dev/accept-round="
+        remedy = f"If this is intended, {how}{judgement.minute}: the baseline then starts with this round."
         console.print(Text(remedy, style="dim"), soft_wrap=True)
 
 
@@ -52,7 +59,7 @@ def history_document(course: Course) -> dict[str, object]:
         "rounds": [
             {
                 "minute": one.measured.minute,
-                "directory": str(round_.directory),
+                "directory": None if round_.directory is None else str(round_.directory),
                 "digest": one.measured.digest,
                 "verdict": conclusion,
                 "accepted": one.accepted,
@@ -64,10 +71,6 @@ def history_document(course: Course) -> dict[str, object]:
     }
 
 
-def _state(one: JudgedRound) -> str:
-    return "accepted, pinned" if one.pinned else "accepted" if one.accepted else "-"
-
-
 def _verdict(conclusion: Conclusion | None) -> Text:
     return Text(conclusion, style=_COLOUR[conclusion]) if conclusion else Text("-")
 
@@ -76,46 +79,22 @@ def _verdict_of(found: Found) -> Text:
     return _verdict(found.judgement.conclusion).append(", improved" if found.judgement.improved else "")
 
 
-def _is_shown(found: Found) -> bool:
-    """Whether a change is shown: every mean against the accepted rounds, and whatever may be worse."""
-    worse = found.judgement.conclusion is Conclusion.REGRESSION or found.judgement.suspected
-    return worse or not found.point
-
-
-def _ratios(found: Found) -> Ratios:
-    return ratios_of(found.metric, found.change)
-
-
-def _interval(found: Found) -> str:
-    ratios = _ratios(found)
-    return f"{change_text(ratios.low)} to {change_text(ratios.high)}"
-
-
-def _place(found: Found) -> str:
-    workload = found.group[1]
-    return found.point or (f"{workload}, mean of {found.points} points" if found.points > 1 else workload)
-
-
-def _started(minute: int) -> str:
-    return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 _RoundLine = tuple[JudgedRound, Conclusion | None]
 _RoundColumn = FittedColumn[_RoundLine]
 _ROUND_COLUMNS = (
     _RoundColumn(heading="Round", cell=text_of(lambda line: str(line[0].measured.minute))),
-    _RoundColumn(heading="Started", cell=text_of(lambda line: _started(line[0].measured.minute))),
+    _RoundColumn(heading="Started", cell=text_of(lambda line: started_text(line[0].measured.minute))),
     _RoundColumn(heading="Verdict", cell=lambda line: _verdict(line[1])),
-    _RoundColumn(heading="Baseline", cell=text_of(lambda line: _state(line[0]))),
+    _RoundColumn(heading="Baseline", cell=text_of(lambda line: baseline_text(line[0]))),
 )
 
 _Column = FittedColumn[Found]
 _VARIANT = _Column(heading="Variant", cell=text_of(lambda one: one.group[0]))
-_OF = _Column(heading="Point", cell=text_of(_place), folded=True)
+_OF = _Column(heading="Point", cell=text_of(found_place), folded=True)
 _METRIC = _Column(heading="Metric", cell=text_of(lambda one: f"{one.group[2]} {one.metric}"))
 _AGAINST = _Column(heading="Against", cell=text_of(lambda one: one.against.value))
-_CHANGE = _Column(heading="Change", cell=text_of(lambda one: change_text(_ratios(one).ratio)), right=True)
-_INTERVAL = _Column(heading="95 % interval", cell=text_of(_interval), right=True)
+_CHANGE = _Column(heading="Change", cell=text_of(lambda one: change_text(ratios(one).ratio)), right=True)
+_INTERVAL = _Column(heading="95 % interval", cell=text_of(found_interval_text), right=True)
 _VERDICT = _Column(heading="Verdict", cell=_verdict_of)
 _LAYOUTS = (
     (_VARIANT, _OF, _METRIC, _AGAINST, _CHANGE, _INTERVAL, _VERDICT),

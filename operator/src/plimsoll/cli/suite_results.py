@@ -1,50 +1,39 @@
-"""`plimsoll suite results DIR...`: what the last round of a suite shows, also compared with those before."""
+"""`plimsoll suite results`: what the last round of a suite shows, also compared with those before."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.cli.compare import EXIT_OF
+from plimsoll.cli.cluster import cluster_options
 from plimsoll.cli.compare_view import show_comparison
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.suite_findings import Findings, findings_of
-from plimsoll.cli.suite_history import Course, accepted_minutes, course_of, in_order
+from plimsoll.cli.suite_findings import Findings
+from plimsoll.cli.suite_history import Course
 from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
-from plimsoll.cli.suite_round import read_round
+from plimsoll.cli.suite_rounds import accept_option, load_rounds
 from plimsoll.cli.table import results_table
-from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
 from plimsoll.report.text import count_text
 from plimsoll.suite.compared import VariantComparison
 
 
 @click.command()
-@click.argument(
-    "directories",
-    metavar="DIR...",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
-@click.option(
-    "--accept",
-    "accepted",
-    multiple=True,
-    metavar="MINUTE|DIR",
-    help="Accept this round whatever it showed, such as a regression that is intended: the baseline starts with it. "
-    "May be repeated.",
-)
+@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
+@accept_option
 @output_option(TABLE, JSON, YAML)
-def command(*, directories: tuple[Path, ...], accepted: tuple[str, ...], output: str) -> None:
-    """Show the results, comparisons and hypotheses of a round in the directory of `plimsoll suite run`.
+@cluster_options
+def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: str) -> None:
+    """Show the results, comparisons and hypotheses of the last round of a suite.
+
+    Each DIR is a directory of `plimsoll suite run`. SUITE is a suite in a cluster, NAME or NAMESPACE/NAME; its last
+    round is the last one that was evaluated.
 
     Results of a variant are means over its runs. With at least three runs of each variant, a comparison counts runs,
     so that noise between runs is a part of it; with fewer it compares the first runs, trial by trial.
@@ -55,26 +44,12 @@ def command(*, directories: tuple[Path, ...], accepted: tuple[str, ...], output:
     Exits with 0 if no comparison of the suite has a regression, 3 if one has, 4 if none has but one is inconclusive,
     and 1 if a round cannot be read. Hypotheses do not change the exit code.
     """
-    rounds = in_order([read_round(directory) for directory in directories])
-    course = course_of(rounds, accepted_minutes(rounds, accepted))
-    findings = findings_of(rounds[-1])
+    found = load_rounds(sources, accepted)
     if output == TABLE:
-        show_findings(stdout_console(), findings, course)
+        show_findings(stdout_console(), found.findings, found.course)
     else:
-        write_document(_document(findings) | history_document(course), output)
-    sys.exit(_exit_code(findings, course))
-
-
-def _exit_code(findings: Findings, course: Course) -> int:
-    """Return the exit code of the last round; accepting it makes its regression from the accepted rounds intended."""
-    last = course.history.rounds[-1]
-    intended = last.accepted and last.regressed
-    conclusions = {
-        *(one.conclusion for one in findings.comparisons),
-        *(one.conclusion for one in course.judgements.values() if not intended),
-    }
-    worst = next((one for one in (Conclusion.REGRESSION, Conclusion.INCONCLUSIVE) if one in conclusions), None)
-    return EXIT_OF[worst] if worst else 0
+        write_document(_document(found.findings) | history_document(found.course), output)
+    sys.exit(found.exit_code)
 
 
 def show_findings(console: Console, findings: Findings, course: Course | None = None) -> None:
@@ -105,7 +80,7 @@ def _show_judgements(console: Console, findings: Findings, course: Course | None
         if course.judgements:
             show_rounds(console, course)
         for name, judgement in course.judgements.items():
-            show_judgement(console, name, judgement)
+            show_judgement(console, name, judgement, is_local=course.rounds[-1].directory is not None)
         return
     for comparison in findings.suite.spec.comparisons:
         if comparison.baseline.rounds is not None:
@@ -118,18 +93,19 @@ def _show_comparison(console: Console, compared: VariantComparison) -> None:
     console.print(Text(title, style="bold"))
     if compared.comparison is not None:
         show_comparison(console, compared.comparison, compared.likeness, of_runs=compared.of_runs)
-    for line in _doubts(compared):
+    for line in doubts_of(compared):
         console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
-def _doubts(compared: VariantComparison) -> Iterator[str]:
+def doubts_of(compared: VariantComparison) -> Iterator[str]:
     """Yield why the conclusion is another one than that of the comparison of the results."""
     for difference in compared.unexplained:
         yield f"{difference.key} differs although no variant sets it, so other conditions changed between the runs."
     yield from compared.doubts
     if compared.missing:
         runs = count_text(compared.missing, "run")
-        yield f"{runs} of the two variants not measured completely; continue with plimsoll suite run --resume."
+        remedy = "on one machine, plimsoll suite run --resume continues"
+        yield f"{runs} of the two variants not measured completely; {remedy}."
     if compared.comparison is None or compared.conclusion is not compared.comparison.conclusion:
         yield compared.conclusion
 

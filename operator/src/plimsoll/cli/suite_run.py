@@ -16,6 +16,7 @@ from plimsoll.cli.machine import Target, fit_to_machine
 from plimsoll.cli.measuring import EXIT_INVALID, measure
 from plimsoll.cli.place import PlaceError
 from plimsoll.cli.suite_findings import findings_of
+from plimsoll.cli.suite_measured import results_of_round
 from plimsoll.cli.suite_results import show_findings
 from plimsoll.cli.suite_round import Round, begin, resume, unfinished
 from plimsoll.cli.suite_targets import targets_of
@@ -111,7 +112,7 @@ def _conclude(round_: Round, codes: Mapping[str, int]) -> int:
     """Print what the round shows, and return its exit code."""
     if EXIT_INTERRUPTED in codes.values():
         return EXIT_INTERRUPTED
-    findings = findings_of(round_)
+    findings = findings_of(results_of_round(round_))
     show_findings(stdout_console(), findings)
     failed = {name: code for name, code in codes.items() if code not in {EXIT_COMPLETE, EXIT_INVALID}}
     if failed:

@@ -10,10 +10,11 @@ import click
 from plimsoll.api.names import ConditionStatus
 from plimsoll.cli.cluster import ask, cluster_options, explain, program
 from plimsoll.cli.fitted import stdout_console
-from plimsoll.cli.following import Following, RunDisplay
+from plimsoll.cli.following import Following
+from plimsoll.cli.polling import Display
 from plimsoll.cli.results import show_results
 from plimsoll.cli.run_view import view_on
-from plimsoll.cli.source import RunInCluster, find_run, results_of_run
+from plimsoll.cli.source import RunInCluster, find_in_cluster, results_of_run
 from plimsoll.cli.watched import WatchedRun
 from plimsoll.kube.errors import ApiError
 
@@ -52,7 +53,7 @@ def command(*, run: str, timeout: int | None) -> None:
     Exits with 0 if the run succeeded with Valid or Suspect numbers; 1 if it failed, was aborted or deleted, has Invalid
     numbers, or cannot be watched; 3 if it continues after Ctrl-C or --timeout; 2 for a usage error.
     """
-    place = find_run(run)
+    place = find_in_cluster(run, RunInCluster)
     console = stdout_console()
     try:
         with view_on(console, str(place), str(place), waiting="asking the cluster") as view:
@@ -67,7 +68,7 @@ def command(*, run: str, timeout: int | None) -> None:
     sys.exit(_conclude(place, last))
 
 
-async def _unless_stopped(run: RunInCluster, view: RunDisplay, seconds: int | None) -> WatchedRun | None:
+async def _unless_stopped(run: RunInCluster, view: Display[WatchedRun], seconds: int | None) -> WatchedRun | None:
     """Return the run once it has ended; None after a signal or the timeout."""
     task = asyncio.current_task()
     if task is not None:

@@ -24,16 +24,16 @@ _ABNORMAL = {ConditionType.RECONCILING, ConditionType.STALLED}
 _READINESS = {ConditionType.STORAGE_READY, ConditionType.CLIENTS_READY}
 _MEASURING = "Measuring"
 
-D = TypeVar("D", bound="_Lenient")
+D = TypeVar("D", bound="Lenient")
 
 
-class _Lenient(Model):
+class Lenient(Model):
     """A part of a document, whose unknown fields are ignored."""
 
     model_config = Model.model_config | {"extra": "ignore"}
 
 
-class WatchedCondition(_Lenient):
+class WatchedCondition(Lenient):
     """A condition of the run."""
 
     type: str
@@ -42,7 +42,7 @@ class WatchedCondition(_Lenient):
     message: str = ""
 
 
-class WatchedDisplay(_Lenient):
+class WatchedDisplay(Lenient):
     """The texts that `kubectl get` shows."""
 
     progress: str = ""
@@ -50,7 +50,7 @@ class WatchedDisplay(_Lenient):
     message: str = ""
 
 
-class WatchedPoints(_Lenient):
+class WatchedPoints(Lenient):
     """The number of points: all, completed, and Invalid ones."""
 
     total: int = 0
@@ -58,7 +58,7 @@ class WatchedPoints(_Lenient):
     invalid: int = 0
 
 
-class WatchedStatus(_Lenient):
+class WatchedStatus(Lenient):
     """The run's status."""
 
     conditions: tuple[WatchedCondition, ...] = ()
@@ -68,13 +68,13 @@ class WatchedStatus(_Lenient):
     display: WatchedDisplay = WatchedDisplay()
 
 
-class _Key(_Lenient):
+class _Key(Lenient):
     point: str
     pass_number: int
     attempt: int
 
 
-class WatchedTrial(_Lenient):
+class WatchedTrial(Lenient):
     """The current trial; Unix seconds by the conductor's clock."""
 
     key: _Key
@@ -84,7 +84,7 @@ class WatchedTrial(_Lenient):
     ends_at: float
 
 
-class WatchedRate(_Lenient):
+class WatchedRate(Lenient):
     """The current rates of one operation."""
 
     operation: str
@@ -92,21 +92,21 @@ class WatchedRate(_Lenient):
     bytes_per_second: float
 
 
-class WatchedRates(_Lenient):
+class WatchedRates(Lenient):
     """The current rates, summed over the clients that report any."""
 
     clients: int = 0
     rates: tuple[WatchedRate, ...] = ()
 
 
-class WatchedPrefill(_Lenient):
+class WatchedPrefill(Lenient):
     """Bytes written, over all clients."""
 
     done_bytes: int = 0
     total_bytes: int = 0
 
 
-class WatchedState(_Lenient):
+class WatchedState(Lenient):
     """The state that the conductor publishes."""
 
     phase: str = ""
@@ -228,7 +228,7 @@ def watched_run(run: Mapping[str, Any], state: WatchedState | None, points: Sequ
     """Combine a run's document, the state of its conductor and the rows of its results."""
     passes = (run.get("spec") or {}).get("repetitions")
     return WatchedRun(
-        status=_read(WatchedStatus, run.get("status") or {}) or WatchedStatus(),
+        status=read_leniently(WatchedStatus, run.get("status") or {}) or WatchedStatus(),
         state=state,
         points=points,
         is_being_deleted="deletionTimestamp" in run["metadata"],
@@ -244,10 +244,11 @@ def watched_state(config_map: Mapping[str, Any], uid: str) -> WatchedState | Non
         document = json.loads(config_map.get("data", {}).get(STATE_FILE, ""))
     except ValueError:
         return None
-    return _read(WatchedState, document)
+    return read_leniently(WatchedState, document)
 
 
-def _read(model: type[D], document: object) -> D | None:
+def read_leniently(model: type[D], document: object) -> D | None:
+    """Return the part of a document that a model names; None if it cannot be read."""
     try:
         return model.model_validate(document)
     except ValidationError:

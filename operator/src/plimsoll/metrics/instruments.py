@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
 
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import MetricFamily
+from plimsoll.metrics.family import MetricFamily
 
 StepName = Literal["observe", "decide", "say", "act", "remove"]
 

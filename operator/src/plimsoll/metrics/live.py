@@ -10,8 +10,8 @@ from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import OperationResult
 from plimsoll.api.state import RunState, TrialKey
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.catalogue import MetricFamily
 from plimsoll.metrics.families import families
+from plimsoll.metrics.family import MetricFamily
 from plimsoll.metrics.sample import Sample
 
 _OUTCOMES = (*((Outcome.MEASURED, verdict) for verdict in Verdict), (Outcome.ABORTED, Verdict.INVALID))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from plimsoll.metrics.catalogue import MetricFamily
+from plimsoll.metrics.family import MetricFamily
 
 
 @dataclass(frozen=True, slots=True)

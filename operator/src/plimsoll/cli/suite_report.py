@@ -1,0 +1,83 @@
+"""`plimsoll suite report`: the rounds of a suite as one HTML file."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.layers import layers_of, write_amplification
+from plimsoll.cli.report import output_file_option, write_page
+from plimsoll.cli.suite_results import doubts_of
+from plimsoll.cli.suite_rounds import SuiteRounds, accept_option, load_rounds
+from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
+from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.report.suite_page import make_suite_page
+from plimsoll.report.suites import ComparedVariants, ReportedRound, ReportedSuite
+from plimsoll.report.text import count_text
+from plimsoll.suite.compared import VariantComparison
+
+
+@click.command()
+@click.argument("sources", metavar="DIR...|SUITE", nargs=-1, required=True)
+@accept_option
+@output_file_option
+@cluster_options
+def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path) -> None:
+    """Write a report of a suite as a single HTML file that needs no network.
+
+    It has the rounds with their verdicts, every point over the rounds with marks where Ceph, the kernel or nodes
+    changed, and of the last round the variants side by side, the comparisons and the hypotheses. The sources are those
+    of `suite results`: directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
+
+    Requires plotly and Jinja2: pip install 'plimsoll[report]'.
+    """
+    found = load_rounds(sources, accepted)
+    suite = reported(found)
+    write_page(make_suite_page(suite), output)
+    click.echo(f"{output}: {count_text(len(suite.rounds), 'round')} of suite {suite.label}; open it in a browser")
+
+
+def reported(found: SuiteRounds) -> ReportedSuite:
+    """Return what the report of a suite shows."""
+    history, findings = found.course.history.rounds, found.findings
+    return ReportedSuite(
+        label=found.label,
+        rounds=[
+            ReportedRound(judged=judged, conclusion=conclusion)
+            for judged, conclusion in zip(history, found.course.conclusions, strict=True)
+        ],
+        variants=[run for name, runs in findings.runs.items() for run in _variant(name, runs)],
+        comparisons=[_compared(one) for one in findings.comparisons],
+        judgements=found.course.judgements,
+        decisions=findings.decisions,
+    )
+
+
+def _variant(name: str, runs: Sequence[list[BenchmarkResult]]) -> Iterator[ReportedRun]:
+    """Yield a variant's runs as one; its first run alone if they measured different things."""
+    if not runs:
+        return
+    try:
+        combined = as_one_run(runs)
+    except RepeatsDifferError:
+        combined = runs[0]
+    is_on_ceph = any(result.status.environment.ceph is not None for result in runs[0])
+    yield ReportedRun(
+        label=name,
+        results=combined,
+        layers=layers_of(runs[0]) if is_on_ceph else (),
+        write_amplification=write_amplification(runs[0]) if is_on_ceph else None,
+    )
+
+
+def _compared(one: VariantComparison) -> ComparedVariants:
+    return ComparedVariants(
+        name=one.name,
+        compared=Compared(
+            baseline=one.baseline, candidate=one.candidate, comparison=one.comparison, likeness=one.likeness
+        ),
+        conclusion=one.conclusion,
+        doubts=[*doubts_of(one)],
+    )

@@ -1,0 +1,222 @@
+"""How each point developed over the rounds of a suite, with what changed between them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from plimsoll.measure.compare.metrics import Metric
+from plimsoll.plan.fingerprint import Difference
+from plimsoll.report.figure import (
+    MICROSECOND,
+    MOST_FIGURES,
+    MOST_SERIES,
+    chunks,
+    colour,
+    dash,
+    latency_axis,
+    limited,
+    linear_axis,
+    part_text,
+    symbol,
+)
+from plimsoll.report.text import MEBIBYTE, count_text, first_few, metric_text
+from plimsoll.report.view import Cell, Chart, Json, Section, Table
+from plimsoll.suite.history.history import JudgedRound
+from plimsoll.suite.history.trend import Trend, TrendRow, trends_of
+
+_SECONDS_PER_MINUTE = 60
+_LEAST_ROUNDS = 2
+_MOST_NAMED = 4
+
+_WORDS = (
+    "Each marker is the geometric mean over the runs of a round, with the 95 % confidence interval that follows from "
+    "the noise between the runs of all rounds; noise between rounds is not a part of it. A filled marker is a round of "
+    "the baseline, a hollow one is not, and a cross is a round that regressed, maybe at another point. A vertical line "
+    "marks a round before which something changed: Ceph, the kernel, the nodes, or what is measured."
+)
+_IN_ROUNDS = "the figures that are shown have a round that regressed, or come first"
+
+_Place = tuple[str, str, str, Metric]
+"""Workload, point, operation and metric of a figure."""
+
+_NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
+"""Key of a change -> its name beside a line; other keys are shown as they are."""
+
+
+def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
+    """Return a figure for each point, operation and metric over all rounds; None if only one round has numbers."""
+    trends = [one for one in trends_of(rounds) if len(one.rows) >= _LEAST_ROUNDS]
+    if not trends:
+        return None
+    found: dict[_Place, list[Trend]] = {}
+    for trend in trends:
+        quantity = trend.quantity
+        place = (quantity.workload, quantity.point, quantity.operation.value, quantity.metric)
+        found.setdefault(place, []).append(trend)
+    # Sorting is stable.
+    ordered = sorted(found.items(), key=lambda case: not any(row.regressed for one in case[1] for row in one.rows))
+    charts = [chart for number, (place, drawn) in enumerate(ordered) for chart in _charts(number, place, drawn)]
+    return Section(key="trend", title="Over the rounds", blocks=limited(_WORDS, charts, MOST_FIGURES, _IN_ROUNDS))
+
+
+def changes_before(rounds: Sequence[JudgedRound]) -> list[list[Difference]]:
+    """Return what changed before each round, each change once."""
+    rows = [row for trend in trends_of(rounds) for row in trend.rows]
+    return [_unique(row for row in rows if row.minute == one.measured.minute) for one in rounds]
+
+
+def _unique(rows: Iterator[TrendRow]) -> list[Difference]:
+    found: list[Difference] = []
+    for row in rows:
+        # JSON values cannot be keys of a dictionary.
+        found += [one for one in row.changes if one not in found]
+    return found
+
+
+def _charts(number: int, place: _Place, trends: Sequence[Trend]) -> Iterator[Chart]:
+    parts = [*chunks(trends, MOST_SERIES)]
+    for part, drawn in enumerate(parts):
+        yield _chart(f"trend-{number}-{part}", place, drawn, part_text(part, len(parts)))
+
+
+def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart:
+    workload, point, operation, metric = place
+    rounds = sorted({row.minute for trend in trends for row in trend.rows})
+    marks = [*_marks(trends)]
+    title = f"{point}: {operation}, {metric}{part}"
+    changed = f" {count_text(len(marks), 'change')} of conditions marked." if marks else ""
+    return Chart(
+        key=key,
+        title=title,
+        description=(
+            f"{_axis_title(metric)} of point {point} of workload {workload} over {count_text(len(rounds), 'round')}, a "
+            f"line for each of {count_text(len(trends), 'variant')}.{changed}"
+        ),
+        data=[_trace(index, trend) for index, trend in enumerate(trends)],
+        layout={
+            "xaxis": {"title": {"text": "start of the round (UTC)"}, "type": "date"},
+            "yaxis": linear_axis(_axis_title(metric)) if metric.is_rate else latency_axis(_axis_title(metric)),
+            "shapes": [_line(minute) for minute, _ in marks],
+            "annotations": [_annotation(minute, text) for minute, text in marks],
+            "showlegend": True,
+        },
+        table=_table(title, trends),
+    )
+
+
+def _trace(index: int, trend: Trend) -> Json:
+    metric, rows = trend.quantity.metric, trend.rows
+    ends = [row.interval or (row.estimate, row.estimate) for row in rows]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": trend.quantity.variant,
+        "x": [_time(row.minute) for row in rows],
+        "y": [_scaled(metric, row.estimate) for row in rows],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [_scaled(metric, high - row.estimate) for row, (_, high) in zip(rows, ends, strict=True)],
+            "arrayminus": [_scaled(metric, row.estimate - low) for row, (low, _) in zip(rows, ends, strict=True)],
+            "thickness": 1,
+            "width": 4,
+        },
+        "line": {"color": colour(index), "dash": dash(index), "width": 1.5},
+        "marker": {"color": colour(index), "symbol": [_symbol(index, row) for row in rows], "size": 9},
+        "text": [_hover(trend, row) for row in rows],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+
+
+def _symbol(index: int, row: TrendRow) -> str:
+    if row.regressed and not row.accepted:
+        return "x"
+    return symbol(index) if row.accepted else f"{symbol(index)}-open"
+
+
+def _hover(trend: Trend, row: TrendRow) -> str:
+    return f"{trend.quantity.variant}, round {row.minute}\n{_with_interval(trend.quantity.metric, row)}\n{_state(row)}"
+
+
+def _state(row: TrendRow) -> str:
+    words = ("accepted" if row.accepted else "not accepted", "regressed" if row.regressed else "")
+    return ", ".join(filter(None, words))
+
+
+def _marks(trends: Sequence[Trend]) -> Iterator[tuple[int, str]]:
+    """Yield the rounds before which something changed, with the names of what did."""
+    rows = [row for trend in trends for row in trend.rows]
+    digests = {row.minute: row.digest for row in rows}
+    before = ""
+    for minute, digest in sorted(digests.items()):
+        changed = [_name(one) for row in rows if row.minute == minute for one in row.changes]
+        names = [*dict.fromkeys([*(["suite"] if digest != (before or digest) else []), *changed])]
+        before = digest
+        if names:
+            yield minute, first_few(names, _MOST_NAMED)
+
+
+def _name(change: Difference) -> str:
+    return _NAMES.get(change.key, change.key)
+
+
+def _line(minute: int) -> Json:
+    line = {"color": "$muted", "dash": "dot", "width": 1.5}
+    time = _time(minute)
+    return {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": line}
+
+
+def _annotation(minute: int, text: str) -> Json:
+    """Return a text beside the upper end of a line, along it: a figure may be narrow, and rounds close together."""
+    place = {"x": _time(minute), "xref": "x", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
+    return {**place, "text": text, "showarrow": False, "textangle": -90}
+
+
+def _table(title: str, trends: Sequence[Trend]) -> Table:
+    numbers = ("Mean", "95 % interval")
+    return Table(
+        caption=f"{title}, all rounds",
+        headings=("Variant", "Round", *numbers, "Baseline", "Changed"),
+        numbers=numbers,
+        rows=[_row(trend, row) for trend in trends for row in trend.rows],
+        sortable=True,
+    )
+
+
+def _row(trend: Trend, row: TrendRow) -> list[Cell]:
+    metric: Metric = trend.quantity.metric
+    return [
+        Cell(text=trend.quantity.variant),
+        Cell(text=str(row.minute), sort=row.minute),
+        Cell(text=metric_text(metric, row.estimate), sort=row.estimate),
+        Cell(text=_interval(metric, row), sort=row.interval[0] if row.interval else None),
+        Cell(text=_state(row), mark="Regression" if row.regressed and not row.accepted else ""),
+        Cell(text=", ".join(dict.fromkeys(map(_name, row.changes)))),
+    ]
+
+
+def _with_interval(metric: Metric, row: TrendRow) -> str:
+    interval = _interval(metric, row)
+    return metric_text(metric, row.estimate) + (f" ({interval})" if interval else "")
+
+
+def _interval(metric: Metric, row: TrendRow) -> str:
+    if row.interval is None:
+        return ""
+    return f"{metric_text(metric, row.interval[0])} to {metric_text(metric, row.interval[1])}"
+
+
+def _axis_title(metric: Metric) -> str:
+    if metric is Metric.BYTES:
+        return "MiB per second"
+    return "operations per second" if metric is Metric.IOPS else f"{metric} latency"
+
+
+def _scaled(metric: Metric, value: float) -> float:
+    """Return a value in the unit of its axis."""
+    if metric is Metric.BYTES:
+        return value / MEBIBYTE
+    return value if metric.is_rate else value / MICROSECOND
+
+
+def _time(minute: int) -> str:
+    return datetime.fromtimestamp(minute * _SECONDS_PER_MINUTE, UTC).strftime("%Y-%m-%d %H:%M")

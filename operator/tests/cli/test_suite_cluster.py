@@ -1,0 +1,77 @@
+"""The rounds of a suite in a cluster, from its status and the results of its runs."""
+
+from typing import Any
+
+import click
+import pytest
+
+from plimsoll.cli.cluster import ClusterAccess
+from plimsoll.cli.source import SuiteInCluster
+from plimsoll.cli.suite_cluster import ClusterRounds, read_rounds
+from plimsoll.cli.suite_findings import findings_of
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.hypotheses.judgement import HypothesisVerdict
+from support.clusters import ConnectedKube
+from support.followed_suites import MINUTE, NAME, NAMESPACE, Document, ended_round, measured_runs, owned_run, suite
+
+PLACE = SuiteInCluster(
+    access=ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE), namespace=NAMESPACE, name=NAME
+)
+ACCEPTED: dict[str, Any] = {"accepted": True, "pinned": True}
+ROUNDS = [ended_round(3, "Regressed"), *(ended_round(number, **ACCEPTED) for number in (2, 1, 0))]
+
+
+@pytest.fixture
+def kube(connected: ConnectedKube) -> ConnectedKube:
+    connected.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    return connected
+
+
+async def read(kube: ConnectedKube, rounds: list[Document], *objects: Document) -> ClusterRounds:
+    for document in (suite(rounds=rounds), *objects):
+        kube.put(document)
+    return await read_rounds(kube, PLACE)
+
+
+async def test_a_round_is_judged_by_the_rounds_that_the_status_has_accepted(kube: ConnectedKube) -> None:
+    found = await read(kube, ROUNDS, *measured_runs(range(4), {3: 0.8}))
+    course = found.course
+    assert [one.minute - MINUTE for one in found.rounds] == [0, 1, 2, 3]
+    assert course.conclusions == [Conclusion.NO_REGRESSION] * 3 + [Conclusion.REGRESSION]
+    judgement = course.judgements["upgrade"]
+    assert (judgement.accepted, judgement.minute) == (3, MINUTE + 3)
+    assert {one.variant: one.conclusion for one in judgement.variants} == dict.fromkeys(
+        ("old", "new"), Conclusion.REGRESSION
+    )
+
+
+async def test_the_last_round_has_results_and_hypotheses(kube: ConnectedKube) -> None:
+    found = await read(kube, ROUNDS, *measured_runs(range(4)))
+    findings = findings_of(found.rounds[-1])
+    assert {name: len(runs) for name, runs in findings.runs.items()} == {"old": 3, "new": 3}
+    assert [one.verdict for one in findings.decisions] == [HypothesisVerdict.HELD]
+
+
+async def test_rounds_that_were_not_evaluated_are_left_out(kube: ConnectedKube) -> None:
+    rounds = [ended_round(2, "Failed"), ended_round(1, "Superseded"), ended_round(0, "Inconclusive")]
+    found = await read(kube, rounds, *measured_runs([0]))
+    assert [one.minute - MINUTE for one in found.rounds] == [0]
+
+
+async def test_failed_and_foreign_runs_are_no_part_of_a_round(kube: ConnectedKube) -> None:
+    runs = [*measured_runs([0])]
+    failed, foreign, *_ = (one["metadata"]["name"] for one in runs if one["kind"] == "BenchmarkRun")
+    others = [owned_run(failed, "False"), owned_run(foreign, "True", uid="other")]
+    found = await read(kube, [ended_round(0, "Inconclusive")], *runs, *others)
+    assert found.rounds[0].results.keys().isdisjoint({failed, foreign})
+    assert len(found.rounds[0].results) == 4
+
+
+async def test_a_suite_without_an_evaluated_round_is_refused(kube: ConnectedKube) -> None:
+    with pytest.raises(click.ClickException, match="no round of suite bench/weekly has been evaluated yet"):
+        await read(kube, [ended_round(0, "Failed")])
+
+
+async def test_a_status_of_a_later_version_is_refused(kube: ConnectedKube) -> None:
+    with pytest.raises(click.ClickException, match="later version"):
+        await read(kube, [ended_round(0, "Improved")])

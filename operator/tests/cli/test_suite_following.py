@@ -1,0 +1,90 @@
+"""Polling a suite: the requests, and the end."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import pytest
+
+from plimsoll.cli import source
+from plimsoll.cli.cluster import ClusterAccess
+from plimsoll.cli.source import SuiteInCluster
+from plimsoll.cli.suite_following import SuiteFollowing
+from plimsoll.cli.suite_watched import AwaitedRound, WatchedSuite
+from plimsoll.kube.errors import ForbiddenError
+from support.clusters import ConnectedKube
+from support.followed_suites import MINUTE, NAME, NAMESPACE, active_round, ended_round, owned_run, suite
+
+ACCESS = ClusterAccess(kubeconfig=None, context="here", namespace=NAMESPACE)
+SUITE = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name=NAME)
+RUN = "weekly-old-12345-1-0"
+
+Step = Callable[[ConnectedKube], None]
+
+
+class Script:
+    """Records what is shown, and runs one step on the cluster after every poll."""
+
+    def __init__(self, kube: ConnectedKube, *steps: Step) -> None:
+        self.seen: list[WatchedSuite] = []
+        self._kube = kube
+        self._steps: Iterator[Step] = iter(steps)
+
+    def show(self, seen: WatchedSuite) -> None:
+        self.seen.append(seen)
+        next(self._steps, lambda _: None)(self._kube)
+
+    def trouble(self, problem: str) -> None:
+        raise AssertionError(problem)
+
+
+@pytest.fixture
+def kube(connected: ConnectedKube) -> ConnectedKube:
+    connected.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    connected.put(suite(round=active_round(1, done=2, current=RUN)))
+    connected.put(owned_run(RUN, "Unknown"))
+    return connected
+
+
+def putting(**status: Any) -> Step:
+    def step(kube: ConnectedKube) -> None:
+        kube.put(suite(**status))
+
+    return step
+
+
+async def test_a_suite_is_followed_with_its_current_run_to_the_end_of_the_round(kube: ConnectedKube) -> None:
+    script = Script(kube, putting(rounds=[ended_round(1, "Regressed")]))
+    following = SuiteFollowing(SUITE, script, AwaitedRound(), pause=0)
+    await following.to_the_end()
+    assert script.seen[0].run == "Measuring  3/12 trials  trial 4"
+    assert script.seen[1].run == ""
+    assert following.ending is not None
+    assert following.ending.round is not None
+    assert (following.ending.round.minute, following.ending.round.verdict) == (MINUTE + 1, "Regressed")
+    assert kube.requests.count(f"get BenchmarkSuite {NAMESPACE}/{NAME}") == 2
+    assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
+
+
+async def test_runs_that_may_not_be_read_are_done_without(kube: ConnectedKube) -> None:
+    def interfere(asked: str) -> None:
+        if "BenchmarkRun" in asked:
+            raise ForbiddenError(asked, "no")
+
+    kube.interfere = interfere
+    script = Script(kube, lambda _: None, putting(rounds=[ended_round(1)]))
+    await SuiteFollowing(SUITE, script, AwaitedRound(), pause=0).to_the_end()
+    assert [one.run for one in script.seen] == ["", "", ""]
+    assert kube.requests.count(f"get BenchmarkRun {NAMESPACE}/{RUN}") == 1
+
+
+async def test_a_suite_that_is_deleted_ends_following(kube: ConnectedKube) -> None:
+    script = Script(kube, lambda kube: kube.drop(source.SUITE, NAMESPACE, NAME))
+    with pytest.raises(click.ClickException, match="suite bench/weekly was deleted before it ended"):
+        await SuiteFollowing(SUITE, script, AwaitedRound(), pause=0).to_the_end()
+
+
+async def test_a_missing_suite_is_refused_with_the_one_that_may_be_meant(kube: ConnectedKube) -> None:
+    place = SuiteInCluster(access=ACCESS, namespace=NAMESPACE, name="weekli")
+    with pytest.raises(click.ClickException, match="no suite weekli in namespace bench of context here; did you mean"):
+        await SuiteFollowing(place, Script(kube), AwaitedRound(), pause=0).to_the_end()

@@ -1,0 +1,153 @@
+"""Which round a user waits for, and when it has ended."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.cli.suite_waiting import exit_code, is_evaluated
+from plimsoll.cli.suite_watched import AwaitedRound, Ending, WatchedRound, watched_suite
+from support.followed_suites import MINUTE, active_round, condition, ended_round, suite
+
+RECONCILING = [condition("Reconciling", "Measuring", "round 1: run 1 of 6")]
+REFUSED = [condition("Stalled", "RunRefused", "quota")]
+GATED = [condition("Stalled", "Regressed", "worse"), condition("Regressed", "Regressed", "worse")]
+
+
+def endings(awaited: AwaitedRound, *documents: dict[str, Any]) -> list[Ending | None]:
+    return [awaited.ending(watched_suite(document)) for document in documents]
+
+
+def minute_of(ending: Ending | None) -> int | None:
+    return ending.round.minute - MINUTE if ending is not None and ending.round is not None else None
+
+
+def test_the_active_round_is_waited_for() -> None:
+    before = [ended_round(0)]
+    found = endings(
+        AwaitedRound(),
+        suite(round=active_round(1), rounds=before),
+        suite(round=active_round(1, done=6), rounds=before),
+        suite(rounds=[ended_round(1, "Regressed"), *before]),
+    )
+    assert found[:2] == [None, None]
+    assert minute_of(found[2]) == 1
+
+
+def test_without_an_active_or_due_round_the_last_one_counts() -> None:
+    (found,) = endings(AwaitedRound(), suite(rounds=[ended_round(3), ended_round(2)]))
+    assert minute_of(found) == 3
+
+
+@pytest.mark.parametrize(
+    "due",
+    [
+        suite(generation=2, rounds=[ended_round(0)]),
+        suite(conditions=RECONCILING, rounds=[ended_round(0)]),
+        suite(request="now", rounds=[ended_round(0)], requestedRound="earlier"),
+        suite(observedGeneration=-1),
+    ],
+    ids=["a change that the operator has not seen", "a change", "a request", "a suite that it has not seen"],
+)
+def test_a_round_that_is_due_is_waited_for(due: dict[str, Any]) -> None:
+    awaited = AwaitedRound()
+    later = suite(rounds=[ended_round(1), ended_round(0)])
+    found = endings(awaited, due, suite(round=active_round(1), rounds=[ended_round(0)]), later)
+    assert found[:2] == [None, None]
+    assert minute_of(found[2]) == 1
+
+
+def test_a_suite_that_neither_measures_nor_has_measured_has_no_round_to_wait_for() -> None:
+    (found,) = endings(AwaitedRound(), suite())
+    assert found == Ending(problem="no round is active or due, and none has ended")
+
+
+def test_a_round_that_a_change_replaces_is_followed_by_that_of_the_change() -> None:
+    superseded = ended_round(1, "Superseded")
+    found = endings(
+        AwaitedRound(),
+        suite(round=active_round(1)),
+        suite(conditions=RECONCILING, rounds=[superseded]),
+        suite(round=active_round(2), rounds=[superseded]),
+        suite(rounds=[ended_round(2), superseded]),
+    )
+    assert found[:3] == [None, None, None]
+    assert minute_of(found[3]) == 2
+
+
+def test_a_round_that_is_abandoned_for_good_is_the_end() -> None:
+    (found,) = endings(AwaitedRound(), suite(rounds=[ended_round(1, "Superseded")]))
+    assert minute_of(found) == 1
+    assert found is not None
+    assert not is_evaluated(found)
+
+
+def test_a_requested_round_is_waited_for_even_while_another_one_is_measured() -> None:
+    found = endings(
+        AwaitedRound("now"),
+        suite(request="now", round=active_round(1)),
+        suite(request="now", rounds=[ended_round(1)]),
+        suite(request="now", requestedRound="now", round=active_round(2, cause="Requested"), rounds=[ended_round(1)]),
+        suite(request="now", requestedRound="now", rounds=[ended_round(2, cause="Requested"), ended_round(1)]),
+    )
+    assert found[:3] == [None, None, None]
+    assert minute_of(found[3]) == 2
+
+
+def test_a_requested_round_that_ended_before_is_found_below_later_ones() -> None:
+    rounds = [ended_round(3), ended_round(2, cause="Requested"), ended_round(1)]
+    (found,) = endings(AwaitedRound("now"), suite(request="now", requestedRound="now", rounds=rounds))
+    assert minute_of(found) == 2
+
+
+def test_a_round_that_a_change_started_answers_the_request_too() -> None:
+    status: dict[str, Any] = {"requestedRound": "now", "rounds": [ended_round(2, cause="Change")]}
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
+    assert minute_of(found) == 2
+
+
+@pytest.mark.parametrize(("present", "words"), [("", "there is none"), ("later", "it is 'later'")])
+def test_a_round_that_nobody_requested_is_refused(present: str, words: str) -> None:
+    (found,) = endings(AwaitedRound("now"), suite(request=present, rounds=[ended_round(1)]))
+    assert found is not None
+    assert found.problem.endswith(words)
+
+
+def test_long_requests_are_compared_as_the_status_remembers_them() -> None:
+    text = "x" * 300
+    status: dict[str, Any] = {"requestedRound": text[:256], "rounds": [ended_round(1, cause="Requested")]}
+    (found,) = endings(AwaitedRound(text), suite(request=text, **status))
+    assert minute_of(found) == 1
+
+
+def test_a_suite_that_cannot_measure_ends_waiting() -> None:
+    (found,) = endings(AwaitedRound(), suite(conditions=REFUSED, round=active_round(1)))
+    assert found == Ending(problem="RunRefused: quota")
+
+
+def test_an_obstacle_of_a_former_specification_may_be_gone() -> None:
+    assert endings(AwaitedRound(), suite(generation=2, conditions=REFUSED)) == [None]
+
+
+def test_a_closed_gate_is_no_obstacle() -> None:
+    found = endings(AwaitedRound(), suite(conditions=GATED, round=active_round(1)))
+    assert found == [None]
+
+
+def test_a_status_of_a_later_version_counts_as_not_seen() -> None:
+    assert endings(AwaitedRound(), suite(round={"minute": "soon"})) == [None]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "accepted", "code"),
+    [
+        ("NoRegression", True, 0),
+        ("Regressed", False, 3),
+        ("Regressed", True, 0),
+        ("Inconclusive", True, 4),
+        ("Failed", False, 1),
+        ("Superseded", False, 1),
+        ("OfALaterVersion", False, 1),
+    ],
+)
+def test_every_verdict_has_its_exit_code(verdict: str, accepted: bool, code: int) -> None:  # noqa: FBT001
+    assert exit_code(WatchedRound(minute=1, cause="Change", verdict=verdict, accepted=accepted)) == code
