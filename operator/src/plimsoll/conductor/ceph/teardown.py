@@ -19,7 +19,7 @@ from plimsoll.plan.ceph import flags_object, image_prefix, options_key, rados_na
 _LIMIT_SECONDS = 120.0
 """Problems appear in the run's status only when the program ends; then it is restarted, for hours if necessary."""
 
-_PURGE_SECONDS = 600.0
+_PURGE_SECONDS = 300.0
 """A purge takes as long as it takes, but only when the program ends does the run's status say how much is left."""
 
 _REMOVAL_SECONDS = 600.0
