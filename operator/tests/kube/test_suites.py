@@ -48,6 +48,7 @@ def test_it_measures_a_round_also_after_a_restart_and_lets_the_suite_go(
         assert ended["verdict"] == "Failed"
         assert len(runs()) == 4
         assert {run["metadata"]["ownerReferences"][0]["kind"] for run in runs()} == {"BenchmarkSuite"}
+        assert "annotations" not in apiserver.request("GET", path).expect(200)["metadata"]
         apiserver.request("DELETE", path).expect(200)
         wait_until(lambda: apiserver.request("GET", path).code == 404, "the suite is let go")
     for log in ("first.log", "second.log"):

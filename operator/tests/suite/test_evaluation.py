@@ -85,6 +85,36 @@ def test_rounds_and_variants_are_compared_and_the_worst_outcome_decides() -> Non
     assert worse.message.startswith("comparison upgrade, variant large: Regression: ")
 
 
+def test_slow_drift_is_named_and_shown_against_the_pinned_rounds() -> None:
+    def alike(minute: int, mean: float) -> RoundResults:
+        return round_of(minute, small=(mean, mean * 1.01, mean * 0.99))
+
+    earlier = [*(alike(minute, 1000) for minute in range(5)), *(alike(5 + n, 990 - 5 * n) for n in range(10))]
+    asked = spec(ACCEPTED, variants=[{"name": "small"}])
+    found = judged(asked, alike(99, 935), earlier)
+    (outcome,) = found.comparisons
+    assert (found.verdict, outcome.verdict, outcome.drift) == (RoundVerdict.REGRESSED, "Regression", True)
+    assert outcome.estimate == pytest.approx(-0.065, abs=0.002)
+    assert "it is slow drift" in outcome.message
+    (sudden,) = judged(asked, alike(99, 800), earlier).comparisons
+    assert (sudden.verdict, sudden.drift) == ("Regression", False)
+
+
+def test_new_version_of_ceph_is_named() -> None:
+    with_version = [
+        RoundResults(
+            minute=minute,
+            digest="d",
+            repeat=3,
+            runs={"small": {f"s{n}": run(1000 + n, f"s{n}", ceph={"versions": version}) for n in range(3)}},
+        )
+        for minute, version in enumerate(("18.2.7", "18.2.7", "18.2.7", "19.2.0"))
+    ]
+    asked = spec(ACCEPTED, variants=[{"name": "small"}])
+    (outcome,) = judged(asked, with_version[3], with_version[:3]).comparisons
+    assert "changed since the last accepted round: ceph.versions: 18.2.7 -> 19.2.0" in outcome.message
+
+
 def test_longer_latency_is_an_effect_below_zero() -> None:
     def latencies(p99: int) -> list[BenchmarkResult]:
         return [result([trial(n, measured(1000 + n, p99=p99 + n * 1000)) for n in range(5)], point="reads-000")]

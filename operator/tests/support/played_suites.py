@@ -35,6 +35,7 @@ class Mortal:
     Attributes:
         kill_in: number of such requests until it dies; None if it lives.
         asked: verb and kind of every request.
+        made: names of the objects that it created.
 
     """
 
@@ -42,6 +43,7 @@ class Mortal:
     kill_in: int | None = None
     kill_after: bool = False
     asked: set[str] = field(default_factory=set)
+    made: list[str] = field(default_factory=list)
 
     async def get(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
         self.asked.add(f"get {kind.kind}")
@@ -61,7 +63,13 @@ class Mortal:
 
     async def create(self, obj: Object, *, dry_run: bool = False) -> bool:
         self.asked.add(f"create {obj['kind']}")
-        return bool(await self._mortally(self.kube.create(obj, dry_run=dry_run)))
+        return bool(await self._mortally(self._create(obj, dry_run=dry_run)))
+
+    async def _create(self, obj: Object, *, dry_run: bool) -> bool:
+        is_created = await self.kube.create(obj, dry_run=dry_run)
+        if is_created and not dry_run:
+            self.made.append(obj["metadata"]["name"])
+        return is_created
 
     async def patch_status(self, kind: Kind, *arguments: Any, **options: Any) -> Any:
         self.asked.add(f"patch status of {kind.kind}")
