@@ -9,6 +9,7 @@ import pytest
 from plimsoll.agent import agent
 from plimsoll.api.names import AbortReason, ConditionType, FailureReason, RunPhase
 from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.reasons.suites import SuiteReason
 from plimsoll.conductor import conduct
 from plimsoll.lifecycle.decision import Stage
 
@@ -22,11 +23,15 @@ VOCABULARIES: tuple[type[StrEnum], ...] = (AbortReason, FailureReason, Condition
 
 def given_reasons() -> set[str]:
     """Return the reasons that the code gives; their rows in the table and comparisons with them do not count."""
-    modules = [path for path in SOURCE.rglob("*.py") if TABLE_OF_REASONS not in path.parents]
+    modules = _modules()
     compared = r"(?:\bis(?: not)?|[=!]=) Reason\.[A-Z_]+"
     texts = [re.sub(compared, "", path.read_text()) for path in modules]
     named = {name for text in texts for name in re.findall(r"\bReason\.([A-Z_]+)\b", text)}
     return {Reason[name].value for name in named} | {reason.value for reason in (*AbortReason, *FailureReason)}
+
+
+def _modules() -> list[Path]:
+    return [path for path in SOURCE.rglob("*.py") if TABLE_OF_REASONS not in path.parents]
 
 
 def section(title: str) -> str:
@@ -38,6 +43,7 @@ def section(title: str) -> str:
 def explained() -> set[str]:
     """Return the reasons that have a row: in the second column, among aborted attempts in the first."""
     conditions, _, attempts = section("Conditions and reasons").partition("### Reasons of an aborted attempt")
+    attempts, _, _ = attempts.partition("### Suites")
     _, _, conditions = conditions.partition("### While a run is under way")
     cells = [row.split("|")[2] for row in conditions.splitlines() if row.startswith("|")]
     cells += [row.split("|")[1] for row in attempts.splitlines() if row.startswith("|")]
@@ -57,6 +63,15 @@ def test_every_reason_has_a_row() -> None:
 
 def test_no_row_is_about_a_reason_that_the_code_does_not_give() -> None:
     assert explained() - given_reasons() == set()
+
+
+def test_reasons_of_suites_are_those_that_the_code_gives() -> None:
+    _, _, suites = section("Conditions and reasons").partition("### Suites")
+    cells = [row.split("|")[2] for row in suites.splitlines() if row.startswith("|")]
+    explained = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    named = {name for path in _modules() for name in re.findall(r"\bSuiteReason\.([A-Z_]+)\b", path.read_text())}
+    assert explained == {reason.value for reason in SuiteReason}
+    assert {SuiteReason[name].value for name in named} == explained
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
