@@ -108,6 +108,7 @@ class PretendSuites:
         stuck: whether deleted runs keep their finalizers.
         kill_in: number of requests until the operator dies; None if it lives.
         kill_after: whether the request on which it dies is performed.
+        verdicts: of the next evaluations; all others have `verdict`.
         refuses: message with which runs of a variant are refused, by the variant.
 
     """
@@ -129,6 +130,7 @@ class PretendSuites:
     refuses: dict[str, str] = field(default_factory=dict)
     ceph_version: str = ""
     verdicts: list[RoundVerdict] = field(default_factory=list)
+    verdict: RoundVerdict = RoundVerdict.NO_REGRESSION
     comparisons: tuple[ComparisonOutcome, ...] = ()
     hypotheses: tuple[HypothesisResult, ...] = ()
     judged: list[Judge] = field(default_factory=list)
@@ -191,7 +193,7 @@ class PretendSuites:
             decision = self.look()
             if not decision.actions:
                 return decision
-        raise AssertionError("the operator is never idle")
+        raise AssertionError(f"the operator is never idle: {decision.actions}")
 
     def restart(self) -> None:
         """Forget what the operator keeps in memory."""
@@ -307,7 +309,7 @@ class PretendSuites:
 
     def _judge(self, action: Judge) -> Judgement:
         self.judged.append(action)
-        verdict = self.verdicts.pop(0) if self.verdicts else RoundVerdict.NO_REGRESSION
+        verdict = self.verdicts.pop(0) if self.verdicts else self.verdict
         is_acceptable = verdict is not RoundVerdict.REGRESSED
         return Judgement(
             request=action,
