@@ -41,32 +41,37 @@ def mean_series(points: Sequence[Series]) -> Series:
 
 def runs_apart(points: Sequence[Runs]) -> list[Runs]:
     """Return the runs of each point without the part of the noise that the points of a run share."""
-    rounds = [[one.earlier[minute] for one in points] for minute in points[0].earlier]
-    judged = [one.judged for one in points]
-    correlation = shared_correlation([[deviations_of(series) for series in one] for one in (*rounds, judged)])
+    minutes = [*points[0].earlier]
+    rounds = [*([one.earlier[minute] for one in points] for minute in minutes), [one.judged for one in points]]
+    correlation = shared_correlation([[deviations_of(series) for series in one] for one in rounds])
     weight = weight_of_others(correlation, len(points))
-    return [
-        Runs(
-            earlier={
-                minute: _without_others(index, one, weight)
-                for minute, one in zip(points[0].earlier, rounds, strict=True)
-            },
-            judged=_without_others(index, judged, weight),
-        )
-        for index in range(len(points))
-    ]
+    # Of each point: its series in all rounds, the judged one last.
+    apart = zip(*(_without_others(one, weight) for one in rounds), strict=True)
+    return [Runs(earlier=dict(zip(minutes, earlier, strict=True)), judged=judged) for *earlier, judged in apart]
 
 
 def shared_noise(runs: Sequence[Runs]) -> float:
-    """Return the correlation of the means of rounds, from 0 to 1; 1 if too few rounds show it."""
+    """Return the part of the variance between rounds that these have in common, from 0 to 1; 1 if few rounds show it.
+
+    It is the square of the correlation of the means of rounds, less what few of them correlate by chance.
+    """
     means = [one.means() for one in runs]
     minutes = [minute for minute in means[0] if all(minute in one for one in means)]
     if len(minutes) < MINIMUM_ROUNDS:
         return 1.0
-    return min(1.0, shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]]))
+    correlation = shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]])
+    chance = 2 / ((len(minutes) - 1) * len(means) * (len(means) - 1))
+    return min(1.0, max(0.0, (correlation**2 - chance) / (1 - chance)))
 
 
-def _without_others(index: int, points: Sequence[Series], weight: float) -> Series:
-    """Return the runs of a point less the mean of the other points in them, with that weight."""
-    shared = mean_series([*points[:index], *points[index + 1 :]])
-    return {repeat: value - weight * shared[repeat] for repeat, value in points[index].items() if repeat in shared}
+def _without_others(points: Sequence[Series], weight: float) -> list[Series]:
+    """Return the runs of each point less the mean of the other points in them, with that weight."""
+    means, number = mean_series(points), len(points)
+    return [
+        {
+            repeat: value - weight * (number * means[repeat] - value) / (number - 1)
+            for repeat, value in series.items()
+            if repeat in means
+        }
+        for series in points
+    ]
