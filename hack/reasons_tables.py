@@ -38,7 +38,7 @@ def attempts() -> str:
 
 
 def suites() -> str:
-    """Return the table of the reasons of a suite's conditions."""
+    """Return the table of the reasons of suites."""
     rows = [(f"{_code(entry.conditions)} | {{}}", entry.reason, entry.explanation) for entry in SUITE_REASONS]
     return _table("| condition | reason | meaning | what to do |", rows)
 
