@@ -1,6 +1,7 @@
 """A pretended API server with one suite, and a shell that performs decisions and may be killed at every request."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -318,4 +319,5 @@ class PretendSuites:
             message=f"it is {verdict}",
             comparisons=self.comparisons,
             hypotheses=self.hypotheses,
+            counts=Counter(one.verdict.value for one in self.comparisons),
         )

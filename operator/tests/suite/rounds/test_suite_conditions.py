@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.reasons.suites import SUITE_REASONS, SUITE_TABLE, SuiteReason
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import ComparisonOutcome, ComparisonVerdict, RoundVerdict
 from support.pretend_suites import START_MINUTE, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"
@@ -31,6 +31,15 @@ def test_round_of_a_change_makes_the_suite_in_progress() -> None:
     assert world.condition("Ready")["message"] == f"round {START_MINUTE}: run 1 of 2"
     world.measure_round()
     assert summary(world) == {"Ready": ("True", "Idle"), "Regressed": ("False", "NoRegression")}
+
+
+def test_a_round_without_comparisons_does_not_claim_to_be_as_good_as_another() -> None:
+    world = with_verdict(RoundVerdict.NO_REGRESSION)
+    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} was measured; the suite compares nothing"
+    outcome = ComparisonOutcome(name="c", variant="a", verdict=ComparisonVerdict.NO_REGRESSION)
+    world = PretendSuites(spec={"repeat": 1}, comparisons=(outcome,))
+    world.measure_round()
+    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} is not worse than its baseline"
 
 
 def test_other_rounds_leave_the_suite_ready() -> None:
