@@ -175,7 +175,7 @@ def _config(state: State, arguments: list[str]) -> str:
     database: dict[str, str] = state["config"]
     match arguments:
         case ["dump"]:
-            return json.dumps([_dumped(*key.split(" "), value) for key, value in database.items()])
+            return json.dumps([_dumped(key, value) for key, value in database.items()])
         case ["help", name]:
             if name not in OPTIONS:
                 raise ProgramError(2, f"Error ENOENT: configuration option '{name}' not recognized")
@@ -198,7 +198,8 @@ def _config(state: State, arguments: list[str]) -> str:
     raise ProgramError(22, f"Error EINVAL: invalid command {arguments}")
 
 
-def _dumped(who: str, name: str, value: str) -> State:
+def _dumped(key: str, value: str) -> State:
+    who, name = key.split(" ")
     section, _, mask = who.partition("/")
     at_runtime = bool(OPTIONS.get(name, {}).get("can_update_at_runtime"))
     return {"section": section, "name": name, "value": value, "can_update_at_runtime": at_runtime, "mask": mask}

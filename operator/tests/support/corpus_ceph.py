@@ -139,8 +139,8 @@ _OPTIONS = [
     _rook(
         "the same option twice",
         {"config": [_OPTION, _OPTION | {"value": "balanced"}]},
-        "spec.storage.rook.config[1]",
-        "Duplicate value",
+        "spec.storage.rook.config",
+        "must not have an option twice; set each option of the same OSDs once",
     ),
     _rook(
         "too many options",

@@ -7,7 +7,6 @@ from pydantic import AfterValidator, Field
 
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.model import Model
-from plimsoll.api.schema import ServerOnly
 
 MAX_OPTIONS = 16
 
@@ -17,6 +16,8 @@ WHO_PATTERN = r"^osd(\.(0|[1-9][0-9]{0,5})|/class:[a-z0-9]([-_a-z0-9]*[a-z0-9])?
 OPTION_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
 _VALUE_PATTERN = r"^(-[0-9]|[!-,.-~])([ -~]*[!-~])?$"
 """Printable, without spaces around it; only a number may be negative."""
+
+SET_ONCE = "set each option of the same OSDs once"
 
 _CLASS_MARK = "/class:"
 
@@ -67,7 +68,7 @@ def _distinct(options: tuple[CephOption, ...]) -> tuple[CephOption, ...]:
         Problem(
             field=f"[{number}]",
             value=f"{who} {name}",
-            remedy=f"is already set by config[{keys.index((who, name))}]; set each option of the same OSDs once",
+            remedy=f"is already set by config[{keys.index((who, name))}]; {SET_ONCE}",
         )
         for number, (who, name) in enumerate(keys)
         if keys.index((who, name)) != number
@@ -77,10 +78,5 @@ def _distinct(options: tuple[CephOption, ...]) -> tuple[CephOption, ...]:
     return options
 
 
-CephOptions = Annotated[
-    tuple[CephOption, ...],
-    Field(max_length=MAX_OPTIONS),
-    AfterValidator(_distinct),
-    ServerOnly(list_keys=("who", "name")),
-]
-"""Each option of the same OSDs is unique."""
+CephOptions = Annotated[tuple[CephOption, ...], Field(max_length=MAX_OPTIONS), AfterValidator(_distinct)]
+"""Each option of the same OSDs is set once."""

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from plimsoll.api.ceph_options import CephOptions
+from plimsoll.api.ceph_options import SET_ONCE, CephOptions
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.file_system import ExistingFileSystem, FileSystem
 from plimsoll.api.model import Model
@@ -96,6 +96,14 @@ class RookStorage(Model):
                 ".filter(present, present).size() == 1"
             ),
             message=_ONE_POOL,
+        ),
+        Rule(
+            rule=(
+                "!has(self.config) || self.config.all(one, self.config.exists_one(other, other.who == one.who && "
+                "other.name == one.name))"
+            ),
+            message=f"must not have an option twice; {SET_ONCE}",
+            field_path=".config",
         ),
     )
     one_of: ClassVar[tuple[str, ...]] = ("pool", "existing_pool", "file_system", "existing_file_system")
