@@ -4,10 +4,12 @@ It simulates that many searches under each condition, from the measurements of t
 standard error of 2.2 %, and of 500 one of 1 %.
 """
 
+import math
 import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from plimsoll.measure.line.result import Line
 from plimsoll.measure.line.settings import Settings
@@ -19,7 +21,7 @@ _SETTINGS = Settings(start=500, limit=200_000)
 _LINES = (2_000, 60_000)
 """The line is drawn between them, with an even logarithm, so that a search starts two to seven doublings below it."""
 
-_SHAPES: Mapping[str, Callable[[float, float], Storage]] = {
+_SHAPES: Mapping[str, Callable[..., Storage]] = {
     "queue, its latency scatters": lambda line, noise: HockeyStick(line, latency_noise=noise),
     "queue, its speed scatters": lambda line, noise: HockeyStick(line, speed_noise=noise),
     "cliff": cliff,
@@ -57,7 +59,7 @@ def _coverage(searches: int) -> Iterator[Sequence[str]]:
     yield from _heading("storage", "noise", *_FIGURES)
     for name, storage in _SHAPES.items():
         for noise in _NOISES:
-            found = _found(f"{name} {noise}", lambda line, make=storage, size=noise: make(line, size), searches)
+            found = _found(f"{name} {noise}", partial(storage, noise=noise), searches)
             yield name, f"{100 * noise:g} %", *_figures(found)
 
 
@@ -95,7 +97,10 @@ def _figures(found: Sequence[tuple[float, Line]]) -> Iterator[str]:
 
 
 def _contains(result: Line, line: float) -> bool:
-    return (result.low or 0.0) <= line <= (result.high or float("inf"))
+    """Whether a result has an interval with the line; one end may be outside of the loads that may be offered."""
+    if result.low is None and result.high is None:
+        return False
+    return (result.low or 0.0) <= line <= (result.high or math.inf)
 
 
 def _heading(*names: str) -> Iterator[Sequence[str]]:

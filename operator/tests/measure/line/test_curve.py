@@ -80,13 +80,14 @@ def test_a_trial_never_leaves_more_variance_than_there_is_and_most_helps_at_the_
     assert found.expected_variance(median) < 0.98 * far
 
 
-def test_what_is_expected_of_a_trial_agrees_with_its_two_outcomes() -> None:
-    sample = trials(0.05, 12)
-    found, position = posterior(sample), LINE + 0.02
-    chance = found.probability(position)
+def test_the_expected_variance_is_that_of_the_two_outcomes() -> None:
+    sample, position = trials(0.05, 12), LINE + 0.02
+    whole = posterior(sample).evidence
     outcomes = [posterior([*sample, Trial(position, met=met)]) for met in (True, False)]
-    assert outcomes[0].evidence / found.evidence == pytest.approx(chance, abs=0.01)
-    assert sum(one.evidence for one in outcomes) == pytest.approx(found.evidence, rel=0.01)
+    assert sum(one.evidence for one in outcomes) == pytest.approx(whole, rel=0.01)
+    # Without news, what is expected after a trial is what there is now.
+    variances = [one.evidence / whole * one.expected_variance(LINE + 9) for one in outcomes]
+    assert posterior(sample).expected_variance(position) == pytest.approx(sum(variances), rel=0.05)
 
 
 def test_there_is_no_posterior_without_trials() -> None:

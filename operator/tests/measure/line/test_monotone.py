@@ -14,7 +14,7 @@ def at(load: float, met: str) -> list[Trial]:
 
 
 def test_a_rise_beyond_chance_is_evident() -> None:
-    assert rise_evidence([*at(1000, "------"), *at(2000, "++++++")]) > 100
+    assert rise_evidence([*at(1000, "------"), *at(2000, "++++++")]) > 50
 
 
 def test_a_fall_is_none() -> None:
@@ -47,7 +47,7 @@ def test_a_storage_that_breaks_by_chance_at_all_loads_seldom_seems_to_rise() -> 
 
 
 def test_the_pooled_likelihood_is_that_of_isotonic_regression() -> None:
-    # Pools of 2 of 4, and 0 of 1: 1/16, against beta distributions in three ranges.
+    # Pools of 2 of 4, and 0 of 1: 1/16, against beta distributions in a range of each load.
     sample = [*at(1000, "+-"), *at(2000, "-+"), *at(4000, "-")]
     pair = 0.25 * 0.25 / (0.5 * 1.5)
     assert rise_evidence(sample) == pytest.approx(pair * pair * 0.5 * 16)

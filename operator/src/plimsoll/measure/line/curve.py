@@ -25,7 +25,7 @@ from statistics import NormalDist
 
 SPREADS = (0.01, 0.018, 0.033, 0.06, 0.11, 0.2, 0.36)
 _USUAL_SPREAD = 0.06
-_SPREADS_DIFFER = 1.2
+_SPREADS_DIFFER = 1.8
 """Of the prior, which is log-normal: the median of the spread, and the standard deviation of its logarithm."""
 
 LAPSES = {0.01: 0.8, 0.1: 0.12, 0.3: 0.08}
@@ -104,9 +104,10 @@ class Posterior:
         )
         return median, low - half, high + half
 
-    def probability(self, position: float) -> float:
-        """Return the probability that a trial at this position meets the objectives."""
-        return math.fsum(sum(met) for _, met in self._chances(position))
+    @property
+    def usual_spread(self) -> float:
+        """The geometric mean of the spread."""
+        return math.exp(math.fsum(sum(family.weights) * math.log(family.spread) for family in self.families))
 
     def expected_variance(self, position: float) -> float:
         """Return the variance of the line's position that is expected after a trial at this position."""

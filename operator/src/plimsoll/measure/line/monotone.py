@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from plimsoll.measure.line.curve import Trial
 
-_RANGE = 0.05
-"""Loads this close, as a part of the load, share a probability in the numerator."""
+_RANGES = (0.05, 0.2, 0.7)
+"""Logarithms of loads in a range of this width share a probability in the numerator; it averages over the widths."""
 
 _PRIOR = 0.25
 """Both parameters of its beta distribution: most probabilities are near 0 or 1."""
@@ -21,14 +21,15 @@ _PRIOR = 0.25
 
 def rise_evidence(trials: Sequence[Trial]) -> float:
     """Return the ratio of likelihoods: about 1 or less if the probability does not rise with the load."""
-    return math.exp(_free(trials) - _monotone(trials))
+    monotone = _monotone(trials)
+    return math.fsum(math.exp(_free(trials, width) - monotone) for width in _RANGES) / len(_RANGES)
 
 
-def _free(trials: Sequence[Trial]) -> float:
+def _free(trials: Sequence[Trial], width: float) -> float:
     counts: dict[int, list[int]] = {}
     for trial in trials:
         # A fixed partition: one that depends on the loads would not keep the error rate.
-        counts.setdefault(math.floor(trial.position / _RANGE), [0, 0])[trial.met] += 1
+        counts.setdefault(math.floor(trial.position / width), [0, 0])[trial.met] += 1
     return math.fsum(
         _log_beta(broken + _PRIOR, met + _PRIOR) - _log_beta(_PRIOR, _PRIOR) for broken, met in counts.values()
     )

@@ -3,8 +3,9 @@
 It is a pure function of the probes so far, so a search can stop and resume after any of them:
 
 1. the ladder brackets the line (`ladder`);
-2. then each load is the one that is expected to leave the least variance of the line's position (`curve`);
-3. where the interval is narrow enough, a load with an outcome that the curve hardly explains is tried again, because it
+2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
+   third one is beside it, to show how much the storage scatters;
+3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
    may be no lapse but a load that the storage handles worse than higher ones (`monotone`);
 4. the end checks whether the line stayed in its place (`drift`).
 """
@@ -24,20 +25,25 @@ from plimsoll.measure.line.result import Ending, Line, Request
 from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.statistics import CONFIDENCE
 
-RISE_EVIDENCE = 100.0
-"""Above it a storage is not monotone; at most 1 % of searches on a monotone storage exceed it."""
+RISE_EVIDENCE = 20.0
+"""Above it a storage is not monotone; at most 5 % of searches on a monotone storage exceed it."""
 
-DRIFT_EVIDENCE = 100.0
-"""Above it a storage drifts; about 1 % of searches on one that does not exceed it."""
+DRIFT_EVIDENCE = 20.0
+"""Above it a storage drifts."""
 
 _OFFSETS = tuple(step / 2 for step in range(-4, 5))
 """Candidates for the next load: standard deviations from the median of the line's position."""
 
-_SURPRISE = 0.05
-"""An outcome less likely than this is checked."""
+_EDGE_EVERY = 3
+_EDGE = 1.2
+"""Each third load is this many spreads above or below the estimate, in turn: only such trials show how large the spread
+is, and with too small a spread the interval would be too narrow."""
 
-_CHECKS = 4
-"""Trials at a load whose outcomes are surprising."""
+_FAR = 3
+"""This many spreads from the line nearly all trials have the same outcome."""
+
+_CHECKS = 5
+"""Trials at a load far from the line of which half or more have the other outcome."""
 
 
 def next_probe(probes: Sequence[Probe], settings: Settings) -> Request | Line:
@@ -59,7 +65,7 @@ class _Search:
             return self._request(rung)
         ending = self._ending()
         if ending is None:
-            return self._request(self._most_informative())
+            return self._request(self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative())
         doubtful = self._doubtful()
         return self._end(ending) if doubtful is None else self._request(doubtful)
 
@@ -107,23 +113,22 @@ class _Search:
         loads = {self.settings.offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
         return min(sorted(loads), key=lambda load: self.posterior.expected_variance(math.log(load)))
 
+    def _edge(self) -> float:
+        side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
+        return self.settings.offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
+
     def _doubtful(self) -> float | None:
-        """Return the lowest load with a surprising outcome and few trials."""
+        """Return the lowest load far from the line with unexpected outcomes and few trials."""
         at: dict[float, list[bool]] = {}
         for probe, trial in zip(self.counted, self.trials, strict=True):
             at.setdefault(probe.load, []).append(trial.met)
+        far = math.exp(_FAR * self.posterior.usual_spread)
         for load, outcomes in sorted(at.items()):
-            if len(outcomes) < _CHECKS and self._is_surprising(load, outcomes):
+            distance = max(load / self.interval[0], self.interval[0] / load)
+            as_expected = outcomes.count(load < self.interval[0])
+            if distance > far and len(outcomes) < _CHECKS and 2 * as_expected <= len(outcomes):
                 return load
         return None
-
-    def _is_surprising(self, load: float, outcomes: Sequence[bool]) -> bool:
-        """Whether most outcomes at a load are unlikely."""
-        chance = self.posterior.probability(math.log(load))
-        met = sum(outcomes)
-        return (chance < _SURPRISE and 2 * met >= len(outcomes)) or (
-            chance > 1 - _SURPRISE and 2 * met <= len(outcomes)
-        )
 
     def _end(self, ending: Ending) -> Line:
         if not self.trials:
