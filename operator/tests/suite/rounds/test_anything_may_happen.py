@@ -270,4 +270,4 @@ class Anything(RuleBasedStateMachine):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestAnything.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
