@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.suite_status import RoundVerdict
 from plimsoll.cli.suite_waiting import exit_code, is_evaluated
 from plimsoll.cli.suite_watched import AwaitedRound, Ending, WatchedRound, watched_suite
 from support.followed_suites import MINUTE, active_round, condition, ended_round, suite
+from support.pretend_suites import START_MINUTE, PretendSuites
+from support.suite_stages import suite_object, suite_stages
 
 RECONCILING = [condition("Reconciling", "Measuring", "round 1: run 1 of 6")]
 REFUSED = [condition("Stalled", "RunRefused", "quota")]
@@ -135,6 +138,38 @@ def test_a_closed_gate_is_no_obstacle() -> None:
 
 def test_a_status_of_a_later_version_counts_as_not_seen() -> None:
     assert endings(AwaitedRound(), suite(round={"minute": "soon"})) == [None]
+
+
+def test_what_the_operator_really_writes_ends_waiting_with_the_round_and_not_before() -> None:
+    world = PretendSuites(spec={"repeat": 1}, verdicts=[RoundVerdict.INCONCLUSIVE])
+    *before, last = endings(AwaitedRound(), *suite_stages(world))
+    assert set(before) == {None}
+    assert last is not None
+    assert last.round is not None
+    assert (last.round.minute, last.round.verdict) == (START_MINUTE, "Inconclusive")
+
+
+def test_a_request_that_the_operator_really_handles_is_waited_for() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    world.measure_round()
+    world.annotations["plimsoll.dev/request-round"] = "again"
+    *before, last = endings(AwaitedRound("again"), *suite_stages(world))
+    assert set(before) == {None}
+    assert last is not None
+    assert last.round is not None
+    assert (last.round.minute, last.round.cause) == (START_MINUTE + 1, "Requested")
+
+
+def test_a_change_during_a_round_is_waited_for_as_the_operator_really_handles_it() -> None:
+    world, awaited = PretendSuites(spec={"repeat": 1}), AwaitedRound()
+    world.settle()
+    assert endings(awaited, suite_object(world)) == [None]
+    world.change(repeat=2)
+    *before, last = endings(awaited, *suite_stages(world))
+    assert set(before) == {None}
+    assert last is not None
+    assert last.round is not None
+    assert (last.round.minute, last.round.verdict) == (START_MINUTE + 1, "NoRegression")
 
 
 @pytest.mark.parametrize(
