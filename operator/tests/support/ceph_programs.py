@@ -31,21 +31,7 @@ _RECORDED = {
 
 State = dict[str, Any]
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "osd_mclock_profile": {
-        "type": "str",
-        "enum_values": ["balanced", "high_recovery_ops", "high_client_ops", "custom"],
-        "can_update_at_runtime": True,
-    },
-    "osd_memory_target": {"type": "size", "can_update_at_runtime": True},
-    "osd_recovery_sleep": {"type": "float", "can_update_at_runtime": True},
-    "osd_op_queue": {
-        "type": "str",
-        "enum_values": ["wpq", "mclock_scheduler", "debug_random"],
-        "can_update_at_runtime": False,
-    },
-    "osd_free_text": {"type": "str", "enum_values": [], "can_update_at_runtime": True},
-}
+OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("ceph_options.json").read_text())
 """Options, by what `ceph config help` says about each."""
 
 

@@ -33,6 +33,7 @@ from plimsoll.kube.errors import (
     TransientError,
     UnknownKindError,
 )
+from plimsoll.kube.patches import creating, replacing
 from plimsoll.kube.port import Changed, Gone, Kind, Listed, Object, Version
 
 FIELD_MANAGER = "plimsoll"
@@ -196,25 +197,12 @@ class AioKube:
     async def patch_status(
         self, kind: Kind, name: str, namespace: str | None, status: Object, *, version: str | None = None
     ) -> Object:
-        """Replace the given top-level fields of an object's status; see `Kube.patch_status`.
-
-        A JSON patch (RFC 6902), because a merge patch would keep the old keys of a mapping.
-        """
-        # With another version, the API server answers with a conflict.
-        metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
-        operations: list[Object] = []
-        if version is not None:
-            operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
-        for field, value in status.items():
-            path = f"/status/{field}"
-            operations.append({"op": "add", "path": path, "value": value})
-            if value is None:
-                operations.append({"op": "remove", "path": path})
+        """Replace the given top-level fields of an object's status; see `Kube.patch_status`."""
+        operations = replacing(status, version)
         try:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
         except InvalidError:
-            # A JSON patch cannot add a field to a missing status; a merge patch can, and has nothing to replace.
-            merged = {"status": status, **metadata}
+            merged = creating(status, version)
             return await self._patch(kind, name, namespace, merged, _MERGE_PATCH, subresource="/status")
 
     async def delete(
