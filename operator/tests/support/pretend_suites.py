@@ -193,7 +193,7 @@ class PretendSuites:
             decision = self.look()
             if not decision.actions:
                 return decision
-        raise AssertionError("the operator is never idle")
+        raise AssertionError(f"the operator is never idle: {decision.actions}")
 
     def restart(self) -> None:
         """Forget what the operator keeps in memory."""

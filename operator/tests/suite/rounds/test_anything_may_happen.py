@@ -32,6 +32,7 @@ class Anything(RuleBasedStateMachine):
         super().__init__()
         self.world = WatchedSuites({})
         self.late: Decision | None = None
+        self.requests = 0
 
     @initialize(content=st.sampled_from(CONTENTS), schedule=st.sampled_from(SCHEDULES), rounds=st.integers(0, 4))
     def begin(self, content: dict[str, Any], schedule: dict[str, Any] | None, rounds: int) -> None:
@@ -117,6 +118,18 @@ class Anything(RuleBasedStateMachine):
             if not self._guarded(self.world.settle):
                 return
             self.world.finish(succeeded=succeeded > 0)
+
+    @rule(verdict=st.sampled_from(JUDGED))
+    def measure_requested_round(self, verdict: RoundVerdict) -> None:
+        """Measure a whole round that has a verdict."""
+        self.requests += 1
+        self.world.annotations["plimsoll.dev/request-round"] = f"request {self.requests}"
+        self.world.verdicts, self.world.verdict = [], verdict
+        for _ in range(12):
+            if not self._guarded(self.world.settle):
+                return
+            self.world.finish()
+        self.world.verdict = RoundVerdict.NO_REGRESSION
 
     @rule()
     def vanish(self) -> None:
@@ -257,4 +270,4 @@ class Anything(RuleBasedStateMachine):
 
 
 TestAnything = Anything.TestCase
-TestAnything.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestAnything.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

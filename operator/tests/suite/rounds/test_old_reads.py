@@ -94,6 +94,18 @@ def test_round_of_a_run_that_was_created_by_a_killed_operator_is_abandoned(*, is
     assert ("round" in world.status) is not is_performed
 
 
+def test_invalid_suite_does_not_ask_for_its_abandoned_run_again_and_again(world: PretendSuites) -> None:
+    world.change(repeat=1)
+    world.look()
+    assert "abandonedRun" in world.status
+    world.runs.clear()
+    world.change(schedule={"cron": "no cron"})
+    world.settle()
+    world.change(schedule=None)
+    world.settle()
+    assert world.status["round"]["cause"] == "Change"
+
+
 def test_deletion_is_not_repeated_because_a_list_is_old(world: PretendSuites) -> None:
     world.listed = world.existing()
     world.stuck = True

@@ -32,10 +32,10 @@ def request_of(seen: Observed, progress: Progress) -> Request | None:
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
     if run is not None:
         return DeleteRun(name=run.name, uid=run.uid)
-    if state.abandoned and all(one.name != state.abandoned for one in seen.runs):
-        return GetRun(name=state.abandoned)
     if suite is None:
         return None
+    if state.abandoned and all(one.name != state.abandoned for one in seen.runs):
+        return GetRun(name=state.abandoned)
     if state.active is not None:
         return _of_round(seen, suite, state, state.active) if measures_digest(seen, state) else None
     return _check(seen, suite, progress)
