@@ -201,10 +201,8 @@ class AioKube:
         A JSON patch (RFC 6902), because a merge patch would keep the old keys of a mapping.
         """
         # With another version, the API server answers with a conflict.
-        metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
-        operations: list[Object] = []
-        if version is not None:
-            operations.append({"op": "add", "path": "/metadata/resourceVersion", "value": version})
+        operations: list[Object] = [{"op": "add", "path": "/metadata/resourceVersion", "value": version}]
+        operations = operations if version is not None else []
         for field, value in status.items():
             path = f"/status/{field}"
             operations.append({"op": "add", "path": path, "value": value})
@@ -214,8 +212,8 @@ class AioKube:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
         except InvalidError:
             # A JSON patch cannot add a field to a missing status; a merge patch can, and has nothing to replace.
-            merged = {"status": status, **metadata}
-            return await self._patch(kind, name, namespace, merged, _MERGE_PATCH, subresource="/status")
+            patch = {"metadata": {"resourceVersion": version}, "status": status}
+            return await self._patch(kind, name, namespace, patch, _MERGE_PATCH, subresource="/status")
 
     async def delete(
         self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, foreground: bool = False

@@ -153,9 +153,9 @@ def _moderated(
 def _of_dependent(prior: Prior, runs: Sequence[Runs]) -> Prior:
     """Return what variances know that are the less independent the more noise between rounds they share."""
     number = len(runs)
-    # The sample variances of two normal variables have the square of their correlation. As many independent ones have
-    # a mean with the same error:
-    independent = number / (1 + (number - 1) * shared_noise(runs) ** 2)
+    # Sample variances of normal variables correlate by the square of the variables' correlation. The mean of as many
+    # independent ones has the same error:
+    independent = number / (1 + (number - 1) * shared_noise(runs))
     lent = prior.freedom * (independent - 1) / (number - 1)
     return replace(prior, freedom=lent, most=prior.most * independent / number)
 

@@ -51,12 +51,17 @@ def runs_apart(points: Sequence[Runs]) -> list[Runs]:
 
 
 def shared_noise(runs: Sequence[Runs]) -> float:
-    """Return the correlation of the means of rounds, from 0 to 1; 1 if too few rounds show it."""
+    """Return the part of the variance between rounds that these have in common, from 0 to 1; 1 if few rounds show it.
+
+    It is the square of the correlation of the means of rounds, less what few of them correlate by chance.
+    """
     means = [one.means() for one in runs]
     minutes = [minute for minute in means[0] if all(minute in one for one in means)]
     if len(minutes) < MINIMUM_ROUNDS:
         return 1.0
-    return min(1.0, shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]]))
+    correlation = shared_correlation([[deviations_of({minute: one[minute] for minute in minutes}) for one in means]])
+    chance = 2 / ((len(minutes) - 1) * len(means) * (len(means) - 1))
+    return min(1.0, max(0.0, (correlation**2 - chance) / (1 - chance)))
 
 
 def _without_others(points: Sequence[Series], weight: float) -> list[Series]:
