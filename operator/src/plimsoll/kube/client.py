@@ -52,12 +52,10 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _JSON = "application/json"
 _MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
-_DRY_RUN = ("dryRun", "All")
 
 _WATCH_SECONDS = 600
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
 _WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
-
 
 T = TypeVar("T")
 
@@ -182,7 +180,7 @@ class AioKube:
         resource = await self._discovery.resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
-        query = [_FIELD_MANAGER, *([_DRY_RUN] if dry_run else [])]
+        query = [_FIELD_MANAGER, *([("dryRun", "All")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
         except _AlreadyExistsError:
@@ -200,19 +198,17 @@ class AioKube:
 
         A JSON patch (RFC 6902), because a merge patch would keep the old keys of a mapping.
         """
-        # With another version, the API server answers with a conflict.
-        operations: list[Object] = [{"op": "add", "path": "/metadata/resourceVersion", "value": version}]
-        operations = operations if version is not None else []
+        metadata = {} if version is None else {"resourceVersion": version}
+        operations = [{"op": "add", "path": f"/metadata/{field}", "value": value} for field, value in metadata.items()]
         for field, value in status.items():
-            path = f"/status/{field}"
-            operations.append({"op": "add", "path": path, "value": value})
+            operations.append({"op": "add", "path": f"/status/{field}", "value": value})
             if value is None:
-                operations.append({"op": "remove", "path": path})
+                operations.append({"op": "remove", "path": f"/status/{field}"})
         try:
             return await self._patch(kind, name, namespace, operations, _JSON_PATCH, subresource="/status")
         except InvalidError:
             # A JSON patch cannot add a field to a missing status; a merge patch can, and has nothing to replace.
-            patch = {"metadata": {"resourceVersion": version}, "status": status}
+            patch = {"metadata": metadata, "status": status}
             return await self._patch(kind, name, namespace, patch, _MERGE_PATCH, subresource="/status")
 
     async def delete(
