@@ -100,6 +100,7 @@ class PlayedSuite:
         kube: of whoever plays users and runs.
         operator: the client of the operator.
         created: names of the runs of the suite, in the order in which they were seen first.
+        finished: names of those that ended.
 
     """
 
@@ -110,6 +111,7 @@ class PlayedSuite:
     now: datetime = START
     events: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
     reconciler: SuiteReconciler = field(init=False)
     document: Object = field(init=False)
 
@@ -189,6 +191,7 @@ class PlayedSuite:
         if rate is not None:
             await self._record(run, rate, variant)
         await end_run(self.kube, run, succeeded=rate is not None)
+        self.finished.add(run["metadata"]["name"])
         return True
 
     async def measure_round(self, **rates: float) -> Mapping[str, Any]:

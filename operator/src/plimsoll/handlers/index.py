@@ -1,4 +1,4 @@
-"""The indices of runs, for the queue and for metrics, and the events that wake a run's daemon.
+"""The indices of runs and suites, for the queue and for metrics, and the events that wake a run's daemon.
 
 Changes of a run's objects wake it, and changes of the queue wake all runs.
 """
@@ -12,7 +12,9 @@ from plimsoll.api.names import GROUP, VERSION
 from plimsoll.lifecycle.admission import Entry, entry_of
 from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, LABEL_RUN_UID, MANAGED_BY
 from plimsoll.metrics import runs as run_metrics
+from plimsoll.metrics import suites as suite_metrics
 from plimsoll.metrics.runs import RunRecord
+from plimsoll.metrics.suites import SuiteRecord
 
 _OURS: Mapping[str, Any] = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_RUN_UID: kopf.PRESENT}
 
@@ -27,6 +29,12 @@ async def queue(body: kopf.Body, uid: str, **_: Any) -> dict[str, Entry]:  # noq
 async def runs(body: kopf.Body, uid: str, **_: Any) -> dict[str, RunRecord]:  # noqa: ANN401 - kopf's
     """Index every run's metrics by UID."""
     return {uid: run_metrics.record_of(body)}
+
+
+@kopf.index(GROUP, VERSION, "benchmarksuites", id="suites")
+async def suites(body: kopf.Body, uid: str, **_: Any) -> dict[str, SuiteRecord]:  # noqa: ANN401 - kopf's
+    """Index every suite's metrics by UID."""
+    return {uid: suite_metrics.record_of(body)}
 
 
 @kopf.on.event(GROUP, VERSION, "benchmarkruns")

@@ -121,7 +121,7 @@ async def configure(
         memo.context = Context(runs=runs, suites=suites, instruments=instruments, results=results)
         await opened.enter_async_context(_meanwhile(instruments.watch_loop(), "loop lag"))
         if address := memo.get("metrics"):
-            await opened.enter_async_context(_metrics(address, memo.context, indices["runs"]))
+            await opened.enter_async_context(_metrics(address, memo.context, indices))
             await opened.enter_async_context(_meanwhile(results.follow(kube), "results"))
         # kopf calls `close` only if all of this succeeded.
         memo.opened = opened.pop_all()
@@ -168,10 +168,11 @@ async def probe(**_: Any) -> float:  # noqa: ANN401 - kopf's
 
 
 @asynccontextmanager
-async def _metrics(address: str, context: Context, runs: Runs) -> AsyncIterator[int]:
+async def _metrics(address: str, context: Context, indices: Mapping[str, kopf.Index[str, Any]]) -> AsyncIterator[int]:
 
     def snapshot() -> OperatorScrape:
-        return OperatorScrape(context.results.records(), _values(runs), context.instruments)
+        runs, suites = _values(indices["runs"]), _values(indices["suites"])
+        return OperatorScrape(context.results.records(), runs, context.instruments, suites)
 
     try:
         async with serving(address, snapshot) as port:

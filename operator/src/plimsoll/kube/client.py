@@ -53,12 +53,10 @@ _TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)
 _JSON = "application/json"
 _MERGE_PATCH, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 _FIELD_MANAGER = ("fieldManager", FIELD_MANAGER)
-_DRY_RUN = ("dryRun", "All")
 
 _WATCH_SECONDS = 600
 _WATCH_TIMEOUT = aiohttp.ClientTimeout(total=_WATCH_SECONDS + 60, connect=10)
 _WATCH = (("watch", "true"), ("timeoutSeconds", str(_WATCH_SECONDS)))
-
 
 T = TypeVar("T")
 
@@ -183,7 +181,7 @@ class AioKube:
         resource = await self._discovery.resource(kind)
         asked = _asked("dry run of" if dry_run else "create", kind, name, namespace)
         resource.single(name, namespace)  # raises without a name or namespace
-        query = [_FIELD_MANAGER, *([_DRY_RUN] if dry_run else [])]
+        query = [_FIELD_MANAGER, *([("dryRun", "All")] if dry_run else [])]
         try:
             await self._ask("post", resource.collection(namespace), kind, asked, body=obj, query=query)
         except _AlreadyExistsError:

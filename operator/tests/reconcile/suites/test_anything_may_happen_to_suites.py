@@ -1,4 +1,4 @@
-"""Whatever users, runs, the API server and the operator do: one run at a time, none twice, and every round ends."""
+"""Whatever users, runs, the API server and the operator do: one run at a time, none is measured twice, rounds end."""
 
 import asyncio
 from collections.abc import Sequence
@@ -83,7 +83,9 @@ async def look(played: PlayedSuite, kube: FakeKube) -> None:
         played.restart()
     unfinished = [run for run in kube.objects(RUN.kind) if not run.get("status", {}).get("conditions")]
     assert len(unfinished) <= 1, "two runs load the storage"
-    assert len(played.operator.made) == len(set(played.operator.made)), "a run is created twice"
+    # One that a user deletes before the status has its UID may be created again: nothing shows that it existed.
+    again = {name for name in played.operator.made if played.operator.made.count(name) > 1}
+    assert not again & played.finished, "a run is measured twice"
 
 
 async def play(steps: Sequence[str]) -> None:
@@ -110,5 +112,5 @@ async def play(steps: Sequence[str]) -> None:
 
 
 @given(st.lists(st.sampled_from(_STEPS), max_size=30))
-def test_one_run_at_a_time_none_twice_and_every_round_ends(steps: Sequence[str]) -> None:
+def test_one_run_at_a_time_none_is_measured_twice_and_every_round_ends(steps: Sequence[str]) -> None:
     asyncio.run(play(steps))
