@@ -89,12 +89,11 @@ def test_a_throttle_of_the_storage_is_found_and_forgotten_when_it_is_gone(cluste
     assert waited.returncode == 3, waited
     assert "Regress" in waited.stdout + waited.stderr
     events = cluster.api.objects("events", namespace)
-    assert [one for one in events if one["type"] == "Warning" and one["reason"] == "Regressed"]
-    cluster.until(
-        lambda: prometheus.value(f"plimsoll_suite_regressed{{{matchers}}}") == 1, seconds=60, what="the metric"
-    )
+    assert [one["type"] for one in events if one["reason"] == "RoundRegressed"] == ["Warning"]
+    metric = f'plimsoll_suite_condition{{{matchers},condition="Regressed"}}'
+    cluster.until(lambda: prometheus.value(metric) == 1, seconds=60, what="the metric")
     (rule,) = [rule for rule in prometheus.rules() if rule["name"] == "PlimsollSuiteRegressed"]
-    alert = f"({rule['query']}) and on (namespace, suite) plimsoll_suite_regressed{{{matchers}}}"
+    alert = f"({rule['query']}) and on (namespace, suite) {metric}"
     cluster.until(lambda: prometheus.query(alert), seconds=60, what="the alert's expression has a value")
 
     ended = measured.request("throttle removed")

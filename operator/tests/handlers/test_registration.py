@@ -8,7 +8,18 @@ import kopf
 from plimsoll import handlers
 
 WATCHERS = {"queue_changed", "child_changed", "suite_changed", "suite_run_changed"}
-HANDLERS = WATCHERS | {"drive", "drive_suite", "remove", "queue", "runs", "configure", "login", "close", "now"}
+HANDLERS = WATCHERS | {
+    "drive",
+    "drive_suite",
+    "remove",
+    "queue",
+    "runs",
+    "suites",
+    "configure",
+    "login",
+    "close",
+    "now",
+}
 
 
 def registered() -> list[Any]:

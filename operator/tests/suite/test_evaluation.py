@@ -68,7 +68,20 @@ EARLIER = [
 ]
 
 
-def test_rounds_and_variants_are_compared_and_the_worst_outcome_decides() -> None:
+def test_what_a_variant_costs_makes_no_round_a_regression() -> None:
+    costly = [
+        round_of(minute, small=(2000 + minute, 2020, 1980), large=(1000, 1010 - minute, 990)) for minute in range(1, 5)
+    ]
+    found = judged(spec(ACCEPTED, BETWEEN), round_of(9, small=(2000, 2020, 1980), large=(1000, 1010, 990)), costly)
+    first, *others = found.comparisons
+    assert (first.name, first.verdict) == ("costs", "Regression")
+    assert {one.verdict for one in others} == {"NoRegression"}
+    assert (found.verdict, found.is_acceptable) == (RoundVerdict.NO_REGRESSION, True)
+    assert found.counts == {"NoRegression": 2}
+    assert found.message == "no comparison shows a regression"
+
+
+def test_rounds_and_variants_are_compared_and_the_worst_round_decides() -> None:
     same = judged(spec(ACCEPTED), round_of(9, small=(1000, 1010, 990), large=(2000, 2020, 1980)), EARLIER)
     assert (same.verdict, same.is_acceptable) == (RoundVerdict.NO_REGRESSION, True)
     assert same.counts == {"NoRegression": 2}
@@ -146,7 +159,7 @@ def test_missing_run_leaves_hypotheses_undecided_and_the_round_unacceptable() ->
 
 def test_suite_without_comparisons_shows_no_regression() -> None:
     judgement = judged(spec(), round_of(small=(1000,), large=(1,)))
-    assert (judgement.verdict, judgement.message) == (RoundVerdict.NO_REGRESSION, "the suite compares nothing")
+    assert (judgement.verdict, judgement.message) == (RoundVerdict.NO_REGRESSION, "the suite compares no rounds")
 
 
 def test_environment_has_all_versions_of_the_round() -> None:

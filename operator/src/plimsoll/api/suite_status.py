@@ -136,7 +136,7 @@ class EndedRound(Model):
             again; they are kept until three rounds of the present baseline were accepted.
         digest: SHA-256 of the run, the variants and repeat that it measured.
         environment: Versions that it was measured with, such as those of the kernel, Ceph and Kubernetes.
-        comparisons: Number of comparisons by verdict.
+        comparisons: Number of comparisons with accepted rounds, by verdict. Only these decide the verdict.
 
     """
 

@@ -25,7 +25,6 @@ from plimsoll.lifecycle.naming import LABEL_MANAGED_BY, MANAGED_BY
 from plimsoll.lifecycle.settings import Burning, Settings
 from plimsoll.metrics.exposition import OperatorScrape
 from plimsoll.metrics.instruments import Instruments
-from plimsoll.metrics.runs import RunRecord
 from plimsoll.metrics.server import AddressError, serving
 
 _NAMESPACE = "plimsoll-system"
@@ -88,8 +87,6 @@ _PEERS_EXAMPLE = (
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
 
 T = TypeVar("T")
-
-Runs = kopf.Index[str, RunRecord]
 
 
 @kopf.on.startup()

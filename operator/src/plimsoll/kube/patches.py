@@ -23,6 +23,6 @@ def replacing(status: Mapping[str, Any], version: str | None) -> list[Object]:
 
 
 def creating(status: Mapping[str, Any], version: str | None) -> Object:
-    """Return a merge patch (RFC 7386) for an object that has no status yet, to which the other one cannot add fields."""
+    """Return a merge patch (RFC 7386) for an object without a status, to which the other one cannot add fields."""
     metadata = {} if version is None else {"metadata": {"resourceVersion": version}}
     return {"status": dict(status), **metadata}

@@ -74,21 +74,23 @@ def evaluate(
     accepted: Sequence[MeasuredRound],
     pinned: Sequence[MeasuredRound],
 ) -> Judgement:
-    """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds."""
+    """Return what a round shows, given the accepted and the pinned rounds, both in their order. It takes seconds.
+
+    Only comparisons with accepted rounds decide whether it regressed: one between variants shows what a variant costs,
+    in every round alike.
+    """
     measured = found.measured()
     against_rounds = _against_rounds(spec, measured, accepted, pinned)
-    outcomes = [
-        *(one for name, judgement in against_rounds.items() for one in outcomes_of_rounds(name, judgement)),
-        *map(outcome_of_variants, comparisons_of(spec, _complete(found))),
-    ]
-    outcomes.sort(key=lambda one: [*_VERDICTS].index(one.verdict))
-    counts = Counter(one.verdict for one in outcomes)
+    over_time = [one for name, judgement in against_rounds.items() for one in outcomes_of_rounds(name, judgement)]
+    between_variants = map(outcome_of_variants, comparisons_of(spec, _complete(found)))
+    outcomes = sorted([*over_time, *between_variants], key=lambda one: [*_VERDICTS].index(one.verdict))
+    counts = Counter(one.verdict for one in over_time)
     verdict = next((_VERDICTS[one] for one in _VERDICTS if counts[one]), RoundVerdict.NO_REGRESSION)
     return Judgement(
         request=request,
         verdict=verdict,
         is_acceptable=History().extended(measured, against_rounds.values()).rounds[-1].accepted,
-        message=_message(outcomes),
+        message=_message(over_time),
         environment=_environment(found),
         counts={one.value: counts[one] for one in _VERDICTS if counts[one]},
         comparisons=tuple(outcomes),
@@ -124,10 +126,10 @@ def _decided(spec: SuiteSpec, found: RoundResults) -> tuple[HypothesisResult, ..
 
 
 def _message(outcomes: Sequence[ComparisonOutcome]) -> str:
-    """Return the most important outcome in a sentence; `outcomes` are sorted."""
+    """Return the most important outcome in a sentence."""
     if not outcomes:
-        return "the suite compares nothing"
-    first = outcomes[0]
+        return "the suite compares no rounds"
+    first = min(outcomes, key=lambda one: [*_VERDICTS].index(one.verdict))
     if first.verdict is ComparisonVerdict.NO_REGRESSION:
         return "no comparison shows a regression"
     return f"comparison {first.name}, variant {first.variant}: {first.verdict}: {first.message}"

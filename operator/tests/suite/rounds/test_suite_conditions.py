@@ -35,7 +35,7 @@ def test_round_of_a_change_makes_the_suite_in_progress() -> None:
 
 def test_a_round_without_comparisons_does_not_claim_to_be_as_good_as_another() -> None:
     world = with_verdict(RoundVerdict.NO_REGRESSION)
-    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} was measured; the suite compares nothing"
+    assert world.condition("Regressed")["message"] == f"round {START_MINUTE} was measured; the suite compares no rounds"
     outcome = ComparisonOutcome(name="c", variant="a", verdict=ComparisonVerdict.NO_REGRESSION)
     world = PretendSuites(spec={"repeat": 1}, comparisons=(outcome,))
     world.measure_round()

@@ -158,7 +158,7 @@ def _regressed(state: State) -> Fact:
         case RoundVerdict.NO_REGRESSION:
             message = f"round {last.minute} is not worse than its baseline"
             if not last.counts:
-                message = f"round {last.minute} was measured; the suite compares nothing"
+                message = f"round {last.minute} was measured; the suite compares no rounds"
             return Fact(holds=False, reason=SuiteReason.NO_REGRESSION, message=message)
     message = f"round {last.minute} does not show whether there is a regression"
     return _with_remedy(SuiteReason.INCONCLUSIVE, message, holds=None)
