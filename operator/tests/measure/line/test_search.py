@@ -86,7 +86,7 @@ def test_it_finds_the_line_of_storage_that_is_slow_in_some_trials() -> None:
 def test_storage_that_cannot_reach_the_first_load_has_a_line_below_it() -> None:
     line, probes = search(cliff(130, 0.02), SETTINGS, 0)
     assert not probes[0].is_achieved
-    assert [probe.load for probe in probes[:4]] == [500, 250, 125, 1000]
+    assert [probe.load for probe in probes[:3]] == [500, 250, 125]
     assert line.ending is Ending.PRECISE
     assert line.low is not None
     assert line.high is not None

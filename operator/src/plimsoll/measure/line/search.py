@@ -6,8 +6,8 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
    third one is beside it, to show how much the storage scatters;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
-   may be no lapse but a load that the storage handles worse than higher ones (`monotone`);
-4. the end checks whether the line stayed in its place (`drift`).
+   may be no lapse but a load that the storage handles worse than higher ones;
+4. the end checks whether there is one line, and whether it stayed in its place (`monotone`, `drift`).
 """
 
 import math
@@ -19,14 +19,14 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
-from plimsoll.measure.line.monotone import rise_evidence
+from plimsoll.measure.line.monotone import exception_evidence
 from plimsoll.measure.line.probe import Probe
 from plimsoll.measure.line.result import Ending, Line, Request
 from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.statistics import CONFIDENCE
 
-RISE_EVIDENCE = 20.0
-"""Above it a storage is not monotone; at most 5 % of searches on a monotone storage exceed it."""
+EXCEPTION_EVIDENCE = 20.0
+"""Above it a storage is not monotone."""
 
 DRIFT_EVIDENCE = 20.0
 """Above it a storage drifts."""
@@ -57,8 +57,6 @@ class _Search:
     settings: Settings
 
     def step(self) -> Request | Line:
-        if self.trials and rise_evidence(self.trials) > RISE_EVIDENCE:
-            return self._end(Ending.NOT_MONOTONE)
         if len(self.probes) >= self.settings.most_probes:
             return self._end(Ending.PROBES_USED_UP)
         if (rung := next_rung(self._first_outcomes(), self.settings)) is not None:
@@ -133,7 +131,9 @@ class _Search:
     def _end(self, ending: Ending) -> Line:
         if not self.trials:
             return Line(ending=ending, verdict=Verdict.INVALID, probes=len(self.probes), counted=0)
-        if ending is not Ending.NOT_MONOTONE and drift_evidence(self.trials) > DRIFT_EVIDENCE:
+        if exception_evidence(self.trials) > EXCEPTION_EVIDENCE:
+            ending = Ending.NOT_MONOTONE
+        elif drift_evidence(self.trials) > DRIFT_EVIDENCE:
             ending = Ending.DRIFTING
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
