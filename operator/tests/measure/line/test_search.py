@@ -130,6 +130,17 @@ def test_depths_are_whole_and_as_precise_as_they_can_be() -> None:
     assert 4.9 < line.low < 5.5 < line.high < 6.1
 
 
+def test_the_last_permitted_probe_counts() -> None:
+    line, probes = search(cliff(7_000, 0.0), ROUGH, 0)
+    assert line.ending is Ending.PRECISE
+    assert next_probe(probes, replace(ROUGH, most_probes=line.probes)) == line
+    used_up = next_probe(probes[:-1], replace(ROUGH, most_probes=line.probes - 1))
+    assert isinstance(used_up, Line)
+    assert used_up.ending is Ending.PROBES_USED_UP
+    assert used_up.width_percent is not None
+    assert used_up.width_percent > ROUGH.precision_percent
+
+
 def test_clients_share_a_load_evenly() -> None:
     _, probes = search(linear(700, 0.05), replace(SETTINGS, step=8), 0)
     assert all(probe.load % 8 == 0 for probe in probes)

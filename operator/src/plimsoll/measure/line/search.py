@@ -57,15 +57,15 @@ class _Search:
     settings: Settings
 
     def step(self) -> Request | Line:
-        if len(self.probes) >= self.settings.most_probes:
+        load = next_rung(self._first_outcomes(), self.settings)
+        if load is None:
+            ending = self._ending()
+            load = self._doubtful() if ending else self._placed()
+            if ending and load is None:
+                return self._end(ending)
+        if load is None or len(self.probes) >= self.settings.most_probes:
             return self._end(Ending.PROBES_USED_UP)
-        if (rung := next_rung(self._first_outcomes(), self.settings)) is not None:
-            return self._request(rung)
-        ending = self._ending()
-        if ending is None:
-            return self._request(self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative())
-        doubtful = self._doubtful()
-        return self._end(ending) if doubtful is None else self._request(doubtful)
+        return Request(load=load, number=len(self.probes))
 
     @cached_property
     def counted(self) -> Sequence[Probe]:
@@ -85,9 +85,6 @@ class _Search:
         median, low, high = map(math.exp, self.posterior.interval(CONFIDENCE))
         return median, low, high
 
-    def _request(self, load: float) -> Request:
-        return Request(load=load, number=len(self.probes))
-
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes: dict[float, bool] = {}
         for probe in self.counted:
@@ -104,6 +101,9 @@ class _Search:
         if width <= max(self.settings.precision_percent / 100 * estimate, self.settings.step):
             return Ending.PRECISE
         return None
+
+    def _placed(self) -> float:
+        return self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative()
 
     def _most_informative(self) -> float:
         median, low, high = map(math.log, self.interval)
