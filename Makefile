@@ -19,6 +19,7 @@ ONLY ?=
 WORKERS := 0
 RUNS :=
 COMPARISONS :=
+SEARCHES :=
 
 export PLIMSOLL_VENV := $(VENV)
 # Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
@@ -161,6 +162,10 @@ bench-comparing: setup ## Measure how often comparisons are right: the tables of
 .PHONY: bench-rounds
 bench-rounds: setup ## Measure how often rounds of suites are judged right: the tables of docs/suites.md; takes an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
+
+.PHONY: bench-line
+bench-line: setup ## Measure how well the line is found: the tables of docs/line.md; takes half an hour
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/line.py $(SEARCHES)
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs

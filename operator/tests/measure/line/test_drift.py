@@ -4,7 +4,7 @@ from plimsoll.measure.line.curve import Trial
 from plimsoll.measure.line.drift import drift_evidence
 
 
-def course(drift: float, seed: int, number: int = 24, noise: float = 0.05) -> list[Trial]:
+def course(drift: float, seed: int, number: int = 40, noise: float = 0.02) -> list[Trial]:
     """Return trials of a staircase whose line moves by `drift` from the first to the last."""
     chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
     trials: list[Trial] = []

@@ -1,53 +1,43 @@
 import math
 import random
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from plimsoll.measure.line.curve import Trial
-from plimsoll.measure.line.monotone import rise_evidence
+from plimsoll.measure.line.monotone import exception_evidence
 
 
 def at(load: float, met: str) -> list[Trial]:
     return [Trial(math.log(load), met=one == "+") for one in met]
 
 
-def test_a_rise_beyond_chance_is_evident() -> None:
-    assert rise_evidence([*at(1000, "------"), *at(2000, "++++++")]) > 50
+ONE_LINE = [*at(500, "+"), *at(2000, "+"), *at(4000, "++"), *at(7000, "+++-"), *at(9000, "-+--"), *at(16_000, "--")]
 
 
-def test_a_fall_is_none() -> None:
-    assert rise_evidence([*at(1000, "++++++"), *at(2000, "------")]) < 1
+def test_a_range_that_breaks_below_loads_that_hold_is_an_exception() -> None:
+    assert exception_evidence([*ONE_LINE, *at(1000, "-----")]) > 20
 
 
-def test_a_single_lapse_is_none() -> None:
-    assert rise_evidence([*at(500, "-"), *at(1000, "++++++++"), *at(2000, "--------")]) < 10
+def test_a_range_that_holds_above_loads_that_break_is_an_exception() -> None:
+    assert exception_evidence([*ONE_LINE, *at(32_000, "+++++")]) > 20
 
 
-@settings(max_examples=50)
-@given(st.text("+-", min_size=1, max_size=30))
-def test_trials_at_one_load_show_no_rise(met: str) -> None:
-    assert rise_evidence(at(1000, met)) <= 1 + 1e-9
+def test_one_line_has_no_exception() -> None:
+    assert exception_evidence(ONE_LINE) < 1
 
 
-def test_a_storage_that_breaks_by_chance_at_all_loads_seldom_seems_to_rise() -> None:
+def test_a_lapse_that_does_not_repeat_is_no_exception() -> None:
+    assert exception_evidence([*ONE_LINE, *at(1000, "-+")]) < 1
+    assert exception_evidence([*ONE_LINE, *at(1000, "-+-")]) < 10
+
+
+def test_trials_at_one_load_are_none() -> None:
+    assert exception_evidence(at(1000, "--++-")) == 0
+
+
+def test_storage_that_breaks_in_one_of_three_trials_at_all_loads_seldom_seems_to_have_one() -> None:
     chance = random.Random(1)  # noqa: S311 - numbers, not secrets
     exceeded = 0
-    for _ in range(300):
-        sample: list[Trial] = []
-        for _ in range(40):
-            # Placed as badly as possible: where it last met the objectives, higher.
-            load = 1000 if not sample or not sample[-1].met else 2000
-            sample += at(load, chance.choice("+-"))
-            if rise_evidence(sample) > 20:
-                exceeded += 1
-                break
-    assert exceeded / 300 <= 0.05
-
-
-def test_the_pooled_likelihood_is_that_of_isotonic_regression() -> None:
-    # Pools of 2 of 4, and 0 of 1: 1/16, against beta distributions in a range of each load.
-    sample = [*at(1000, "+-"), *at(2000, "-+"), *at(4000, "-")]
-    pair = 0.25 * 0.25 / (0.5 * 1.5)
-    assert rise_evidence(sample) == pytest.approx(pair * pair * 0.5 * 16)
+    for _ in range(60):
+        loads = [500, *[1000] * 5, 2000, *[4000] * 5, 8000, *[9000] * 5]
+        sample = [Trial(math.log(load), met=chance.random() < 2 / 3) for load in loads]
+        exceeded += exception_evidence([*sample, *at(16_000, "----")]) > 20
+    assert exceeded / 60 <= 0.05

@@ -1,58 +1,45 @@
-"""Whether a storage meets the objectives more often at a higher load, beyond chance.
+"""Whether a storage has a range of loads that it handles otherwise than those around it, beyond chance.
 
-The evidence is a likelihood ratio. Its denominator is the highest likelihood of any probability of meeting the
-objectives that does not rise with the load (isotonic regression). Its numerator averages over probabilities that are
-free in each small range of loads. Under every curve that does not rise, the ratio exceeds 1/a with a probability of at
-most a, even if it is computed after each trial, and whatever the rule that places the trials (universal inference:
-Wasserman, Ramdas and Balakrishnan, PNAS 2020).
+A storage may break at some load and hold at higher ones, for example where a device saves power while there is little
+to do. Then no single load separates what it carries from what it does not.
 """
 
 import math
 from collections.abc import Sequence
 
-from plimsoll.measure.line.curve import Trial
+from plimsoll.measure.line.curve import Trial, posterior
 
-_RANGES = (0.05, 0.2, 0.7)
-"""Logarithms of loads in a range of this width share a probability in the numerator; it averages over the widths."""
+_RANGE = 0.2
+"""Width of a range, as a logarithm of loads."""
 
 _PRIOR = 0.25
-"""Both parameters of its beta distribution: most probabilities are near 0 or 1."""
+"""Both parameters of the beta distribution of its probability: most probabilities are near 0 or 1."""
+
+_FEWEST = 3
+"""Trials in a range; fewer show nothing that a lapse would not explain."""
 
 
-def rise_evidence(trials: Sequence[Trial]) -> float:
-    """Return the ratio of likelihoods: about 1 or less if the probability does not rise with the load."""
-    monotone = _monotone(trials)
-    return math.fsum(math.exp(_free(trials, width) - monotone) for width in _RANGES) / len(_RANGES)
+def exception_evidence(trials: Sequence[Trial]) -> float:
+    """Return how much likelier the trials are if one range of loads has a probability of its own.
 
-
-def _free(trials: Sequence[Trial], width: float) -> float:
-    counts: dict[int, list[int]] = {}
+    It is a Bayes factor: a storage with a curve as in `curve` exceeds 1/a in less than that part of searches.
+    """
+    ranges: dict[int, list[Trial]] = {}
     for trial in trials:
-        # A fixed partition: one that depends on the loads would not keep the error rate.
-        counts.setdefault(math.floor(trial.position / width), [0, 0])[trial.met] += 1
-    return math.fsum(
-        _log_beta(broken + _PRIOR, met + _PRIOR) - _log_beta(_PRIOR, _PRIOR) for broken, met in counts.values()
-    )
+        ranges.setdefault(math.floor(trial.position / _RANGE), []).append(trial)
+    alone = [inside for inside in ranges.values() if _FEWEST <= len(inside) < len(trials)]
+    if not alone:
+        return 0.0
+    one_curve = posterior(trials).evidence
+    return math.fsum(_apart(trials, inside) for inside in alone) / len(ranges) / one_curve
 
 
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+def _apart(trials: Sequence[Trial], inside: Sequence[Trial]) -> float:
+    """Return the probability of the trials if those inside a range have one of their own."""
+    met = sum(trial.met for trial in inside)
+    outside = [trial for trial in trials if trial not in inside]
+    return posterior(outside).evidence * _beta(met + _PRIOR, len(inside) - met + _PRIOR) / _beta(_PRIOR, _PRIOR)
 
 
-def _monotone(trials: Sequence[Trial]) -> float:
-    """Return the highest logarithm of the likelihood, by pooling adjacent loads that violate the order."""
-    at: dict[float, list[int]] = {}
-    for trial in trials:
-        at.setdefault(trial.position, [0, 0])[trial.met] += 1
-    pools: list[tuple[int, int]] = []
-    for _, (broken, met) in sorted(at.items()):
-        pool = broken, met
-        while pools and _share(pools[-1]) < _share(pool):
-            below = pools.pop()
-            pool = below[0] + pool[0], below[1] + pool[1]
-        pools.append(pool)
-    return math.fsum(count * math.log(count / sum(pool)) for pool in pools for count in pool if count)
-
-
-def _share(pool: tuple[int, int]) -> float:
-    return pool[1] / sum(pool)
+def _beta(a: float, b: float) -> float:
+    return math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))

@@ -22,7 +22,7 @@ class Ending(StrEnum):
     """The line is below the lowest load."""
 
     NOT_MONOTONE = "NotMonotone"
-    """The storage meets the objectives more often at some higher load, beyond chance: it has no line."""
+    """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
 
     DRIFTING = "Drifting"
     """The storage became slower, or faster, during the search: its line moved."""

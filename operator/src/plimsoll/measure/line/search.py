@@ -6,8 +6,8 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
    third one is beside it, to show how much the storage scatters;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
-   may be no lapse but a load that the storage handles worse than higher ones (`monotone`);
-4. the end checks whether the line stayed in its place (`drift`).
+   may be no lapse but a load that the storage handles worse than higher ones;
+4. the end checks whether there is one line, and whether it stayed in its place (`monotone`, `drift`).
 """
 
 import math
@@ -19,14 +19,14 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
-from plimsoll.measure.line.monotone import rise_evidence
+from plimsoll.measure.line.monotone import exception_evidence
 from plimsoll.measure.line.probe import Probe
 from plimsoll.measure.line.result import Ending, Line, Request
 from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.statistics import CONFIDENCE
 
-RISE_EVIDENCE = 20.0
-"""Above it a storage is not monotone; at most 5 % of searches on a monotone storage exceed it."""
+EXCEPTION_EVIDENCE = 20.0
+"""Above it a storage is not monotone."""
 
 DRIFT_EVIDENCE = 20.0
 """Above it a storage drifts."""
@@ -57,17 +57,15 @@ class _Search:
     settings: Settings
 
     def step(self) -> Request | Line:
-        if self.trials and rise_evidence(self.trials) > RISE_EVIDENCE:
-            return self._end(Ending.NOT_MONOTONE)
-        if len(self.probes) >= self.settings.most_probes:
+        load = next_rung(self._first_outcomes(), self.settings)
+        if load is None:
+            ending = self._ending()
+            load = self._doubtful() if ending else self._placed()
+            if ending and load is None:
+                return self._end(ending)
+        if load is None or len(self.probes) >= self.settings.most_probes:
             return self._end(Ending.PROBES_USED_UP)
-        if (rung := next_rung(self._first_outcomes(), self.settings)) is not None:
-            return self._request(rung)
-        ending = self._ending()
-        if ending is None:
-            return self._request(self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative())
-        doubtful = self._doubtful()
-        return self._end(ending) if doubtful is None else self._request(doubtful)
+        return Request(load=load, number=len(self.probes))
 
     @cached_property
     def counted(self) -> Sequence[Probe]:
@@ -87,9 +85,6 @@ class _Search:
         median, low, high = map(math.exp, self.posterior.interval(CONFIDENCE))
         return median, low, high
 
-    def _request(self, load: float) -> Request:
-        return Request(load=load, number=len(self.probes))
-
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes: dict[float, bool] = {}
         for probe in self.counted:
@@ -106,6 +101,9 @@ class _Search:
         if width <= max(self.settings.precision_percent / 100 * estimate, self.settings.step):
             return Ending.PRECISE
         return None
+
+    def _placed(self) -> float:
+        return self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative()
 
     def _most_informative(self) -> float:
         median, low, high = map(math.log, self.interval)
@@ -133,7 +131,9 @@ class _Search:
     def _end(self, ending: Ending) -> Line:
         if not self.trials:
             return Line(ending=ending, verdict=Verdict.INVALID, probes=len(self.probes), counted=0)
-        if ending is not Ending.NOT_MONOTONE and drift_evidence(self.trials) > DRIFT_EVIDENCE:
+        if exception_evidence(self.trials) > EXCEPTION_EVIDENCE:
+            ending = Ending.NOT_MONOTONE
+        elif drift_evidence(self.trials) > DRIFT_EVIDENCE:
             ending = Ending.DRIFTING
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
