@@ -23,6 +23,9 @@ SECOND = 10**9
 IDLE = OBJECTIVE.latency_nanoseconds / SECOND / 8
 """Latency of a storage without load, seconds, where it is not that of a queue."""
 
+_FULL = 0.9
+"""Share of submissions that find the depth full where more arrive than the storage completes, be it little more."""
+
 Storage = Callable[[float, int, random.Random], Observation]
 """The load, the number of the probe and a source of noise -> what is measured."""
 
@@ -42,8 +45,8 @@ def observation(load: float, latency: float, achieved: float | None = None, drop
 
 
 def overloaded(load: float, capacity: float) -> Observation:
-    """Return what a trial measures if a bounded depth is full most of the time: a latency that hides the backlog."""
-    return observation(load, IDLE, achieved=min(load, capacity), dropped=max(0.0, 1 - capacity / load))
+    """Return what a trial measures if a bounded depth is full nearly all the time: a latency that hides the backlog."""
+    return observation(load, IDLE, achieved=min(load, capacity), dropped=_FULL)
 
 
 def linear(line: float, noise: float) -> Storage:
