@@ -12,6 +12,7 @@ from hypothesis import given
 
 from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.run import Gates
+from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.options import restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
@@ -36,7 +37,7 @@ IN_DATABASE = {
     f"osd.1 {PROFILE}": "custom",
     "osd osd_memory_target": "4294967296",
 }
-TARGET_WITH_OPTIONS = TARGET.model_copy(update={"options": OPTIONS})
+TARGET_WITH_OPTIONS = TARGET.model_copy(update={"options": OPTIONS, "rook": NamespacedName(namespace="r", name="r")})
 PLAN = plan_of(TARGET_WITH_OPTIONS)
 LEFT = TeardownTarget(uid="u", clients=2, pool="golden", other_pools=("golden-data",), has_options=True)
 
@@ -115,6 +116,22 @@ async def test_the_teardown_restores_options_although_the_pool_is_gone(ceph: Pre
         state["pools"] = []
     assert await torn_down() == ()
     assert (ceph.state["config"], ceph.state["config-key"]) == ({}, {})
+
+
+async def test_no_run_measures_before_the_options_of_another_one_are_restored(ceph: PretendedCeph) -> None:
+    """It would measure with them, or restore them as the previous ones."""
+    with ceph.changing() as state:
+        state["config"] = {f"osd {PROFILE}": "custom"}
+        state["config-key"] = {"plimsoll/earlier/options": "{}", "config-history/1/": "", "plimsoll/u": ""}
+    cluster = cluster_of(PLAN)
+    seen = await attend_until(cluster, lambda view: bool(view.problems))
+    (problem,) = seen[-1].problems
+    assert "run earlier has set options of the OSDs" in problem
+    assert not ceph.commands("ceph config set")
+    with ceph.changing() as state:
+        state["config"], state["config-key"] = {}, {}
+    await attend_until(cluster, is_prepared)
+    assert list(ceph.state["config-key"]) == ["plimsoll/u/options"]
 
 
 async def test_the_teardown_of_a_run_without_options_asks_for_none(ceph: PretendedCeph) -> None:

@@ -130,9 +130,9 @@ def test_of_two_suites_with_one_name_the_later_is_exposed() -> None:
         assert values(exposed(*pair), catalogue.SUITE_INFO) == {(*NAMES, "", ""): 1}
 
 
-def test_of_too_many_suites_the_newest_are_exposed_and_all_are_counted() -> None:
+def test_of_too_many_suites_the_oldest_are_exposed_and_all_are_counted() -> None:
     records = [SuiteRecord(namespace="n", name=f"s{age}", created=float(age), status="Idle") for age in range(3)]
     samples = list(samples_of(records, limit=2))
-    assert {labels[1] for labels in values(samples, catalogue.SUITE_INFO)} == {"s2", "s1"}
+    assert {labels[1] for labels in values(samples, catalogue.SUITE_INFO)} == {"s0", "s1"}
     assert values(samples, catalogue.SUITES_OMITTED) == {(): 1}
     assert values(samples, catalogue.OPERATOR_SUITES) == {("Idle",): 3}

@@ -98,6 +98,17 @@ def test_rounds_and_variants_are_compared_and_the_worst_round_decides() -> None:
     assert worse.message.startswith("comparison upgrade, variant large: Regression: ")
 
 
+def test_accepted_round_that_has_lost_runs_is_no_baseline() -> None:
+    """Whoever deletes the fast runs of an earlier round would otherwise hide a loss."""
+    asked = spec(ACCEPTED, variants=[{"name": "small"}])
+    earlier = [round_of(minute, small=(1000 + minute, 1010, 990)) for minute in range(1, 4)]
+    slower = round_of(9, small=(800, 810, 790))
+    assert judged(asked, slower, earlier).verdict is RoundVerdict.REGRESSED
+    selected = [round_of(minute, small=(790,)) for minute in range(4, 9)]
+    assert judged(asked, slower, [*earlier, *selected]).verdict is RoundVerdict.REGRESSED
+    assert judged(asked, slower, selected).verdict is RoundVerdict.INCONCLUSIVE
+
+
 def test_slow_drift_is_named_and_shown_against_the_pinned_rounds() -> None:
     def alike(minute: int, mean: float) -> RoundResults:
         return round_of(minute, small=(mean, mean * 1.01, mean * 0.99))
@@ -158,8 +169,9 @@ def test_missing_run_leaves_hypotheses_undecided_and_the_round_unacceptable() ->
 
 
 def test_suite_without_comparisons_shows_no_regression() -> None:
-    judgement = judged(spec(), round_of(small=(1000,), large=(1,)))
+    judgement = judged(spec(), round_of(small=(1000,) * 3, large=(1,) * 3))
     assert (judgement.verdict, judgement.message) == (RoundVerdict.NO_REGRESSION, "the suite compares no rounds")
+    assert judged(spec(), round_of(small=(1000,), large=())).verdict is RoundVerdict.INCONCLUSIVE
 
 
 def test_environment_has_all_versions_of_the_round() -> None:

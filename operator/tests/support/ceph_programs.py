@@ -31,7 +31,9 @@ _RECORDED = {
 
 State = dict[str, Any]
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(Path(__file__).with_name("ceph_options.json").read_text())
+OPTIONS: Mapping[str, Mapping[str, Any]] = json.loads(
+    Path(__file__).resolve().with_name("ceph_options.json").read_text()
+)
 """Options, by what `ceph config help` says about each."""
 
 
@@ -194,6 +196,8 @@ def _dumped(key: str, value: str) -> State:
 def _config_key(state: State, arguments: list[str]) -> str:
     stored: dict[str, str] = state["config-key"]
     match arguments:
+        case ["ls"]:
+            return json.dumps([*stored])
         case ["set", key, value]:
             stored[key] = value
             return ""

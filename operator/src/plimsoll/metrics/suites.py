@@ -123,14 +123,16 @@ def record_of(body: Mapping[str, Any]) -> SuiteRecord:
 
 
 def samples_of(records: Sequence[SuiteRecord], limit: int = MAX_SUITES) -> Iterator[Sample]:
-    """Yield the samples of suites, the newest ones first, and their number by status.
+    """Yield the samples of suites, the oldest ones first, and their number by status.
+
+    Many new suites hide no regression of an older one.
 
     A recreated suite may appear beside its deleted namesake: two values of one series would invalidate the whole
     scrape.
     """
     by_age = sorted(records, key=lambda record: (record.created, record.labels))
     by_name = {record.labels: record for record in by_age}
-    shown = sorted(by_name.values(), key=lambda record: (-record.created, record.labels))[:limit]
+    shown = sorted(by_name.values(), key=lambda record: (record.created, record.labels))[:limit]
     for record in shown:
         yield from _samples(record)
     yield Sample(catalogue.SUITES_OMITTED, (), len(records) - len(shown))

@@ -72,6 +72,12 @@ def options_key(uid: str) -> str:
     return f"{_PREFIX}/{uid}/options"
 
 
+def owner_of_options(key: str) -> str | None:
+    """Return the UID of the run whose options are recorded under a key; None if it is no such key."""
+    uid = key.removeprefix(f"{_PREFIX}/").removesuffix("/options")
+    return uid if key == options_key(uid) else None
+
+
 def _of_rook(run: BenchmarkRun, rook: RookStorage) -> CephTarget:
     if rook.file_system is not None:
         return _of_new_file_system(run, rook, rook.file_system)

@@ -80,12 +80,17 @@ def evaluate(
     in every round alike.
     """
     measured = found.measured()
+    # A round that has lost runs is a selection: somebody may have deleted the fast ones.
+    whole = [one.minute for one in accepted if one.is_complete or one.digest != measured.digest]
+    accepted, pinned = ([one for one in rounds if one.minute in whole] for rounds in (accepted, pinned))
     against_rounds = _against_rounds(spec, measured, accepted, pinned)
     over_time = [one for name, judgement in against_rounds.items() for one in outcomes_of_rounds(name, judgement)]
     between_variants = map(outcome_of_variants, comparisons_of(spec, _complete(found)))
     outcomes = sorted([*over_time, *between_variants], key=lambda one: [*_VERDICTS].index(one.verdict))
     counts = Counter(one.verdict for one in over_time)
     verdict = next((_VERDICTS[one] for one in _VERDICTS if counts[one]), RoundVerdict.NO_REGRESSION)
+    if verdict is RoundVerdict.NO_REGRESSION and not measured.is_complete:
+        verdict = RoundVerdict.INCONCLUSIVE
     return Judgement(
         request=request,
         verdict=verdict,

@@ -157,11 +157,22 @@ def test_judgement_of_other_data_is_not_used(world: PretendSuites) -> None:
         world.finish()
         world.look()
     last = world.runs[world.created[-1]]
-    last.version += 1
+    last.uid = "made by a user"
     world.memory = world.memory.woken(())
     assert requests(world.look()) == [Judge]
     assert not world.rounds
     world.settle()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+
+
+def test_run_that_somebody_touches_is_not_judged_again(world: PretendSuites) -> None:
+    while not world.judged:
+        world.finish()
+        world.look()
+    world.runs[world.created[-1]].version += 1
+    world.memory = world.memory.woken(())
+    world.settle()
+    assert len(world.judged) == 1
     assert world.rounds[0]["verdict"] == "NoRegression"
 
 

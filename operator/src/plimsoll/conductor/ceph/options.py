@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from plimsoll.api.ceph_options import CephOption
+from plimsoll.ceph.document import Node
 from plimsoll.ceph.options import (
     Change,
     Database,
@@ -29,6 +30,7 @@ from plimsoll.ceph.osds import Osd, parse_config_show, parse_osd_tree
 from plimsoll.ceph.watch import OptionReading
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.monitor_program import FORCE
+from plimsoll.plan.ceph import owner_of_options
 
 _READING_SECONDS = 12.0
 """The limit of each command: a conductor has 30 s to end after SIGTERM."""
@@ -50,6 +52,20 @@ class OptionsSet:
     options: tuple[CephOption, ...] = ()
     problems: tuple[str, ...] = ()
     refused: bool = False
+
+
+async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
+    """Return which other runs have set options that are not restored: nobody may measure with them, or record them.
+
+    See `Commands.ceph` for errors.
+    """
+    keys = [key.text() for key in Node.parse(await commands.ceph("config-key", "ls")).elements()]
+    owners = [owner for key in keys if (owner := owner_of_options(key)) not in {None, uid}]
+    return tuple(
+        f"run {owner} has set options of the OSDs that are not restored yet; this takes until its objects are removed, "
+        "or see docs/ceph.md, Options of the OSDs"
+        for owner in owners
+    )
 
 
 async def set_options(commands: Commands, options: Sequence[CephOption], *, key: str) -> OptionsSet:

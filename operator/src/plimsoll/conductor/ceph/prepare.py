@@ -17,7 +17,7 @@ from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.environment import has_images
 from plimsoll.conductor.ceph.flags import pause_scrubs
 from plimsoll.conductor.ceph.images import create_images
-from plimsoll.conductor.ceph.options import OptionsSet, read_options, set_options
+from plimsoll.conductor.ceph.options import OptionsSet, options_of_others, read_options, set_options
 from plimsoll.plan.ceph import flags_object, options_key
 from plimsoll.plan.document import CephTarget, Plan
 
@@ -49,6 +49,8 @@ class Prepared:
 async def prepare(commands: Commands, plan: Plan, target: CephTarget, *, report: Callable[[str], None]) -> Prepared:
     """Check the pools, pause scrubs, set options and create images as far as possible; `report` the progress."""
     try:
+        if target.rook is not None and (problems := await options_of_others(commands, uid=plan.run.uid)):
+            return Prepared(problems=problems)
         return await _prepare(commands, plan, target, report)
     except (CommandError, ValueError) as error:
         return Prepared(problems=(str(error),))

@@ -107,6 +107,10 @@ def _agent_caps(target: CephTarget) -> dict[str, str]:
     return {"mon": "profile simple-rados-client", "osd": ", ".join(f"profile rbd pool={pool}" for pool in target.pools)}
 
 
+_LIST_KEYS = 'allow command "config-key ls"'
+"""Shows whether another run has left options. Names of keys only: `allow r` includes no keys of the monitors' store."""
+
+
 def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
     """Return those of an agent, and reading the cluster's state, setting two flags of the run's pools, and its options.
 
@@ -119,7 +123,7 @@ def _conductor_caps(run: Run, target: CephTarget) -> dict[str, str]:
         for pool in target.pools
         for flag in ("noscrub", "nodeep-scrub")
     ]
-    return {"mon": ", ".join(("allow r", *flags, *_option_caps(run, target))), "mgr": "allow r", "osd": osd}
+    return {"mon": ", ".join(("allow r", _LIST_KEYS, *flags, *_option_caps(run, target))), "mgr": "allow r", "osd": osd}
 
 
 def _option_caps(run: Run, target: CephTarget) -> Iterator[str]:

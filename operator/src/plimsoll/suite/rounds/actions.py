@@ -80,11 +80,10 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVersion:
-    """A finished run with valid numbers, as it was when its results were to be read."""
+    """A finished run with valid numbers. These never change, whatever else a user changes about the run."""
 
     name: str
     uid: str
-    resource_version: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ class RoundRuns:
     Attributes:
         minute: identity of the round.
         digest: of what it measured.
-        runs: those with valid numbers, by variant; of the round to judge, every variant is there.
+        runs: those with valid numbers, by variant; every variant that the suite has now is there.
 
     """
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from plimsoll.api.reasons.entry import Severity
 from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.suite.children import child_name
 from plimsoll.suite.rounds.actions import Emit, Judge, RoundRuns, RunVersion
 from plimsoll.suite.rounds.observed import Judgement, Observed, OwnedRun
 from plimsoll.suite.rounds.outcomes import worst_comparisons, worst_hypotheses
@@ -27,23 +28,25 @@ def judgement_request(seen: Observed, state: State, active: ActiveRound, members
     """Return the request to evaluate the active round."""
     return Judge(
         round=RoundRuns(minute=active.minute, digest=state.digest, runs=runs_by_variant(members)),
-        baseline=tuple(_data(seen, one) for one in reversed(state.ended) if one.accepted),
+        baseline=tuple(_data(seen, one, members) for one in reversed(state.ended) if one.accepted),
         pinned=tuple(one.minute for one in reversed(state.ended) if one.pinned),
         questions=seen.suite.specification.questions,
     )
 
 
-def _data(seen: Observed, earlier: EndedRound) -> RoundRuns:
-    """Return the data of an earlier round."""
-    runs: dict[str, tuple[RunVersion, ...]] = {}
+def _data(seen: Observed, earlier: EndedRound, members: Sequence[Member]) -> RoundRuns:
+    """Return the data of an earlier round. Users may make runs that are none of its turns; these do not count."""
+    runs: dict[str, tuple[RunVersion, ...]] = {member.turn.variant: () for member in members}
+    suite, uid = seen.suite.specification.suite, seen.suite.uid
+    turns = {child_name(suite, member.turn, earlier.minute, uid) for member in members} if suite else set()
     for run in sorted(seen.runs, key=lambda one: one.name):
-        if run.minute == earlier.minute and run.is_finished and run.succeeded:
-            runs[run.variant] = (*runs.get(run.variant, ()), _version(run))
+        if run.name in turns and run.is_finished and run.succeeded:
+            runs[run.variant] = (*runs[run.variant], _version(run))
     return RoundRuns(minute=earlier.minute, digest=earlier.digest, runs=runs)
 
 
 def _version(run: OwnedRun) -> RunVersion:
-    return RunVersion(name=run.name, uid=run.uid, resource_version=run.resource_version)
+    return RunVersion(name=run.name, uid=run.uid)
 
 
 def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[Member]) -> tuple[State, Emit] | None:
