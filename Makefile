@@ -69,7 +69,7 @@ test: ## Run every check that a change must pass, in parallel; installs prerequi
 
 .PHONY: test-fast
 test-fast: setup ## The tests that need nothing but Python
-	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))"
+	cd operator && $(BIN)/pytest -q -n 3 --dist worksteal --durations 10 -m "not ($(REAL))" $(ONLY)
 
 .PHONY: test-real
 test-real: setup ## The operator's tests with a real fio, real processes, a real kube-apiserver, Helm and Chromium: SELECT=system

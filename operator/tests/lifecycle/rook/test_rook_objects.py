@@ -70,7 +70,7 @@ def test_users_may_do_what_they_have_to_and_no_more() -> None:
         for flag in ("noscrub", "nodeep-scrub")
     )
     assert conductor["spec"] == {
-        "caps": {"mon": f"allow r, {flags}", "mgr": "allow r", "osd": both},
+        "caps": {"mon": f'allow r, allow command "config-key ls", {flags}', "mgr": "allow r", "osd": both},
         "secretName": "plimsoll-3",
     }
 
@@ -80,6 +80,7 @@ def test_a_conductor_may_set_exactly_the_options_of_its_run_and_record_what_they
     conductor, agent = (user["spec"]["caps"] for user in users(made.run, made.target, ("plimsoll-0", "plimsoll-1")))
     grants = [grant for grant in conductor["mon"].split(", ") if "config" in grant]
     assert grants == [
+        'allow command "config-key ls"',
         f'allow command "config-key set" with key="plimsoll/{UID}/options"',
         f'allow command "config-key get" with key="plimsoll/{UID}/options"',
         f'allow command "config-key rm" with key="plimsoll/{UID}/options"',
