@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll.kube.errors import ApiError, TransientError
-from plimsoll.reconcile.suites import results
+from plimsoll.suite.evaluation import evaluate
 from support.fake_kube import FakeKube
 from support.played_suites import Mortal, PlayedSuite
 from support.suite_documents import suite_document
@@ -94,14 +94,13 @@ async def test_a_request_that_fails_discards_no_round_that_was_read(played: Play
 
 async def test_one_round_is_evaluated_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     kube = FakeKube(namespaces=("a", "b", "c"))
-    evaluate = results.evaluate
 
     def noting(*arguments: Any, **options: Any) -> Any:
         found = evaluate(*arguments, **options)
         kube.requests.append("evaluated")
         return found
 
-    monkeypatch.setattr(results, "evaluate", noting)
+    monkeypatch.setattr("plimsoll.reconcile.suites.results.evaluate", noting)
     suites = [PlayedSuite(kube=kube, operator=Mortal(kube), namespace=namespace) for namespace in ("a", "b", "c")]
     for one in suites:
         one.reconciler = suites[0].reconciler
