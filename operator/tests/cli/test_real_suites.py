@@ -69,7 +69,7 @@ async def test_a_requested_round_is_waited_for(bench: Bench) -> None:
     path = bench.path("benchmarksuites", "weekly")
     bench.apiserver.request("PATCH", path, annotation, content="application/merge-patch+json").expect(200)
     async with bench.running(*WAIT, "--round", "before the upgrade") as process:
-        asked = {"requestedRound": "before the upgrade"}
+        asked: dict[str, Any] = {"requestedRound": "before the upgrade", "requestedMinute": MINUTE + 3}
         say(bench, "Measuring", round=active_round(3, cause="Requested"), rounds=BEFORE, **asked)
         say(bench, "Idle", rounds=[ended_round(3, "Inconclusive", "Requested"), *BEFORE], **asked)
         await line_with(process, f"Round {MINUTE + 3} of suite {bench.namespace}/weekly ended: Inconclusive")

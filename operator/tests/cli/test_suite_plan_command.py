@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from plimsoll.api.manifest import MAX_TEXT_BYTES
 from plimsoll.cli import main
-from support.suite_documents import RUN, VARIANTS, suite_document
+from support.suite_documents import RUN, VARIANTS, large_run, suite_document
 
 LOCAL = sorted((Path(__file__).parents[3] / "manifests" / "local").glob("*.yaml"))
 COMPARISON = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
@@ -55,6 +55,13 @@ def write(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("path", LOCAL, ids=lambda path: path.stem)
 def test_every_sample_has_a_plan(path: Path) -> None:
     assert "\nTotal " in run(str(path))
+
+
+def test_plan_shows_that_a_round_has_too_many_trials_for_a_cluster(write: Any) -> None:
+    large = {"run": large_run(60), "variants": [{"name": "small"}, {"name": "large"}]}
+    words = "Invalid  in a cluster: a round would have 12,000 trials: 1,200 in 2 variants"
+    assert words in run(write(**large, repeat=10), columns="300")
+    assert "Invalid" not in run(write(**large, repeat=8))
 
 
 def test_comparison_with_earlier_rounds_is_shown(write: Any) -> None:

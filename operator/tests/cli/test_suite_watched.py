@@ -24,6 +24,11 @@ def minute_of(ending: Ending | None) -> int | None:
     return ending.round.minute - MINUTE if ending is not None and ending.round is not None else None
 
 
+def answered(number: int) -> dict[str, Any]:
+    """Return the part of a status that says which round answered the request `now`."""
+    return {"requestedRound": "now", "requestedMinute": MINUTE + number}
+
+
 def test_the_active_round_is_waited_for() -> None:
     before = [ended_round(0)]
     found = endings(
@@ -89,23 +94,79 @@ def test_a_requested_round_is_waited_for_even_while_another_one_is_measured() ->
         AwaitedRound("now"),
         suite(request="now", round=active_round(1)),
         suite(request="now", rounds=[ended_round(1)]),
-        suite(request="now", requestedRound="now", round=active_round(2, cause="Requested"), rounds=[ended_round(1)]),
-        suite(request="now", requestedRound="now", rounds=[ended_round(2, cause="Requested"), ended_round(1)]),
+        suite(request="now", **answered(2), round=active_round(2, cause="Requested"), rounds=[ended_round(1)]),
+        suite(request="now", **answered(2), rounds=[ended_round(2, cause="Requested"), ended_round(1)]),
     )
     assert found[:3] == [None, None, None]
     assert minute_of(found[3]) == 2
 
 
-def test_a_requested_round_that_ended_before_is_found_below_later_ones() -> None:
-    rounds = [ended_round(3), ended_round(2, cause="Requested"), ended_round(1)]
-    (found,) = endings(AwaitedRound("now"), suite(request="now", requestedRound="now", rounds=rounds))
-    assert minute_of(found) == 2
+@pytest.mark.parametrize("cause", ["Change", "Requested", "Scheduled"])
+def test_a_requested_round_that_ended_before_is_found_whatever_its_cause_and_those_of_others(cause: str) -> None:
+    rounds = [ended_round(4, cause="Scheduled"), ended_round(3, "Regressed", cause), ended_round(2, cause="Requested")]
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **answered(3), rounds=rounds))
+    assert minute_of(found) == 3
+    assert found is not None
+    assert found.round is not None
+    assert exit_code(found.round) == 3
 
 
-def test_a_round_that_a_change_started_answers_the_request_too() -> None:
-    status: dict[str, Any] = {"requestedRound": "now", "rounds": [ended_round(2, cause="Change")]}
+def test_a_requested_round_that_ended_before_is_not_the_active_one() -> None:
+    rounds = [ended_round(2, "Regressed", "Requested"), ended_round(1)]
+    status = {**answered(2), "round": active_round(3, cause="Scheduled"), "rounds": rounds}
     (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
     assert minute_of(found) == 2
+
+
+def test_a_requested_round_that_is_no_longer_kept_is_not_another_one() -> None:
+    rounds = [ended_round(3), ended_round(1, cause="Requested")]
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **answered(2), rounds=rounds, dropped=[MINUTE + 2]))
+    assert found == Ending(problem=f"round {MINUTE + 2} is no longer in the suite's status")
+
+
+def test_a_requested_round_is_followed_when_another_one_is_requested_meanwhile() -> None:
+    found = endings(
+        AwaitedRound("now"),
+        suite(request="now", **answered(1), round=active_round(1)),
+        suite(request="later", **answered(1), round=active_round(1)),
+        suite(request="later", requestedRound="later", requestedMinute=MINUTE + 2, rounds=[ended_round(1)]),
+    )
+    assert found[:2] == [None, None]
+    assert minute_of(found[2]) == 1
+
+
+def test_a_status_without_the_round_that_answered_a_request_names_none() -> None:
+    status: dict[str, Any] = {"requestedRound": "now", "rounds": [ended_round(1, cause="Requested")]}
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
+    problem = "the status does not say which round answered 'now'; request one with another text"
+    assert found == Ending(problem=problem)
+
+
+def test_the_round_that_replaced_a_requested_one_is_found_below_later_ones() -> None:
+    rounds = [ended_round(4), ended_round(3, "Regressed", "Change"), ended_round(2, "Superseded", "Requested")]
+    status = {**answered(2), "round": active_round(5, cause="Scheduled"), "rounds": rounds}
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
+    assert minute_of(found) == 3
+
+
+def test_the_round_that_replaced_a_requested_one_and_is_no_longer_kept_is_not_another_one() -> None:
+    status = {**answered(2), "rounds": [ended_round(4), ended_round(2, "Superseded")], "dropped": [MINUTE + 3]}
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
+    assert found == Ending(problem=f"round {MINUTE + 3} is no longer in the suite's status")
+
+
+def test_a_change_that_cannot_be_measured_is_why_there_is_no_successor() -> None:
+    superseded = [ended_round(1, "Superseded")]
+    found = endings(
+        AwaitedRound(), suite(round=active_round(1)), suite(generation=1, conditions=REFUSED, rounds=superseded)
+    )
+    assert found == [None, Ending(problem="RunRefused: quota")]
+
+
+def test_a_round_that_ended_counts_whatever_has_kept_the_suite_from_measuring_since() -> None:
+    status = {**answered(1), "conditions": REFUSED, "rounds": [ended_round(1, "Regressed")]}
+    (found,) = endings(AwaitedRound("now"), suite(request="now", **status))
+    assert minute_of(found) == 1
 
 
 @pytest.mark.parametrize(("present", "words"), [("", "there is none"), ("later", "it is 'later'")])
@@ -117,7 +178,7 @@ def test_a_round_that_nobody_requested_is_refused(present: str, words: str) -> N
 
 def test_long_requests_are_compared_as_the_status_remembers_them() -> None:
     text = "x" * 300
-    status: dict[str, Any] = {"requestedRound": text[:256], "rounds": [ended_round(1, cause="Requested")]}
+    status = {**answered(1), "requestedRound": text[:256], "rounds": [ended_round(1, cause="Requested")]}
     (found,) = endings(AwaitedRound(text), suite(request=text, **status))
     assert minute_of(found) == 1
 
@@ -158,6 +219,39 @@ def test_a_request_that_the_operator_really_handles_is_waited_for() -> None:
     assert last is not None
     assert last.round is not None
     assert (last.round.minute, last.round.cause) == (START_MINUTE + 1, "Requested")
+
+
+@pytest.mark.parametrize("starts", ["before", "after"])
+def test_a_request_with_a_change_is_answered_by_the_round_of_the_change(starts: str) -> None:
+    world = PretendSuites(spec={"repeat": 1}, verdicts=[RoundVerdict.NO_REGRESSION] * 2 + [RoundVerdict.REGRESSED])
+    world.measure_round()
+    world.annotations["plimsoll.dev/request-round"] = "earlier"
+    world.measure_round()
+    world.annotations["plimsoll.dev/request-round"] = "again"
+    world.change(repeat=2)
+    stages = [*suite_stages(world)]
+    *_, last = endings(AwaitedRound("again"), *(stages if starts == "before" else stages[-1:]))
+    assert last is not None
+    assert last.round is not None
+    assert (last.round.cause, exit_code(last.round)) == ("Change", 3)
+
+
+@pytest.mark.parametrize("starts", ["before", "after"])
+def test_a_request_that_a_change_supersedes_is_answered_by_the_round_of_the_change(starts: str) -> None:
+    world, awaited = PretendSuites(spec={"repeat": 1}), AwaitedRound("again")
+    world.measure_round()
+    world.annotations["plimsoll.dev/request-round"] = "again"
+    world.settle()
+    if starts == "before":
+        assert endings(awaited, suite_object(world)) == [None]
+    world.change(repeat=2)
+    world.measure_round()
+    world.pass_time(minutes=1)
+    (last,) = endings(awaited, suite_object(world))
+    assert last is not None
+    assert last.round is not None
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded", "NoRegression"]
+    assert (last.round.minute, last.round.cause) == (world.rounds[0]["minute"], "Change")
 
 
 def test_a_change_during_a_round_is_waited_for_as_the_operator_really_handles_it() -> None:

@@ -17,6 +17,12 @@ VARIANTS = [
 ]
 
 
+def large_run(points: int) -> dict[str, Any]:
+    """Return a run of ten trials at each of these points."""
+    reads = {"name": "reads", "fio": {"ioDepth": [*range(1, points + 1)]}, "runtimeSeconds": 20}
+    return RUN | {"workloads": [reads], "repetitions": 10, "timeouts": {"totalSeconds": 86400}}
+
+
 def suite_document(name: str = "sizes", **spec: Any) -> dict[str, Any]:
     """Return a suite of two variants; `spec` replaces parts of its specification."""
     return {

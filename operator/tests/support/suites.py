@@ -94,6 +94,7 @@ _STATUS = BenchmarkSuiteStatus(
     ),
     digest="0123456789abcdef" * 4,
     requested_round="before the upgrade",
+    requested_minute=29540340,
     accepted_round="29540340",
     next_schedule_time=_TIME,
     last_schedule_time=_TIME,

@@ -244,6 +244,7 @@ class BenchmarkSuiteStatus(Model):
         digest: SHA-256 of the run, the variants and repeat that the last round measures; absent after a superseded one.
         requested_round: Text of the annotation plimsoll.dev/request-round that was handled last, at most its first 256
             characters.
+        requested_minute: Identity of the round that answered that text, whatever its cause; absent if none did.
         accepted_round: Text of the annotation plimsoll.dev/accept-round that was handled last, at most its first 256
             characters.
         next_schedule_time: When the next scheduled round starts.
@@ -266,6 +267,7 @@ class BenchmarkSuiteStatus(Model):
     ] = ()
     digest: _Digest | None = None
     requested_round: _Annotation | None = None
+    requested_minute: Count | None = None
     accepted_round: _Annotation | None = None
     next_schedule_time: _Time | None = None
     last_schedule_time: _Time | None = None

@@ -25,6 +25,7 @@ from plimsoll.suite.children import Turn, turns_of
 from plimsoll.suite.differences import FieldChange, variant_changes
 from plimsoll.suite.digest import suite_digest
 from plimsoll.suite.merging import is_named_list
+from plimsoll.suite.rounds.specification import size_problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,8 @@ def _costs(planned: _PlannedSuite) -> Table:
         ("Total", f"{_time(planned.seconds(planned.turns))} without repeated attempts"),
     ):
         table.add_row(Text(heading, style="bold"), Text(text))
+    if problem := size_problem(spec.repeat, [variant.plan for variant in planned.variants.values()]):
+        table.add_row(Text("Invalid", style="bold"), Text(f"in a cluster: {problem}"))
     return table
 
 

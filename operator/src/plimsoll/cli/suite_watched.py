@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from plimsoll.api.names import GROUP, ConditionStatus, SuiteConditionType
-from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, Cause, RoundVerdict
+from plimsoll.api.suite_status import MAX_ANNOTATION_CHARACTERS, RoundVerdict
 from plimsoll.cli.watched import Lenient, WatchedCondition, WatchedDisplay, read_leniently
 
 REQUEST_ROUND = f"{GROUP}/request-round"
@@ -50,9 +50,11 @@ class WatchedSuiteStatus(Lenient):
     observed_generation: int = -1
     conditions: tuple[WatchedCondition, ...] = ()
     requested_round: str = ""
+    requested_minute: int = 0
     next_schedule_time: datetime | None = None
     round: WatchedActiveRound | None = None
     rounds: tuple[WatchedRound, ...] = ()
+    dropped: tuple[int, ...] = ()
     display: WatchedDisplay = WatchedDisplay()
 
 
@@ -100,6 +102,12 @@ class WatchedSuite:
         """Return the former round of a minute."""
         return next((one for one in self.status.rounds if one.minute == minute), None)
 
+    def successor(self, minute: int) -> int | None:
+        """Return the minute of the round after that of a minute, even if it is no longer kept; None if none is."""
+        known = [*(one.minute for one in self.status.rounds), *self.status.dropped]
+        known += [self.active.minute] if self.active else []
+        return min((one for one in known if one > minute), default=None)
+
 
 def watched_suite(suite: Mapping[str, Any], run: Mapping[str, Any] | None = None) -> WatchedSuite:
     """Read a suite, and the display of the run that is being measured."""
@@ -139,52 +147,68 @@ class Ending:
 
 
 class AwaitedRound:
-    """The round that a user waits for: the one that a text requested, or else the active or due one, or the last one.
+    """The round that a user waits for: the one that answers a request, or else the active or due one, or the last one.
 
     A round that a change of the suite abandons is replaced by the round of that change.
     """
 
     def __init__(self, request: str | None = None) -> None:
-        """Wait for the round that this text of the annotation requested; by default for the active one."""
+        """Wait for the round that answers this text of the annotation; by default for the active one."""
         self._request = None if request is None else remembered(request)
         self._minute: int | None = None
 
     def ending(self, suite: WatchedSuite) -> Ending | None:
         """Return how the round ended; None while it is due or being measured."""
+        if self._minute is None and self._request is not None:
+            self._minute = _answer(suite, self._request)
+        if self._minute is not None and (end := self._ended(suite, self._minute)) is not None:
+            return end
         if suite.obstacle:
             return Ending(problem=suite.obstacle)
-        if self._request is not None and suite.status.requested_round != self._request:
-            return self._not_handled(suite, self._request)
-        if self._minute is None:
-            self._minute = self._chosen(suite)
+        if self._minute is not None:
+            return None
+        if self._request is not None:
+            return _not_answered(suite, self._request)
+        self._minute = _present(suite)
         if self._minute is None:
             return None if suite.is_due else Ending(problem="no round is active or due, and none has ended")
-        if suite.active is not None and suite.active.minute == self._minute:
-            return None
         return self._ended(suite, self._minute)
 
     def _ended(self, suite: WatchedSuite, minute: int) -> Ending | None:
+        """Return how the round of a minute, or the one that replaced it, ended; None while it is due or active."""
+        if suite.active is not None and suite.active.minute == minute:
+            return None
         found = suite.round(minute)
         if found is None:
             return Ending(problem=f"round {minute} is no longer in the suite's status")
-        if found.verdict == RoundVerdict.SUPERSEDED and (suite.active is not None or suite.is_due):
-            self._minute = suite.active.minute if suite.active else None
-            return None
-        return Ending(round=found)
+        if found.verdict != RoundVerdict.SUPERSEDED:
+            return Ending(round=found)
+        successor = suite.successor(minute)
+        if successor is None:
+            return None if suite.is_due or suite.obstacle else Ending(round=found)
+        self._minute = successor
+        return self._ended(suite, successor)
 
-    def _not_handled(self, suite: WatchedSuite, request: str) -> Ending | None:
-        """Return that the request is not there; None while the operator has not handled it."""
-        if suite.request == request:
-            return None
-        present = f"it is {suite.request!r}" if suite.request else "there is none"
-        return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
 
-    def _chosen(self, suite: WatchedSuite) -> int | None:
-        """Return the minute of the round to wait for; None if it has not started."""
-        if suite.active is not None:
-            return suite.active.minute
-        ended = suite.status.rounds
-        if self._request is not None:
-            requested = (one.minute for one in ended if one.cause == Cause.REQUESTED)
-            return next(requested, ended[0].minute if ended else None)
-        return ended[0].minute if ended and not suite.is_due else None
+def _answer(suite: WatchedSuite, request: str) -> int | None:
+    """Return the minute of the round that answers a request; None if the status does not have it."""
+    is_last = suite.status.requested_round == request
+    return suite.status.requested_minute or None if is_last else None
+
+
+def _not_answered(suite: WatchedSuite, request: str) -> Ending | None:
+    """Return why the round of a request cannot be known; None while the operator has not answered the request."""
+    if suite.status.requested_round == request:
+        problem = f"the status does not say which round answered {request!r}; request one with another text"
+        return Ending(problem=problem)
+    if suite.request == request:
+        return None
+    present = f"it is {suite.request!r}" if suite.request else "there is none"
+    return Ending(problem=f"no round {request!r} was requested by annotation {REQUEST_ROUND}: {present}")
+
+
+def _present(suite: WatchedSuite) -> int | None:
+    """Return the minute of the active round, or else of the last one; None if there is none or another one is due."""
+    if suite.active is not None:
+        return suite.active.minute
+    return suite.status.rounds[0].minute if suite.status.rounds and not suite.is_due else None

@@ -48,21 +48,6 @@ async def test_nothing_is_left_of_a_deleted_suite(played: PlayedSuite, kube: Fak
     assert {obj["kind"] for obj in kube.objects()} == {"Namespace"}
 
 
-async def test_values_of_earlier_rounds_are_read_once_until_a_restart(played: PlayedSuite, kube: FakeKube) -> None:
-    await played.create(suite_document(comparisons=[ACCEPTED], repeat=1))
-
-    async def lists_of_results(number: int) -> int:
-        await played.annotate("request-round", str(number))
-        played.pass_time(minutes=5)
-        before = kube.requests.count("list BenchmarkResult default")
-        await played.measure_round(small=1000, large=1000)
-        return kube.requests.count("list BenchmarkResult default") - before
-
-    assert [await lists_of_results(number) for number in range(3)] == [2, 4, 4]
-    played.restart()
-    assert await lists_of_results(3) == 8
-
-
 async def test_runs_that_have_not_changed_are_not_read_again(played: PlayedSuite, kube: FakeKube) -> None:
     await played.create(suite_document(repeat=5))
     for _ in range(3):

@@ -44,7 +44,7 @@ def test_each_text_of_the_annotation_requests_one_round(world: PretendSuites) ->
         world.annotations[REQUEST] = text
         world.measure_round()
     assert causes(world) == ["Change", "Requested", "Requested"]
-    assert world.status["requestedRound"] == "b"
+    assert (world.status["requestedRound"], world.status["requestedMinute"]) == ("b", world.rounds[0]["minute"])
 
 
 def test_request_during_a_round_starts_one_after_it(world: PretendSuites) -> None:
@@ -61,8 +61,20 @@ def test_round_answers_everything_that_is_due(world: PretendSuites) -> None:
     world.change(repeat=2)
     world.measure_round()
     assert causes(world) == ["Change", "Change"]
-    assert world.status["requestedRound"] == "a"
+    assert (world.status["requestedRound"], world.status["requestedMinute"]) == ("a", world.rounds[0]["minute"])
     assert world.status["lastScheduleTime"] == "2026-11-26T02:00:00Z"
+
+
+def test_status_names_the_round_that_answered_a_request_whatever_follows(world: PretendSuites) -> None:
+    assert "requestedMinute" not in world.status
+    world.annotations[REQUEST] = "a"
+    world.settle()
+    answer = world.status["round"]["minute"]
+    for repeat in (2, 3):
+        world.change(repeat=repeat)
+        world.measure_round()
+    assert [one["verdict"] for one in reversed(world.rounds)] == ["NoRegression", "Superseded", *["NoRegression"] * 2]
+    assert world.status["requestedMinute"] == answer == world.rounds[2]["minute"]
 
 
 def test_schedule_time_starts_a_round_and_the_operator_waits_for_the_next_one(world: PretendSuites) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, PatchStatus
 from support.pretend_suites import HASH, NAME, START_MINUTE, UID, KilledError, PretendRun, PretendSuites
+from support.suite_documents import large_run
 
 
 @pytest.fixture
@@ -205,6 +206,22 @@ def test_invalid_suite_creates_nothing_and_continues_its_round_once_it_is_valid(
     world.change(schedule=None)
     world.measure_round()
     assert [one["verdict"] for one in world.rounds] == ["NoRegression"]
+
+
+def test_round_that_the_operator_could_not_evaluate_is_refused_with_the_numbers_and_the_remedy() -> None:
+    variants = [{"name": "small"}, {"name": "large"}]
+    world = PretendSuites(spec={"run": large_run(50), "repeat": 10, "variants": variants})
+    world.settle()
+    assert world.created
+    world.change(run=large_run(51))
+    world.settle()
+    stalled = world.condition("Stalled")
+    assert stalled["reason"] == "InvalidSpec"
+    assert stalled["message"] == (
+        "spec: a round would have 10,200 trials: 1,020 in 2 variants (points times repetitions), times repeat 10; the "
+        "operator evaluates at most 10,000: lower repeat or repetitions, measure fewer points, or divide the suite"
+    )
+    assert len(world.created) == 1
 
 
 def test_deleted_suite_is_left_to_the_garbage_collector(world: PretendSuites) -> None:

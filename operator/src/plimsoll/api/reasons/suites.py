@@ -66,8 +66,8 @@ SUITE_REASONS = (
         reason=SuiteReason.INVALID_SPEC,
         conditions=_STALLED,
         explanation=Explanation(
-            "a variant is no valid run, has no plan, or cannot answer a comparison or hypothesis, or the schedule is "
-            "invalid. No run is created; one that is active continues",
+            "a variant is no valid run, has no plan, or cannot answer a comparison or hypothesis, a round would have "
+            "too many trials, or the schedule is invalid. No run is created; one that is active continues",
             "the message names the fields and the remedies; `plimsoll suite plan` reports the same beforehand",
         ),
         severity=Severity.WARNING,

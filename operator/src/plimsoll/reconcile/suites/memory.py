@@ -19,8 +19,9 @@ class SuiteMemory:
         outcomes: of the requests so far.
         has_outcome: whether the last look ended with the outcome of a request, and nothing has happened since.
         decided: what the last decision was based on.
-        rounds: of accepted rounds one value for each run and quantity, and the fingerprint of each point. 15 rounds of
-            16 variants with 10 repeats and 20 points each are some 100 MB; usual suites have a hundredth.
+        rounds: of accepted rounds one value for each run and quantity, and the fingerprint of each point, while a round
+            is being evaluated; empty otherwise, as the next evaluation is days away. 15 rounds of 16 variants with 10
+            repeats and 20 points each are some 100 MB; usual suites have a hundredth.
 
     """
 

@@ -1,13 +1,13 @@
 """Reads the results of a suite's runs, a few at a time, and evaluates rounds in a thread.
 
-A stored result has up to 256 KiB; what an evaluation needs of it takes some 7 KB of memory for each trial. Only the
-round that is evaluated is in memory as a whole: 160 runs with 20 points of 5 trials each are some 100 MB. Of earlier
-rounds one value for each run and quantity is kept, and read again after a restart.
+A stored result has up to 256 KiB; what an evaluation needs of it takes some 15 KiB of memory for each trial. One round
+at a time is in memory as a whole, of which `suite.rounds.specification` limits the number of trials. Of each accepted
+round one value for each run and quantity is in memory until the round that is compared with it has ended.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pydantic import ValidationError
 
@@ -33,41 +33,34 @@ async def judge_round(action: Judge, spec: SuiteSpec, namespace: str, memory: Su
         ApiError: results could not be read.
 
     """
-    memory.rounds = [(runs, await _known_round(runs, spec, namespace, memory, kube)) for runs in action.baseline]
-    accepted = [measured for _, measured in memory.rounds]
-    current = RoundResults(
-        minute=action.round.minute,
-        digest=action.round.digest,
-        repeat=spec.repeat,
-        runs=await _results_of_round(action.round, namespace, kube),
-    )
+    memory.rounds = [known for known in memory.rounds if known[0] in action.baseline]
+    accepted = [await _known_round(runs, spec, namespace, memory, kube) for runs in action.baseline]
     pinned = [one for one in accepted if one.minute in action.pinned]
+    current = await _round(action.round, spec, namespace, kube)
     return await asyncio.to_thread(evaluate, action, spec, current, accepted=accepted, pinned=pinned)
 
 
 async def _known_round(
     runs: RoundRuns, spec: SuiteSpec, namespace: str, memory: SuiteMemory, kube: Kube
 ) -> MeasuredRound:
-    """Return the values of a former round, which never change while its runs are the same."""
+    """Return the values of a former round, which never change while its runs are the same.
+
+    They are kept at once, so that a request that fails later does not discard them.
+    """
     known = next((measured for one, measured in memory.rounds if one == runs), None)
-    if known is not None:
-        return known
-    found = RoundResults(
-        minute=runs.minute,
-        digest=runs.digest,
-        repeat=spec.repeat,
-        runs=await _results_of_round(runs, namespace, kube),
-    )
-    return await asyncio.to_thread(found.measured)
+    if known is None:
+        found = await _round(runs, spec, namespace, kube)
+        known = await asyncio.to_thread(found.measured)
+        memory.rounds.append((runs, known))
+    return known
 
 
-async def _results_of_round(
-    runs: RoundRuns, namespace: str, kube: Kube
-) -> Mapping[str, Mapping[str, Sequence[BenchmarkResult]]]:
-    return {
+async def _round(runs: RoundRuns, spec: SuiteSpec, namespace: str, kube: Kube) -> RoundResults:
+    found = {
         variant: {run.name: await _results_of(run, namespace, kube) for run in of_variant}
         for variant, of_variant in runs.runs.items()
     }
+    return RoundResults(minute=runs.minute, digest=runs.digest, repeat=spec.repeat, runs=found)
 
 
 async def _results_of(run: RunVersion, namespace: str, kube: Kube) -> Sequence[BenchmarkResult]:

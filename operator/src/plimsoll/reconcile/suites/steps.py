@@ -1,5 +1,6 @@
 """The steps of a look at a `BenchmarkSuite`. It is read anew at every look, because its status is its memory."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
 
     Attributes:
         now: returns the API server's time.
+        judging: held while a round is evaluated, which takes much memory and processor time: one round at a time, of
+            whichever suite.
 
     """
 
@@ -68,6 +71,7 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
     settings: Settings
     now: Callable[[], datetime]
     records: Records[SuiteMemory] = field(default_factory=lambda: Records(SuiteMemory))
+    judging: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def read(self, body: Body) -> SuiteName:
         """Return what identifies the suite."""
@@ -100,6 +104,8 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
             return DecisionOf(status=record.status or {}, requeue_seconds=LONGEST_WAIT_SECONDS)
         record.memory.decided = seen
         decision = step(seen)
+        if not isinstance(decision.request, GetRun | Judge):
+            record.memory.rounds.clear()
         status = record.status or {}
         for one in decision.actions:
             if isinstance(one, PatchStatus):
@@ -138,7 +144,8 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
                 asked = suite.specification.suite
                 if asked is None:
                     raise ValueError("an invalid suite has no round to judge")
-                return await judge_round(action, asked.spec, suite.namespace, memory, self.kube)
+                async with self.judging:
+                    return await judge_round(action, asked.spec, suite.namespace, memory, self.kube)
 
 
 SuiteReconciler = Reconciler[SuiteName, Observed | None, SuiteMemory, Request]

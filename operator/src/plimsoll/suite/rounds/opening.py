@@ -38,11 +38,13 @@ def opened(
     turns = turns_of(suite.spec, minute)
     total, first = len(turns), child_name(suite, turns[0], minute, seen.suite.uid)
     active = ActiveRound(minute=minute, seed=minute, cause=cause, started=seen.now, total=total, current=first)
+    is_requested = text_of(seen, REQUEST_ROUND) not in {"", state.requested}
     state = replace(
         answered(seen, state, due),
         active=active,
         digest=seen.suite.specification.digest,
-        requested=text_of(seen, REQUEST_ROUND) or state.requested,
+        requested=text_of(seen, REQUEST_ROUND) if is_requested else state.requested,
+        requested_minute=minute if is_requested else state.requested_minute,
         ceph_version=version_of(seen) or state.ceph_version,
     )
     message = f"round {minute} of {total} run{'s' * (total > 1)} started, because {_BECAUSE[cause]}"

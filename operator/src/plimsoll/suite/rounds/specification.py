@@ -1,14 +1,22 @@
 """The specification of a suite, checked as a whole. It changes with the suite's generation only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from plimsoll.api.errors import SpecError
+from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
+from plimsoll.plan.document import Plan
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.digest import questions_digest, suite_digest
 from plimsoll.suite.rounds.schedule import Times, times_of
+
+MAX_TRIALS = 10_000
+"""Planned trials of a round: evaluating more could take more memory than the chart gives to the operator by default.
+
+On one machine there is no such limit.
+"""
 
 _ANY_SEED = 0
 
@@ -37,9 +45,25 @@ def read_specification(document: JsonValue) -> Specification:
     """Return the specification of a suite as stored, after planning every variant. It plans for tens of ms."""
     try:
         suite = decode_suite(document)
-        variant_plans(suite, seed=_ANY_SEED)
+        plans = variant_plans(suite, seed=_ANY_SEED)
     except SpecError as error:
         return Specification(suite=None, problem=str(error))
+    if problem := size_problem(suite.spec.repeat, plans.values()):
+        return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
     times = times_of(suite.spec.schedule) if suite.spec.schedule else None
     digest, questions = suite_digest(suite.spec), questions_digest(suite.spec)
     return Specification(suite=suite, times=times, digest=digest, questions=questions)
+
+
+def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
+    """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
+    of_variants = [len(plan.points) * plan.repetitions for plan in plans]
+    trials = sum(of_variants) * repeat
+    if trials <= MAX_TRIALS:
+        return ""
+    variants = f"{len(of_variants)} variant{'s' * (len(of_variants) > 1)}"
+    return (
+        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} (points times repetitions), times "
+        f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure fewer "
+        "points, or divide the suite"
+    )

@@ -80,6 +80,7 @@ class State:
     Attributes:
         digest: of what the last round measures; empty before the first one, and after a superseded one.
         requested: the last handled text of the annotation that requests a round.
+        requested_minute: of the round that answered it, whatever its cause; 0 if none did, or if it is unknown.
         accepted: the last handled text of the annotation that accepts a round.
         next_time: next schedule time; in the past while its round cannot start yet. None without a schedule.
         last_time: last schedule time that a round answered.
@@ -96,6 +97,7 @@ class State:
 
     digest: str = ""
     requested: str = ""
+    requested_minute: int = 0
     accepted: str = ""
     next_time: datetime | None = None
     last_time: datetime | None = None

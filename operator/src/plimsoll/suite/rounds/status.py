@@ -30,6 +30,7 @@ def status_of(seen: Observed, state: State, facts: Mapping[SuiteConditionType, F
         conditions=_conditions(seen, facts),
         digest=state.digest or None,
         requested_round=state.requested or None,
+        requested_minute=state.requested_minute or None,
         accepted_round=state.accepted or None,
         next_schedule_time=_text(state.next_time),
         last_schedule_time=_text(state.last_time),
@@ -66,6 +67,7 @@ def read_state(status: Mapping[str, Any]) -> State:
     return State(
         digest=known.digest or "",
         requested=known.requested_round or "",
+        requested_minute=known.requested_minute or 0,
         accepted=known.accepted_round or "",
         next_time=_time(known.next_schedule_time),
         last_time=_time(known.last_schedule_time),
