@@ -42,7 +42,7 @@ def progress_of(seen: Observed) -> Progress:
         return Progress(state=state)
     state, ending = _after_active_round(seen, suite, state)
     state, acceptance = accepted(seen, without_abandoned(seen, state))
-    state = _with_version(seen, suite, kept(state, suite.spec.keep))
+    state = _with_version(seen, suite, kept(seen, state, suite.spec.keep))
     timing = timing_of(seen, state)
     events, state = (*ending, *acceptance, *timing.events), timing.state
     cause = None if state.active else cause_due(seen, suite, state, timing.due)
