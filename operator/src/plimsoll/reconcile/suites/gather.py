@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.lifecycle.run import needs_attention
+from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.reconcile.digests import Digests
@@ -76,7 +76,7 @@ def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         variant=turn.variant,
         minute=turn.minute,
         resource_version=metadata["resourceVersion"],
-        is_finished=not needs_attention(obj),
+        is_finished=is_over(obj),
         succeeded=_succeeded(obj.get("status") or {}),
         is_deleting="deletionTimestamp" in metadata,
     )
