@@ -79,6 +79,7 @@ class PretendRun:
     variant: str = ""
     minute: int = 0
     version: int = 1
+    created: datetime = START
     finished: bool = False
     succeeded: bool = False
     deleting: bool = False
@@ -93,6 +94,7 @@ class PretendRun:
             variant=self.variant,
             minute=self.minute,
             resource_version=str(self.version),
+            created=self.created,
             is_finished=self.finished,
             succeeded=self.succeeded,
             is_deleting=self.deleting,
@@ -291,7 +293,11 @@ class PretendSuites:
             raise RefusedError(self.refuses[turn.variant])
         self.created.append(action.name)
         self.runs[action.name] = PretendRun(
-            name=action.name, uid=f"uid-{len(self.created)}", variant=turn.variant, minute=turn.minute
+            name=action.name,
+            uid=f"uid-{len(self.created)}",
+            variant=turn.variant,
+            minute=turn.minute,
+            created=self.now,
         )
 
     def _delete(self, action: DeleteRun) -> Deleted:

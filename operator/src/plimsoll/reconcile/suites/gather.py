@@ -76,6 +76,7 @@ def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         variant=turn.variant,
         minute=turn.minute,
         resource_version=metadata["resourceVersion"],
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
         is_finished=is_over(obj),
         succeeded=_succeeded(obj.get("status") or {}),
         is_deleting="deletionTimestamp" in metadata,

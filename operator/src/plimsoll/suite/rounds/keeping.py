@@ -45,11 +45,20 @@ def _needed(state: State, keep: int) -> AbstractSet[int]:
     return needed | ({decisive.minute} if decisive else set())
 
 
-def lost_minutes(seen: Observed, state: State) -> tuple[int, ...]:
-    """Return the rounds that have runs and are not in the status, oldest first: it was lost, or set back."""
+def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs of rounds that are not in the status, those of the oldest first: it was lost, or set back."""
+    return tuple(run for run in _unknown(seen, state) if not run.is_ahead)
+
+
+def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs that the suite cannot have created: somebody else named it as their owner."""
+    return tuple(run for run in _unknown(seen, state) if run.is_ahead)
+
+
+def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
     known = {one.minute for one in state.ended} | {*state.dropped}
     known |= {state.active.minute} if state.active else set()
-    return tuple(sorted({run.minute for run in seen.runs} - known))
+    return sorted((run for run in seen.runs if run.minute not in known), key=_age)
 
 
 def without_abandoned(seen: Observed, state: State) -> State:
@@ -76,4 +85,8 @@ def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
 
 def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
     left = [run for run in runs if not run.is_deleting]
-    return min(left, key=lambda run: (run.minute, run.name), default=None)
+    return min(left, key=_age, default=None)
+
+
+def _age(run: OwnedRun) -> tuple[int, str]:
+    return run.minute, run.name

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from plimsoll.api.names import SuiteConditionType
@@ -11,6 +11,9 @@ from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, Round
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.specification import Specification
 from plimsoll.suite.rounds.state import State
+
+_LARGEST_CORRECTION = timedelta(days=1)
+"""The minute of a round is later than the clock by at most this much, after the clock was set back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class OwnedRun:
         variant: that it measures; see `suite.children.turn_in_name`.
         minute: of its round.
         resource_version: as read.
+        created: when the API server created it; nobody else can set that time.
         is_finished: whether its load is gone and its status final.
         succeeded: whether it finished with numbers that can be trusted.
         is_deleting: whether its deletion was requested.
@@ -59,9 +63,15 @@ class OwnedRun:
     variant: str
     minute: int
     resource_version: str
+    created: datetime
     is_finished: bool = False
     succeeded: bool = False
     is_deleting: bool = False
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it was created long before the minute of its round, as no run of a round that starts by the clock."""
+        return self.minute * 60 > (self.created + _LARGEST_CORRECTION).timestamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

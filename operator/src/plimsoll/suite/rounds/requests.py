@@ -6,7 +6,7 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.children import next_member, unconfirmed_name
 from plimsoll.suite.rounds.ending import judgement_request
-from plimsoll.suite.rounds.keeping import abandoned_run, lost_minutes, obsolete_run
+from plimsoll.suite.rounds.keeping import abandoned_run, lost_runs, obsolete_run
 from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
 from plimsoll.suite.rounds.opening import next_minute
 from plimsoll.suite.rounds.progress import Progress, is_checked, is_loaded, measures_digest
@@ -27,7 +27,7 @@ def request_of(seen: Observed, progress: Progress) -> Request | None:
     was lost: which runs a user still needs is unknown.
     """
     suite, state = seen.suite.specification.suite, progress.state
-    if lost_minutes(seen, state):
+    if lost_runs(seen, state):
         return None
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
     if run is not None:
