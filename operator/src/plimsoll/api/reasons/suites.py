@@ -87,8 +87,8 @@ SUITE_REASONS = (
         reason=SuiteReason.NAME_TAKEN,
         conditions=_STALLED,
         explanation=Explanation(
-            "a BenchmarkRun that the suite does not own has the name of its next run. The operator tries again every "
-            "minute",
+            "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or it measures "
+            "something else than the suite asks for. The operator tries again every minute",
             "delete that run, or change what the suite measures, which starts another round",
         ),
         remedy="delete that run, or rename the suite",

@@ -10,7 +10,7 @@ from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
-from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
+from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
 from plimsoll.suite.rounds.keeping import lost_runs, strange_runs
 from plimsoll.suite.rounds.observed import Observed, OwnedRun
@@ -24,6 +24,8 @@ _MAX_MINUTES = 5
 
 _MAX_RUNS = 3
 """Runs that a message names. Labels select no runs: whoever made a run chose them."""
+
+_REFUSED = frozenset({SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     if refusal is None:
         return _refused_before(seen, request)
     if refusal.is_taken:
-        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} exists and is not of this suite")
+        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
     return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
@@ -97,8 +99,8 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     if before is None or before.observed_generation != seen.suite.generation:
         return None
     is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
-    is_creation = isinstance(request, CreateRun) and f"BenchmarkRun {request.name} " in before.message
-    if not is_check and not is_creation:
+    is_same = isinstance(request, CreateRun | GetRun) and f"BenchmarkRun {request.name} " in before.message
+    if not is_check and not (is_same and before.reason in _REFUSED):
         return None
     return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
 

@@ -51,6 +51,7 @@ class OwnedRun:
         variant: that it measures; see `suite.children.turn_in_name`.
         minute: of its round.
         resource_version: as read.
+        measures: digest of what it measures; empty if this version cannot read that.
         created: when the API server created it; nobody else can set that time.
         is_finished: whether its load is gone and its status final.
         succeeded: whether it finished with numbers that can be trusted.
@@ -64,6 +65,7 @@ class OwnedRun:
     minute: int
     resource_version: str
     created: datetime
+    measures: str
     is_finished: bool = False
     succeeded: bool = False
     is_deleting: bool = False
@@ -76,13 +78,13 @@ class OwnedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The API server refused to create a run, definitely: see `REFUSAL_CODES`.
+    """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name.
 
     Attributes:
         name: of the run.
         time: of the request.
-        message: the API server's answer.
-        is_taken: whether an object of that name exists that the suite does not own.
+        message: the API server's answer; what is wrong with the run that has the name if it is taken.
+        is_taken: whether a run of that name exists that is not the one that the suite needs.
 
     """
 
@@ -178,7 +180,7 @@ class Memory:
     Attributes:
         judgement: the last one, if any.
         checked: the last dry run, if any.
-        refusal: of the last request to create a run; None if it succeeded.
+        refusal: of the last request to create or to get a run; None if it succeeded.
         found: runs that the API server returned since the operator was woken, by name.
         absent: names of runs that it did not find since then.
         deleting: UIDs of runs whose deletion it accepted.
@@ -200,7 +202,8 @@ class Memory:
                 found = {**self.found, run.name: run}
                 return replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
             case Absent(name=name):
-                return replace(self, absent=self.absent | {name})
+                refusal = None if self.refusal and self.refusal.name == name else self.refusal
+                return replace(self, absent=self.absent | {name}, refusal=refusal)
             case Deleted(uid=uid):
                 return replace(self, deleting=self.deleting | {uid})
             case Unanswered():
