@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, RoundVerdict
 from plimsoll.suite.children import turn_in_name
+from plimsoll.suite.digest import measured_digest
 from plimsoll.suite.rounds.actions import (
     Action,
     CreateRun,
@@ -47,6 +48,7 @@ HASH = "b8fa9"
 """Beginning of the SHA-256 of that UID."""
 
 START = datetime(2026, 11, 25, 12, 0, 30, tzinfo=UTC)
+TAKEN = "exists and is not of this suite"
 START_MINUTE = int(START.timestamp()) // 60
 
 
@@ -79,6 +81,8 @@ class PretendRun:
     variant: str = ""
     minute: int = 0
     version: int = 1
+    created: datetime = START
+    measures: str = ""
     finished: bool = False
     succeeded: bool = False
     deleting: bool = False
@@ -93,6 +97,8 @@ class PretendRun:
             variant=self.variant,
             minute=self.minute,
             resource_version=str(self.version),
+            created=self.created,
+            measures=self.measures,
             is_finished=self.finished,
             succeeded=self.succeeded,
             is_deleting=self.deleting,
@@ -264,12 +270,20 @@ class PretendSuites:
             case DeleteRun():
                 return self._delete(request)
             case GetRun():
-                run = self.runs.get(request.name)
-                return Absent(name=request.name) if run is None or run.owner != UID else Found(run=run.seen())
+                return self._get(request)
             case DryRun():
                 return self._check(request)
             case Judge():
                 return self._judge(request)
+
+    def _get(self, action: GetRun) -> Found | Absent | Refusal:
+        run = self.runs.get(action.name)
+        if run is None:
+            return Absent(name=action.name)
+        is_asked = run.owner == UID and run.measures == (action.measures or run.measures)
+        if is_asked or run.uid == action.uid:
+            return Found(run=run.seen())
+        return Refusal(name=action.name, time=self.now, message=TAKEN, is_taken=True)
 
     def _create(self, action: CreateRun) -> Found | Refusal:
         try:
@@ -280,9 +294,10 @@ class PretendSuites:
 
     def _accept(self, action: CreateRun) -> None:
         existing = self.runs.get(action.name)
+        measures = measured_digest(action.run["spec"])
         if existing is not None:
-            if existing.owner != UID:
-                raise RefusedError("already exists", is_taken=True)
+            if existing.owner != UID or existing.measures != measures:
+                raise RefusedError(TAKEN, is_taken=True)
             return
         turn = turn_in_name(NAME, UID, action.name)
         assert turn is not None
@@ -291,7 +306,12 @@ class PretendSuites:
             raise RefusedError(self.refuses[turn.variant])
         self.created.append(action.name)
         self.runs[action.name] = PretendRun(
-            name=action.name, uid=f"uid-{len(self.created)}", variant=turn.variant, minute=turn.minute
+            name=action.name,
+            uid=f"uid-{len(self.created)}",
+            variant=turn.variant,
+            minute=turn.minute,
+            created=self.now,
+            measures=measures,
         )
 
     def _delete(self, action: DeleteRun) -> Deleted:

@@ -107,16 +107,20 @@ def run_of(body: Mapping[str, Any]) -> Run:
     )
 
 
+def is_over(body: Mapping[str, Any]) -> bool:
+    """Whether a run, as the API server stores it, is terminal and clean: it never loads the storage again."""
+    conditions = {condition["type"]: condition for condition in (body.get("status") or {}).get("conditions", [])}
+    terminal = conditions.get("Succeeded", {}).get("status") in {"True", "False"}
+    return terminal and conditions.get("CleanedUp", {}).get("reason") in {Reason.REMOVED, Reason.NOTHING_MADE}
+
+
 def needs_attention(body: Mapping[str, Any]) -> bool:
     """Whether a run, as the API server stores it, is not terminal, not clean, changed, or expires after its end."""
     metadata, status = body["metadata"], body.get("status") or {}
-    conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
-    terminal = conditions.get("Succeeded", {}).get("status") in {"True", "False"}
-    clean = conditions.get("CleanedUp", {}).get("reason") in {Reason.REMOVED, Reason.NOTHING_MADE}
     expires = (body.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
     # A deletion increments the generation too, but changes nothing in the specification.
     changed = "deletionTimestamp" not in metadata and status.get("observedGeneration") != metadata.get("generation")
-    return not terminal or not clean or expires or changed
+    return not is_over(body) or expires or changed
 
 
 def _time(text: str | None) -> datetime | None:

@@ -67,6 +67,15 @@ async def test_runs_that_have_not_changed_are_not_read_again(played: PlayedSuite
     assert len([one for one in kube.requests if one.startswith("get BenchmarkRun")]) == 1 + len(played.created)
 
 
+async def test_run_that_expires_after_its_end_is_over_when_it_has_ended(played: PlayedSuite, kube: FakeKube) -> None:
+    await played.create(suite_document(repeat=1))
+    await played.settle()
+    await played.finish({"small": 1000, "large": 1000})
+    await played.kube.patch(RUN, played.created[0], "default", {"spec": {"ttlSecondsAfterFinished": 10**8}})
+    assert (await played.measure_round(small=1000, large=1000))["verdict"] == "NoRegression"
+    assert len(played.created) == 2
+
+
 async def test_results_of_another_run_with_the_same_name_do_not_count(played: PlayedSuite, kube: FakeKube) -> None:
     await played.create(suite_document(repeat=1))
     await played.settle()

@@ -18,6 +18,7 @@ from plimsoll.kube.errors import (
 )
 from plimsoll.reconcile.suites.requests import check_runs, create_run, delete_run, get_run
 from plimsoll.suite.children import turns_of
+from plimsoll.suite.digest import measured_digest
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
 from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, Refusal, Suite
 from plimsoll.suite.rounds.specification import read_specification
@@ -86,7 +87,46 @@ async def test_name_of_another_owner_is_taken() -> None:
     outcome = await created(kube, run)
     assert isinstance(outcome, Refusal)
     assert outcome.is_taken
-    assert await get_run(GetRun(name=run["metadata"]["name"]), OURS, kube) == Absent(name=run["metadata"]["name"])
+    assert await got(kube, run) == outcome
+
+
+async def got(kube: FakeKube, run: Document, **expected: str) -> Found | Absent | Refusal:
+    return await get_run(GetRun(name=run["metadata"]["name"], **expected), OURS, kube, now=lambda: NOW)
+
+
+async def test_run_is_absent_only_if_there_is_none_of_its_name() -> None:
+    kube, run = FakeKube(), run_of_suite()
+    assert await got(kube, run) == Absent(name=run["metadata"]["name"])
+    uid = kube.put({**run, "metadata": {**run["metadata"], "ownerReferences": []}})["metadata"]["uid"]
+    found = await got(kube, run, uid=uid)
+    assert isinstance(found, Found)
+    assert (found.run.uid, found.run.is_finished) == (uid, False)
+    refused = await got(kube, run, uid="another")
+    assert isinstance(refused, Refusal)
+    assert (refused.is_taken, refused.message) == (True, "exists and is not of this suite")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"gates": {"cephHealth": "Ignored"}}, {"repetitions": 1}, {"workloads": []}],
+    ids=lambda one: next(iter(one)),
+)
+async def test_run_that_measures_something_else_has_only_taken_the_name(changes: dict[str, Any]) -> None:
+    kube, run = FakeKube(), run_of_suite()
+    kube.put({**run, "spec": {**run["spec"], **changes}})
+    expected = measured_digest(run["spec"])
+    for outcome in (await created(kube, run), await got(kube, run, measures=expected, uid="another")):
+        assert isinstance(outcome, Refusal)
+        assert outcome.is_taken
+        assert outcome.message.startswith("exists and does not measure what the suite asks for")
+    assert isinstance(await got(kube, run), Found), "what it has to measure is unknown"
+
+
+async def test_what_users_may_change_and_defaults_make_no_other_run() -> None:
+    kube, run = FakeKube(), run_of_suite()
+    changed = {"suspend": True, "cleanup": "Never", "results": "Retain", "ttlSecondsAfterFinished": 9}
+    kube.put({**run, "spec": {**run["spec"], **changed, "gates": {"cephHealth": "Required", "pauseScrub": True}}})
+    assert isinstance(await created(kube, run), Found)
 
 
 @pytest.mark.parametrize("error", DEFINITE, ids=lambda error: type(error).__name__)
@@ -109,7 +149,7 @@ async def test_whatever_a_retry_may_fix_raises(error: ApiError) -> None:
     with pytest.raises(type(error)):
         await checked
     with pytest.raises(type(error)):
-        await get_run(GetRun(name="s"), OURS, raising(error, "get"))
+        await get_run(GetRun(name="s"), OURS, raising(error, "get"), now=lambda: NOW)
     with pytest.raises(type(error)):
         await delete_run(DeleteRun(name="s", uid="u"), OURS, raising(error, "delete"))
 

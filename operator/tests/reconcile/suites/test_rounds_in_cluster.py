@@ -1,20 +1,24 @@
 """Suites on a real API server: their rounds, whatever happens to the operator, the runs and the API."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from plimsoll.kube.client import AioKube
 from plimsoll.kube.errors import ConflictError
 from plimsoll.kube.port import Kind
 from plimsoll.suite.children import turn_in_name
+from plimsoll.suite.digest import measured_digest
 from support.apiserver import ApiServer
 from support.played_suites import RUN, START, SUITE, KilledError, Mortal, PlayedSuite, end_run
 from support.suite_documents import suite_document
 
 pytestmark = [pytest.mark.crd, pytest.mark.timeout(180)]
 
+SAMPLES = sorted((Path(__file__).parents[4] / "manifests" / "samples").glob("*.yaml"))
 MINUTE = int(START.timestamp()) // 60
 ACCEPTED = {"name": "upgrade", "baseline": {"rounds": "Accepted"}}
 BETWEEN = {"name": "costs", "baseline": {"variant": "small"}, "candidate": {"variant": "large"}}
@@ -150,6 +154,32 @@ async def test_foreign_run_with_the_name_of_the_next_one_is_not_touched(played: 
     await played.settle()
     assert not await played.condition("Stalled")
     assert other in {run["metadata"]["name"] for run in await played.runs()}
+
+
+async def test_run_that_somebody_created_with_fewer_checks_is_not_that_of_the_suite(played: PlayedSuite) -> None:
+    await played.create(suite_document(repeat=1))
+    await played.settle()
+    first = played.created[0]
+    other = first.replace("-small-", "-large-") if "-small-" in first else first.replace("-large-", "-small-")
+    (run,) = await played.runs()
+    forged = {"apiVersion": RUN.api_version, "kind": RUN.kind, "spec": run["spec"] | {"repetitions": 1}}
+    metadata = {"name": other, **{name: run["metadata"][name] for name in ("namespace", "labels", "ownerReferences")}}
+    await _finish(played, first)
+    await played.kube.create({**forged, "metadata": metadata})
+    assert await played.settle() == pytest.approx(60)
+    stalled = await played.condition("Stalled")
+    assert (stalled["reason"], other in stalled["message"]) == ("NameTaken", True)
+
+
+async def test_defaults_of_the_api_server_change_nothing_that_a_run_measures(real: AioKube, namespace: str) -> None:
+    samples = [yaml.safe_load(path.read_text()) for path in SAMPLES]
+    assert samples
+    for number, sample in enumerate(samples):
+        metadata = {"name": f"run-{number}", "namespace": namespace}
+        assert await real.create({**sample, "metadata": metadata})
+        stored = await real.get(RUN, f"run-{number}", namespace)
+        assert stored is not None
+        assert measured_digest(stored["spec"]) == measured_digest(sample["spec"]) != ""
 
 
 async def test_variant_that_a_policy_refuses_stalls_the_suite_before_its_first_run(

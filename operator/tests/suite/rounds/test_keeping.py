@@ -1,8 +1,8 @@
-"""Which rounds are kept, and that the runs of all others are deleted one at a time."""
+"""Which rounds are kept, and that the runs of all others are deleted."""
 
 import pytest
 
-from plimsoll.api.suite_status import RoundVerdict
+from plimsoll.api.suite_status import MAX_DROPPED, RoundVerdict
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun
 from support.pretend_suites import START_MINUTE, PretendSuites
 
@@ -64,18 +64,33 @@ def test_rounds_are_dropped_between_rounds_only() -> None:
     assert numbers(world) == [4]
 
 
-def test_runs_of_dropped_rounds_are_deleted_one_at_a_time() -> None:
+def test_each_run_of_dropped_rounds_is_deleted_once_even_if_another_one_stays() -> None:
     world = after_rounds(3, verdicts=(REGRESSED,) * 3, keep=3)
     world.stuck = True
     world.change(keep=1)
     decision = world.look()
     assert [type(one) for one in decision.actions[1:]] == [DeleteRun]
-    assert not [one for one in world.look().actions if isinstance(one, DeleteRun)]
-    assert [run.minute - START_MINUTE for run in world.runs.values() if run.deleting] == [0]
+    deletions = [one for _ in range(6) for one in world.look().actions if isinstance(one, DeleteRun)]
+    assert len(deletions) == 3
+    assert sorted(run.minute - START_MINUTE for run in world.runs.values() if run.deleting) == [0, 0, 1, 1]
     world.vanish()
-    world.stuck = False
-    world.settle()
     assert {run.minute - START_MINUTE for run in world.runs.values()} == {2}
+
+
+def test_dropped_round_whose_run_stays_is_named_when_there_are_too_many() -> None:
+    world = after_rounds(1, verdicts=(REGRESSED,), keep=1)
+    world.stuck = True
+    again(world, REGRESSED)
+    world.look()
+    newer = [START_MINUTE + 2 + number for number in range(MAX_DROPPED)]
+    world.status["dropped"] = [*reversed(newer), *world.status["dropped"]][:MAX_DROPPED]
+    world.status["dropped"][-1] = START_MINUTE
+    world.pass_time(days=1)
+    again(world, REGRESSED)
+    assert len(world.status["dropped"]) == MAX_DROPPED
+    assert START_MINUTE in world.status["dropped"]
+    assert world.status["dropped"] == sorted(world.status["dropped"], reverse=True)
+    assert not world.condition("Stalled")
 
 
 def test_deletions_come_before_the_next_run_because_of_quotas_and_never_block_it() -> None:
@@ -83,8 +98,7 @@ def test_deletions_come_before_the_next_run_because_of_quotas_and_never_block_it
     world.stuck = True
     world.change(keep=1)
     world.annotations[REQUEST] = "again"
-    assert isinstance(world.look().actions[-1], DeleteRun)
-    assert isinstance(world.look().actions[-1], CreateRun)
+    assert [type(world.look().actions[-1]) for _ in range(3)] == [DeleteRun, DeleteRun, CreateRun]
 
 
 def test_accepted_regression_starts_the_baseline_anew() -> None:

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from plimsoll.suite.rounds.actions import PatchStatus
-from support.pretend_suites import NAME, START_MINUTE, PretendSuites
+from support.pretend_suites import HASH, NAME, START_MINUTE, PretendRun, PretendSuites
 
 REQUEST = "plimsoll.dev/request-round"
 
@@ -31,11 +31,11 @@ def test_nothing_is_deleted_or_measured_after_the_status_was_lost(world: Pretend
     assert not world.rounds
     stalled = world.condition("Stalled")
     assert stalled["reason"] == "StatusLost"
+    first = " ".join(sorted(runs, key=lambda name: (runs[name].minute, name))[:3])
     assert stalled["message"] == (
         f"rounds {START_MINUTE}, {START_MINUTE + 1}, {START_MINUTE + 2} have runs, but the status does not have them, "
         "because it was lost or set back; nothing is measured or deleted until the status is restored from a backup, "
-        f"or these runs are deleted: kubectl delete benchmarkruns -n bench -l plimsoll.dev/suite={NAME},"
-        f"plimsoll.dev/round={START_MINUTE}"
+        f"or these runs are deleted: kubectl delete benchmarkruns -n bench {first}, and 3 more"
     )
     assert world.reasons().count("StatusLost") == 1
 
@@ -68,6 +68,66 @@ def test_status_that_was_set_back_keeps_the_later_rounds(world: PretendSuites) -
     world.measure_round()
     assert world.runs == runs
     assert world.condition("Stalled")["message"].startswith(f"round {START_MINUTE + 3} has runs, but")
+
+
+def forged(world: PretendSuites, minute: int, *, finished: bool) -> str:
+    """Have somebody create a run with the suite as owner."""
+    name = f"{NAME}-small-{HASH}-{minute}-7"
+    world.runs[name] = PretendRun(
+        name=name, uid="forged", variant="small", minute=minute, created=world.now, finished=finished
+    )
+    return name
+
+
+def test_run_of_a_far_later_minute_is_reported_and_loses_no_status(world: PretendSuites) -> None:
+    name = forged(world, START_MINUTE + 10**6, finished=True)
+    world.annotations[REQUEST] = "again"
+    world.measure_round()
+    assert not world.condition("Stalled")
+    assert world.rounds[0]["minute"] == START_MINUTE + 3
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("True", "Idle")
+    assert ready["message"].endswith(f"cannot have created them before their time: {name}")
+    world.pass_time(days=10**3)
+    world.settle()
+    assert not world.condition("Stalled"), "its minute has come, and it is still not of the suite"
+
+
+def test_rounds_that_are_ahead_of_a_clock_that_was_set_back_are_lost_too(world: PretendSuites) -> None:
+    world.pass_time(minutes=-30)
+    world.annotations[REQUEST] = "again"
+    world.measure_round()
+    world.status = {}
+    world.settle()
+    assert world.condition("Stalled")["reason"] == "StatusLost"
+
+
+@pytest.mark.parametrize("is_active", [False, True])
+def test_run_that_never_ends_stalls_the_suite_after_ten_minutes(world: PretendSuites, *, is_active: bool) -> None:
+    world.annotations[REQUEST] = "again"
+    if is_active:
+        world.settle()
+    name = forged(world, world.rounds[-1]["minute"], finished=False)
+    if is_active:
+        next(run for run in world.runs.values() if not run.finished and run.uid != "forged").end(succeeded=True)
+    world.settle()
+    ready = world.condition("Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "WaitingForRun")
+    assert world.condition("Reconciling")["message"] == ready["message"]
+    world.pass_time(minutes=9)
+    world.settle()
+    assert not world.condition("Stalled")
+    world.pass_time(minutes=1)
+    world.settle()
+    assert name in world.condition("Stalled")["message"]
+    assert world.reasons()[-1] == "WaitingForRun"
+    world.restart()
+    world.settle()
+    assert world.condition("Stalled")["reason"] == "WaitingForRun"
+    world.runs = {name: run for name, run in world.runs.items() if run.uid != "forged"}
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+    assert world.condition("Ready")["status"] == "True"
 
 
 def test_run_that_is_measured_when_the_status_is_lost_continues() -> None:

@@ -156,6 +156,66 @@ def test_name_that_another_run_has_stalls_the_suite_until_it_is_free(world: Pret
     assert world.rounds[0]["verdict"] == "NoRegression"
 
 
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_run_that_measures_something_else_is_not_that_of_the_turn(world: PretendSuites, *, is_finished: bool) -> None:
+    first = world.created[0]
+    variant = "large" if "small" in first else "small"
+    other = f"{NAME}-{variant}-{HASH}-{START_MINUTE}-0"
+    forged = PretendRun(name=other, uid="x", variant=variant, minute=START_MINUTE, measures="else")
+    forged.finished = forged.succeeded = is_finished
+    world.finish()
+    world.runs[other] = forged
+    assert world.settle().again_after == 60
+    assert world.condition("Stalled")["reason"] == "NameTaken"
+    assert other in world.condition("Stalled")["message"]
+    assert world.status["round"]["children"]["done"] == 1
+    del world.runs[other]
+    world.pass_time(seconds=60)
+    world.measure_round()
+    assert world.rounds[0]["verdict"] == "NoRegression"
+    assert other in world.created
+
+
+def test_run_that_loses_its_owner_while_it_is_measured_is_not_gone(world: PretendSuites) -> None:
+    first = world.runs[world.created[0]]
+    first.owner = ""
+    world.settle()
+    assert len(world.created) == 1
+    first.end(succeeded=True)
+    world.settle()
+    assert len(world.created) == 2
+    assert world.status["round"]["children"]["done"] == 1
+
+
+def test_run_that_replaces_the_one_that_is_measured_stalls_the_suite_until_it_is_deleted(world: PretendSuites) -> None:
+    first = world.created[0]
+    world.runs[first] = PretendRun(name=first, uid="x", owner="someone")
+    assert world.settle().again_after == 60
+    assert world.condition("Stalled")["reason"] == "NameTaken"
+    before = world.status
+    world.restart()
+    world.settle()
+    assert world.status == before
+    assert world.reasons().count("NameTaken") == 1
+    del world.runs[first]
+    world.pass_time(seconds=60)
+    world.measure_round()
+    assert not world.condition("Stalled")
+    assert (world.rounds[0]["verdict"], len(set(world.created))) == ("Inconclusive", 4)
+
+
+def test_change_frees_a_suite_whose_next_name_is_taken() -> None:
+    world = PretendSuites(spec={"repeat": 1})
+    for variant in ("small", "large"):
+        name = f"{NAME}-{variant}-{HASH}-{START_MINUTE}-0"
+        world.runs[name] = PretendRun(name=name, uid=name, owner="someone")
+    world.settle()
+    assert world.condition("Stalled")["reason"] == "NameTaken"
+    world.change(repeat=2)
+    world.measure_round()
+    assert [one["verdict"] for one in world.rounds] == ["NoRegression", "Superseded"]
+
+
 def test_refused_run_stalls_the_suite_and_is_tried_again(world: PretendSuites) -> None:
     world.refuses = {"small": "exceeded quota: runs", "large": "exceeded quota: runs"}
     world.finish()

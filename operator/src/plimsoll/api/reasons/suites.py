@@ -87,8 +87,8 @@ SUITE_REASONS = (
         reason=SuiteReason.NAME_TAKEN,
         conditions=_STALLED,
         explanation=Explanation(
-            "a BenchmarkRun that the suite does not own has the name of its next run. The operator tries again every "
-            "minute",
+            "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or it measures "
+            "something else than the suite asks for. The operator tries again every minute",
             "delete that run, or change what the suite measures, which starts another round",
         ),
         remedy="delete that run, or rename the suite",
@@ -112,11 +112,15 @@ SUITE_REASONS = (
     ),
     SuiteReasonEntry(
         reason=SuiteReason.WAITING_FOR_RUN,
-        conditions=_UNDER_WAY,
+        conditions=("Reconciling", *_STALLED),
         explanation=Explanation(
-            "a round is due, and a run of a former round is unfinished; that of an abandoned round is being deleted",
-            "nothing; if it persists, check the condition CleanedUp of that run",
+            "the next run cannot start, because another run of the suite is unfinished: one of an abandoned round that "
+            "is being deleted, or one that somebody else created with the suite as owner. After 10 minutes the suite "
+            "is Stalled",
+            "check the condition CleanedUp of the run that the message names; delete the run if it never ends",
         ),
+        remedy="check its condition CleanedUp, and delete it if it never ends",
+        severity=Severity.WARNING,
     ),
     SuiteReasonEntry(
         reason=SuiteReason.MEASURING,

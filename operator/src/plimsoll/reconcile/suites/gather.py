@@ -8,13 +8,14 @@ from typing import Any
 
 from plimsoll.api.names import API_VERSION, RUN_KIND, ConditionStatus, ConditionType
 from plimsoll.kube.port import Kind, Kube, Object
-from plimsoll.lifecycle.run import needs_attention
+from plimsoll.lifecycle.run import is_over
 from plimsoll.lifecycle.settings import Settings
 from plimsoll.lifecycle.storage.registry import versions_of
 from plimsoll.reconcile.digests import Digests
 from plimsoll.reconcile.gather import answer_look
 from plimsoll.reconcile.suites.memory import SuiteMemory
 from plimsoll.suite.children import turn_in_name
+from plimsoll.suite.digest import measured_digest
 from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.observed import Observed, OwnedRun, Suite
 from plimsoll.suite.rounds.specification import Specification, read_specification
@@ -66,9 +67,15 @@ def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
 
     Users may change labels, so the owner and the name decide.
     """
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return named_run(suite, uid, obj) if any(owner["uid"] == uid for owner in owners) else None
+
+
+def named_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
+    """Read a run, whoever owns it; None if it has no name of a turn of the suite with that name and UID."""
     metadata = obj["metadata"]
     turn = turn_in_name(suite, uid, metadata["name"])
-    if turn is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences") or ()):
+    if turn is None:
         return None
     return OwnedRun(
         name=metadata["name"],
@@ -76,7 +83,9 @@ def owned_run(suite: str, uid: str, obj: Object) -> OwnedRun | None:
         variant=turn.variant,
         minute=turn.minute,
         resource_version=metadata["resourceVersion"],
-        is_finished=not needs_attention(obj),
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        measures=measured_digest(obj.get("spec") or {}),
+        is_finished=is_over(obj),
         succeeded=_succeeded(obj.get("status") or {}),
         is_deleting="deletionTimestamp" in metadata,
     )

@@ -15,16 +15,20 @@ from plimsoll.kube.errors import (
     UnauthorizedError,
     UnknownKindError,
 )
-from plimsoll.kube.port import Kube
-from plimsoll.reconcile.suites.gather import RUN, owned_run
+from plimsoll.kube.port import Kube, Object
+from plimsoll.reconcile.suites.gather import RUN, named_run, owned_run
+from plimsoll.suite.digest import measured_digest
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
-from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, Refusal, Suite
+from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, OwnedRun, Refusal, Suite
 
+_OTHER = (
+    "exists and does not measure what the suite asks for: somebody else created it, or an admission policy changed it"
+)
 _REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
 
 
 async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | Refusal:
-    """Create a run; one of the same name that the suite owns is as good.
+    """Create a run; one of the same name that the suite owns and that measures the same is as good.
 
     Raises:
         ApiError: the API server did not decide.
@@ -37,22 +41,34 @@ async def create_run(action: CreateRun, suite: Suite, kube: Kube, *, now: Callab
     found = await kube.get(RUN, action.name, suite.namespace)
     if found is None:
         raise ConflictError(f"create {RUN.kind} {suite.namespace}/{action.name}", "it was deleted meanwhile")
-    run = owned_run(suite.name, suite.uid, found)
-    if run is None:
-        return Refusal(name=action.name, time=now(), message="an object of that name exists", is_taken=True)
-    return Found(run=run)
+    problem, run = _checked(found, suite, measured_digest(action.run["spec"]))
+    return Found(run=run) if run else Refusal(name=action.name, time=now(), message=problem, is_taken=True)
 
 
-async def get_run(action: GetRun, suite: Suite, kube: Kube) -> Found | Absent:
-    """Return a run of the suite by its name.
+async def get_run(action: GetRun, suite: Suite, kube: Kube, *, now: Callable[[], datetime]) -> Found | Absent | Refusal:
+    """Return a run of the suite by its name. One that was seen before is of the suite, whoever owns it now.
 
     Raises:
         ApiError: the API server did not answer.
 
     """
     found = await kube.get(RUN, action.name, suite.namespace)
-    run = owned_run(suite.name, suite.uid, found) if found is not None else None
-    return Absent(name=action.name) if run is None else Found(run=run)
+    if found is None:
+        return Absent(name=action.name)
+    is_known = found["metadata"]["uid"] == action.uid
+    problem, run = _checked(found, suite, action.measures)
+    run = named_run(suite.name, suite.uid, found) if is_known else run
+    return Found(run=run) if run else Refusal(name=action.name, time=now(), message=problem, is_taken=True)
+
+
+def _checked(found: Object, suite: Suite, measures: str) -> tuple[str, OwnedRun | None]:
+    """Return a run if the suite owns it and it measures what is asked for, if that is known; or what is wrong."""
+    run = owned_run(suite.name, suite.uid, found)
+    if run is None:
+        return "exists and is not of this suite", None
+    if measures and run.measures != measures:
+        return _OTHER, None
+    return "", run
 
 
 async def delete_run(action: DeleteRun, suite: Suite, kube: Kube) -> Deleted:

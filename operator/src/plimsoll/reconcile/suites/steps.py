@@ -135,7 +135,7 @@ class SuiteSteps(Steps[SuiteName, Observed | None, SuiteMemory, Request]):
             case CreateRun():
                 return await create_run(action, suite, self.kube, now=self.now)
             case GetRun():
-                return await get_run(action, suite, self.kube)
+                return await get_run(action, suite, self.kube, now=self.now)
             case DeleteRun():
                 return await delete_run(action, suite, self.kube)
             case DryRun():

@@ -36,7 +36,10 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRun:
-    """Create a run. Outcome: `Found`, also for one of the same name that this suite owns, or `Refusal`."""
+    """Create a run. Outcome: `Found`, or `Refusal`.
+
+    A run of the same name is `Found` too, if the suite owns it and it measures the same.
+    """
 
     run: Object
 
@@ -58,10 +61,18 @@ class DeleteRun:
 class GetRun:
     """Get a run by its name from the API server, not from a cache.
 
-    Outcome: `Found` if the suite owns it, `Absent` otherwise.
+    Outcome: `Absent` if there is none. `Found` if it has the UID, or if the suite owns it and it measures what is asked
+    for. `Refusal` with `is_taken` otherwise.
+
+    Attributes:
+        uid: of the run that was seen before; empty if it is unknown.
+        measures: digest of what the run measures; empty if that is unknown. See `suite.digest.measured_digest`.
+
     """
 
     name: str
+    uid: str = ""
+    measures: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

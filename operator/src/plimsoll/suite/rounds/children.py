@@ -27,11 +27,15 @@ def advanced(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> 
 
 
 def next_member(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> Member | None:
-    """Return the turn whose run is to be created; None while any run of the suite may load the storage."""
-    if active.is_measured or active.uid or seen.unfinished:
+    """Return the turn whose run is to be created; None while any other run of the suite may load the storage.
+
+    If another run has its name, the creation is refused, which names that run.
+    """
+    if active.is_measured or active.uid:
         return None
     member = members[active.done]
-    return member if member.run is None else None
+    is_loaded = any(run.name != member.name for run in seen.unfinished)
+    return None if is_loaded or member.run is not None else member
 
 
 def unconfirmed_name(seen: Observed, active: ActiveRound, members: Sequence[Member]) -> str:

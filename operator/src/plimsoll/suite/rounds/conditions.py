@@ -4,23 +4,28 @@ kstatus reads Reconciling, Stalled and Ready: only a round that was started by a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.api.names import SuiteConditionType
 from plimsoll.api.reasons.suites import SUITE_TABLE, SuiteReason
 from plimsoll.api.status import format_time
 from plimsoll.api.suite_status import Cause, RoundVerdict
-from plimsoll.suite.rounds.actions import CreateRun, DryRun, Request
+from plimsoll.suite.rounds.actions import CreateRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.baseline import last_judged, open_regression
-from plimsoll.suite.rounds.keeping import lost_minutes
-from plimsoll.suite.rounds.observed import Observed
-from plimsoll.suite.rounds.progress import Progress, is_loaded
+from plimsoll.suite.rounds.keeping import lost_runs, strange_runs
+from plimsoll.suite.rounds.observed import Observed, OwnedRun
+from plimsoll.suite.rounds.progress import Progress
 from plimsoll.suite.rounds.requests import refusal_of, refused_check
 from plimsoll.suite.rounds.state import ActiveRound, State
-from plimsoll.suite.rounds.turns import LABEL_ROUND, LABEL_SUITE
+from plimsoll.suite.rounds.waiting import blocking_run, is_overdue
 
 _MAX_MINUTES = 5
 """Rounds that a message names."""
+
+_MAX_RUNS = 3
+"""Runs that a message names. Labels select no runs: whoever made a run chose them."""
+
+_REFUSED = frozenset({SuiteReason.NAME_TAKEN, SuiteReason.RUN_REFUSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +40,10 @@ class Fact:
 def facts_of(seen: Observed, progress: Progress, request: Request | None) -> Mapping[SuiteConditionType, Fact]:
     """Return the conditions by type. Reconciling and Stalled exist only if they are True."""
     regressed = _regressed(progress.state)
-    reconciling = _reconciling(seen, progress)
-    stalled = _obstacle(seen, request) or (_closed_gate(seen, regressed) if reconciling is None else None)
+    change, waiting = _reconciling(seen, progress), _waiting_for_run(seen, progress)
+    obstacle = _obstacle(seen, request) or (waiting if waiting is not None and is_overdue(seen) else None)
+    stalled = obstacle or (_closed_gate(seen, regressed) if change is None else None)
+    reconciling = waiting or change
     found = {SuiteConditionType.REGRESSED: regressed}
     if stalled is not None:
         found[SuiteConditionType.STALLED] = stalled
@@ -54,7 +61,7 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
 
     `request` is the next one, even while it waits to be repeated.
     """
-    lost = lost_minutes(seen, seen.suite.state)
+    lost = lost_runs(seen, seen.suite.state)
     if lost:
         return _status_lost(seen, lost)
     problem = seen.suite.specification.problem
@@ -67,19 +74,21 @@ def _obstacle(seen: Observed, request: Request | None) -> Fact | None:
     if refusal is None:
         return _refused_before(seen, request)
     if refusal.is_taken:
-        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} exists and is not of this suite")
+        return _with_remedy(SuiteReason.NAME_TAKEN, f"BenchmarkRun {refusal.name} {refusal.message}")
     return _with_remedy(SuiteReason.RUN_REFUSED, f"BenchmarkRun {refusal.name} was refused: {refusal.message}")
 
 
-def _status_lost(seen: Observed, minutes: Sequence[int]) -> Fact:
+def _status_lost(seen: Observed, runs: Sequence[OwnedRun]) -> Fact:
+    minutes = tuple(dict.fromkeys(run.minute for run in runs))
     is_one = len(minutes) == 1
     shown = ", ".join(map(str, minutes[:_MAX_MINUTES])) + ", ..." * (len(minutes) > _MAX_MINUTES)
     rounds = f"round {shown} has runs" if is_one else f"rounds {shown} have runs"
-    labels = f"-n {seen.suite.namespace} -l {LABEL_SUITE}={seen.suite.name},{LABEL_ROUND}={minutes[0]}"
+    names = " ".join(run.name for run in runs[:_MAX_RUNS])
+    others = f", and {len(runs) - _MAX_RUNS} more" if len(runs) > _MAX_RUNS else ""
     message = (
         f"{rounds}, but the status does not have {'it' if is_one else 'them'}, because it was lost or set back; "
         "nothing is measured or deleted until the status is restored from a backup, or these runs are deleted: "
-        f"kubectl delete benchmarkruns {labels}"
+        f"kubectl delete benchmarkruns -n {seen.suite.namespace} {names}{others}"
     )
     return Fact(holds=True, reason=SuiteReason.STATUS_LOST, message=message)
 
@@ -90,8 +99,8 @@ def _refused_before(seen: Observed, request: Request | None) -> Fact | None:
     if before is None or before.observed_generation != seen.suite.generation:
         return None
     is_check = isinstance(request, DryRun) and before.reason == SuiteReason.VARIANT_REFUSED
-    is_creation = isinstance(request, CreateRun) and f"BenchmarkRun {request.name} " in before.message
-    if not is_check and not is_creation:
+    is_same = isinstance(request, CreateRun | GetRun) and f"BenchmarkRun {request.name} " in before.message
+    if not is_check and not (is_same and before.reason in _REFUSED):
         return None
     return Fact(holds=True, reason=SuiteReason(before.reason), message=before.message)
 
@@ -108,21 +117,35 @@ def _reconciling(seen: Observed, progress: Progress) -> Fact | None:
         return None
     if active is not None and active.cause is Cause.CHANGE:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(active))
-    return _waiting(seen, progress.state) if progress.waiting is Cause.CHANGE else None
+    return _checking() if progress.waiting is Cause.CHANGE else None
 
 
-def _waiting(seen: Observed, state: State) -> Fact:
-    """Return what a round that is due waits for."""
-    if not is_loaded(seen, state):
-        message = "the API server checks the run of every variant"
-        return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
-    name = next((run.name for run in seen.unfinished), state.abandoned)
-    message = f"BenchmarkRun {name} of a former round has to end, or to be deleted, first"
-    return Fact(holds=True, reason=SuiteReason.WAITING_FOR_RUN, message=message)
+def _waiting_for_run(seen: Observed, progress: Progress) -> Fact | None:
+    """Return which run has to end before the next one starts; None if there is none."""
+    name = blocking_run(seen, progress)
+    if not name:
+        return None
+    message = f"BenchmarkRun {name} has to end before the next run of the suite can start"
+    return _with_remedy(SuiteReason.WAITING_FOR_RUN, message)
+
+
+def _checking() -> Fact:
+    message = "the API server checks the run of every variant"
+    return Fact(holds=True, reason=SuiteReason.CHECKING_VARIANTS, message=message)
 
 
 def _ready(seen: Observed, progress: Progress) -> Fact:
-    """Return the condition of a suite that neither measures a change nor is stalled."""
+    """Return the condition of a suite that is neither reconciling nor stalled, with the runs that it ignores."""
+    fact = _rest(seen, progress)
+    strange = strange_runs(seen, progress.state)
+    if not strange:
+        return fact
+    names = ", ".join(run.name for run in strange[:_MAX_RUNS]) + ", ..." * (len(strange) > _MAX_RUNS)
+    message = f"{fact.message}; ignored, because the suite cannot have created them before their time: {names}"
+    return replace(fact, message=message)
+
+
+def _rest(seen: Observed, progress: Progress) -> Fact:
     suite, state = seen.suite.specification.suite, progress.state
     if suite is not None and suite.spec.suspend:
         message = "no run is created until spec.suspend is false"
@@ -130,7 +153,7 @@ def _ready(seen: Observed, progress: Progress) -> Fact:
     if state.active is not None:
         return Fact(holds=True, reason=SuiteReason.MEASURING, message=progress_message(state.active))
     if progress.waiting is not None:
-        return _waiting(seen, state)
+        return _checking()
     message = f"the next round starts at {format_time(state.next_time)}" if state.next_time else "no round is due"
     return Fact(holds=True, reason=SuiteReason.IDLE, message=message)
 

@@ -72,11 +72,14 @@ def ended(seen: Observed, state: State, active: ActiveRound, members: Sequence[M
 def superseded(seen: Observed, state: State, active: ActiveRound) -> tuple[State, Emit]:
     """Return the state after a round that a change made pointless, and the event.
 
-    Nothing counts as measured then: also a change back to what the round measured starts another one.
+    Nothing counts as measured then: also a change back to what the round measured starts another one. Its current run
+    may load the storage, unless it could not be created because another one has its name.
     """
     message = f"what the suite measures changed after {active.done} of {active.total} runs"
     state, event = _closed(seen, state, active, RoundVerdict.SUPERSEDED, message)
-    return replace(state, abandoned=active.current, digest=""), event
+    refusal = seen.memory.refusal
+    is_taken = refusal is not None and refusal.name == active.current and refusal.is_taken and not active.uid
+    return replace(state, abandoned="" if is_taken else active.current, digest=""), event
 
 
 def _verdict(judged: RoundVerdict, runs: Mapping[str, tuple[RunVersion, ...]], missing: int) -> RoundVerdict:

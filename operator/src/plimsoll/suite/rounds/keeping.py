@@ -10,7 +10,7 @@ from plimsoll.suite.rounds.observed import Observed, OwnedRun
 from plimsoll.suite.rounds.state import JUDGED, State
 
 
-def kept(state: State, keep: int) -> State:
+def kept(seen: Observed, state: State, keep: int) -> State:
     """Return the state with the rounds that are needed; all of them while a round is measured against them."""
     state = settled(state)
     if state.active is not None:
@@ -20,8 +20,18 @@ def kept(state: State, keep: int) -> State:
     return replace(
         state,
         ended=tuple(one for one in state.ended if one.minute in needed),
-        dropped=tuple(sorted(dropped, reverse=True)[:MAX_DROPPED]),
+        dropped=_named(seen, dropped),
     )
+
+
+def _named(seen: Observed, dropped: AbstractSet[int]) -> tuple[int, ...]:
+    """Return the dropped rounds that the status has, newest first.
+
+    Those with runs precede all others: without them it would seem that the status was lost.
+    """
+    having = {run.minute for run in seen.runs}
+    first = sorted(dropped, key=lambda minute: (minute in having, minute), reverse=True)
+    return tuple(sorted(first[:MAX_DROPPED], reverse=True))
 
 
 def _needed(state: State, keep: int) -> AbstractSet[int]:
@@ -35,11 +45,20 @@ def _needed(state: State, keep: int) -> AbstractSet[int]:
     return needed | ({decisive.minute} if decisive else set())
 
 
-def lost_minutes(seen: Observed, state: State) -> tuple[int, ...]:
-    """Return the rounds that have runs and are not in the status, oldest first: it was lost, or set back."""
+def lost_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs of rounds that are not in the status, those of the oldest first: it was lost, or set back."""
+    return tuple(run for run in _unknown(seen, state) if not run.is_ahead)
+
+
+def strange_runs(seen: Observed, state: State) -> tuple[OwnedRun, ...]:
+    """Return the runs that the suite cannot have created: somebody else named it as their owner."""
+    return tuple(run for run in _unknown(seen, state) if run.is_ahead)
+
+
+def _unknown(seen: Observed, state: State) -> list[OwnedRun]:
     known = {one.minute for one in state.ended} | {*state.dropped}
     known |= {state.active.minute} if state.active else set()
-    return tuple(sorted({run.minute for run in seen.runs} - known))
+    return sorted((run for run in seen.runs if run.minute not in known), key=_age)
 
 
 def without_abandoned(seen: Observed, state: State) -> State:
@@ -51,7 +70,7 @@ def without_abandoned(seen: Observed, state: State) -> State:
 
 
 def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return an unfinished run of an abandoned round; None if there is none or one is being deleted.
+    """Return an unfinished run of an abandoned round; None if there is none that is not being deleted yet.
 
     A run of any other round was finished when its round ended: a list that shows it unfinished is old.
     """
@@ -60,10 +79,14 @@ def abandoned_run(seen: Observed, state: State) -> OwnedRun | None:
 
 
 def obsolete_run(seen: Observed, state: State) -> OwnedRun | None:
-    """Return a run of a round that was dropped; None if there is none or one is being deleted."""
+    """Return a run of a round that was dropped; None if there is none that is not being deleted yet."""
     return _first(run for run in seen.runs if run.minute in state.dropped)
 
 
 def _first(runs: Iterable[OwnedRun]) -> OwnedRun | None:
-    ordered = sorted(runs, key=lambda run: (run.minute, run.name))
-    return None if not ordered or any(run.is_deleting for run in ordered) else ordered[0]
+    left = [run for run in runs if not run.is_deleting]
+    return min(left, key=_age, default=None)
+
+
+def _age(run: OwnedRun) -> tuple[int, str]:
+    return run.minute, run.name

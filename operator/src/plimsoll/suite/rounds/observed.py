@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from plimsoll.api.names import SuiteConditionType
@@ -11,6 +11,9 @@ from plimsoll.api.suite_status import ComparisonOutcome, HypothesisResult, Round
 from plimsoll.suite.rounds.actions import Judge
 from plimsoll.suite.rounds.specification import Specification
 from plimsoll.suite.rounds.state import State
+
+_LARGEST_CORRECTION = timedelta(days=1)
+"""The minute of a round is later than the clock by at most this much, after the clock was set back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class OwnedRun:
         variant: that it measures; see `suite.children.turn_in_name`.
         minute: of its round.
         resource_version: as read.
+        measures: digest of what it measures; empty if this version cannot read that.
+        created: when the API server created it; nobody else can set that time.
         is_finished: whether its load is gone and its status final.
         succeeded: whether it finished with numbers that can be trusted.
         is_deleting: whether its deletion was requested.
@@ -59,20 +64,27 @@ class OwnedRun:
     variant: str
     minute: int
     resource_version: str
+    created: datetime
+    measures: str
     is_finished: bool = False
     succeeded: bool = False
     is_deleting: bool = False
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it was created long before the minute of its round, as no run of a round that starts by the clock."""
+        return self.minute * 60 > (self.created + _LARGEST_CORRECTION).timestamp()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The API server refused to create a run, definitely: see `REFUSAL_CODES`.
+    """The API server refused to create a run, definitely (see `REFUSAL_CODES`), or another run has its name.
 
     Attributes:
         name: of the run.
         time: of the request.
-        message: the API server's answer.
-        is_taken: whether an object of that name exists that the suite does not own.
+        message: the API server's answer; what is wrong with the run that has the name if it is taken.
+        is_taken: whether a run of that name exists that is not the one that the suite needs.
 
     """
 
@@ -168,7 +180,7 @@ class Memory:
     Attributes:
         judgement: the last one, if any.
         checked: the last dry run, if any.
-        refusal: of the last request to create a run; None if it succeeded.
+        refusal: of the last request to create or to get a run; None if it succeeded.
         found: runs that the API server returned since the operator was woken, by name.
         absent: names of runs that it did not find since then.
         deleting: UIDs of runs whose deletion it accepted.
@@ -190,7 +202,8 @@ class Memory:
                 found = {**self.found, run.name: run}
                 return replace(self, found=found, absent=self.absent - {run.name}, refusal=refusal)
             case Absent(name=name):
-                return replace(self, absent=self.absent | {name})
+                refusal = None if self.refusal and self.refusal.name == name else self.refusal
+                return replace(self, absent=self.absent | {name}, refusal=refusal)
             case Deleted(uid=uid):
                 return replace(self, deleting=self.deleting | {uid})
             case Unanswered():

@@ -25,7 +25,7 @@ _BECAUSE = {
 
 def next_minute(seen: Observed, state: State) -> int:
     """Return the minute of a round that starts now: later than that of every known round, whatever the clock does."""
-    known = [one.minute for one in state.ended] + [run.minute for run in seen.runs]
+    known = [one.minute for one in state.ended] + [run.minute for run in seen.runs if not run.is_ahead]
     known += [state.active.minute] if state.active else []
     return max(int(seen.now.timestamp()) // _SECONDS_PER_MINUTE, *(minute + 1 for minute in known), 0)
 

@@ -9,7 +9,7 @@ from plimsoll.suite.rounds.actions import Emit
 from plimsoll.suite.rounds.causes import cause_due, version_of
 from plimsoll.suite.rounds.children import advanced
 from plimsoll.suite.rounds.ending import ended, superseded
-from plimsoll.suite.rounds.keeping import kept, lost_minutes, without_abandoned
+from plimsoll.suite.rounds.keeping import kept, lost_runs, without_abandoned
 from plimsoll.suite.rounds.observed import Observed
 from plimsoll.suite.rounds.opening import opened
 from plimsoll.suite.rounds.state import State
@@ -38,11 +38,11 @@ def progress_of(seen: Observed) -> Progress:
     An invalid suite keeps its state: it is unknown which turns the active round has. So does one whose status was lost.
     """
     suite, state = seen.suite.specification.suite, seen.suite.state
-    if suite is None or lost_minutes(seen, state):
+    if suite is None or lost_runs(seen, state):
         return Progress(state=state)
     state, ending = _after_active_round(seen, suite, state)
     state, acceptance = accepted(seen, without_abandoned(seen, state))
-    state = _with_version(seen, suite, kept(state, suite.spec.keep))
+    state = _with_version(seen, suite, kept(seen, state, suite.spec.keep))
     timing = timing_of(seen, state)
     events, state = (*ending, *acceptance, *timing.events), timing.state
     cause = None if state.active else cause_due(seen, suite, state, timing.due)

@@ -6,7 +6,7 @@ from plimsoll.api.suite import BenchmarkSuite
 from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun, Request
 from plimsoll.suite.rounds.children import next_member, unconfirmed_name
 from plimsoll.suite.rounds.ending import judgement_request
-from plimsoll.suite.rounds.keeping import abandoned_run, lost_minutes, obsolete_run
+from plimsoll.suite.rounds.keeping import abandoned_run, lost_runs, obsolete_run
 from plimsoll.suite.rounds.observed import Checked, Observed, Refusal
 from plimsoll.suite.rounds.opening import next_minute
 from plimsoll.suite.rounds.progress import Progress, is_checked, is_loaded, measures_digest
@@ -27,7 +27,7 @@ def request_of(seen: Observed, progress: Progress) -> Request | None:
     was lost: which runs a user still needs is unknown.
     """
     suite, state = seen.suite.specification.suite, progress.state
-    if lost_minutes(seen, state):
+    if lost_runs(seen, state):
         return None
     run = abandoned_run(seen, state) or obsolete_run(seen, state)
     if run is not None:
@@ -54,7 +54,7 @@ def pause_seconds(seen: Observed, request: Request) -> float:
 def refusal_of(seen: Observed, request: Request | None) -> Refusal | None:
     """Return the refusal of a request that was made before; None if it was not refused."""
     refusal = seen.memory.refusal
-    is_same = isinstance(request, CreateRun) and refusal is not None and refusal.name == request.name
+    is_same = isinstance(request, CreateRun | GetRun) and refusal is not None and refusal.name == request.name
     return refusal if is_same else None
 
 
@@ -69,11 +69,15 @@ def _of_round(seen: Observed, suite: BenchmarkSuite, state: State, active: Activ
     members = members_of(seen, suite, active)
     unconfirmed = unconfirmed_name(seen, active, members)
     if unconfirmed:
-        return GetRun(name=unconfirmed)
+        member = next(one for one in members if one.name == unconfirmed)
+        uid = active.uid if unconfirmed == active.current else ""
+        return GetRun(name=unconfirmed, uid=uid, measures=seen.suite.specification.measures[member.turn.variant])
     if active.is_measured:
         return judgement_request(seen, state, active, members)
-    member = None if suite.spec.suspend else next_member(seen, active, members)
-    return CreateRun(run=run_object(seen.suite, suite, member.turn, active.minute)) if member is not None else None
+    following = None if suite.spec.suspend else next_member(seen, active, members)
+    if following is None:
+        return None
+    return CreateRun(run=run_object(seen.suite, suite, following.turn, active.minute))
 
 
 def _check(seen: Observed, suite: BenchmarkSuite, progress: Progress) -> DryRun | None:

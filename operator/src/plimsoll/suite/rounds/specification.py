@@ -1,7 +1,7 @@
 """The specification of a suite, checked as a whole. It changes with the suite's generation only."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -9,7 +9,8 @@ from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.document import Plan
 from plimsoll.suite.children import variant_plans
-from plimsoll.suite.digest import questions_digest, suite_digest
+from plimsoll.suite.digest import measured_digest, questions_digest, suite_digest
+from plimsoll.suite.merging import variant_spec
 from plimsoll.suite.rounds.schedule import Times, times_of
 
 MAX_TRIALS = 10_000
@@ -30,6 +31,7 @@ class Specification:
         times: those of the schedule; None without one, and if the suite is invalid.
         digest: of what it measures; empty if it is invalid.
         questions: digest of what its results are to show; the same.
+        measures: digest of what the run of each variant measures, by the variant's name; empty if it is invalid.
         problem: why it is invalid, one line for each field; empty if it is valid.
 
     """
@@ -38,6 +40,7 @@ class Specification:
     times: Times | None = None
     digest: str = ""
     questions: str = ""
+    measures: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
 
@@ -52,7 +55,8 @@ def read_specification(document: JsonValue) -> Specification:
         return Specification(suite=None, problem=str(Problem(field="spec", remedy=problem)))
     times = times_of(suite.spec.schedule) if suite.spec.schedule else None
     digest, questions = suite_digest(suite.spec), questions_digest(suite.spec)
-    return Specification(suite=suite, times=times, digest=digest, questions=questions)
+    measures = {one.name: measured_digest(variant_spec(suite.spec.run, one)) for one in suite.spec.variants}
+    return Specification(suite=suite, times=times, digest=digest, questions=questions, measures=measures)
 
 
 def size_problem(repeat: int, plans: Iterable[Plan]) -> str:

@@ -22,7 +22,8 @@ class Member:
     """A turn of a round.
 
     Attributes:
-        run: the run that measures it; None before it is created, after it was deleted, and if a list lacks it.
+        run: the run that measures it; None before it is created, after it was deleted, if a list lacks it, and if
+            another run has its name, which measures something else.
 
     """
 
@@ -33,7 +34,9 @@ class Member:
 
 def members_of(seen: Observed, suite: BenchmarkSuite, active: ActiveRound) -> tuple[Member, ...]:
     """Return the turns of the active round in their order. The suite must measure what the round measures."""
-    runs = {run.name: run for run in seen.runs}
+    measures = seen.suite.specification.measures
+    # One that was seen and recorded is it whatever it measures: another version may read the same differently.
+    runs = {run.name: run for run in seen.runs if run.uid == active.uid or run.measures == measures.get(run.variant)}
     return tuple(
         Member(turn=turn, name=name, run=runs.get(name))
         for turn in turns_of(suite.spec, active.seed)
