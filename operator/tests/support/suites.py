@@ -136,6 +136,7 @@ _STATUS = BenchmarkSuiteStatus(
             estimate=-0.12,
             low=-0.15,
             high=-0.09,
+            drift=False,
         ),
     ),
     comparisons_left_out=384,

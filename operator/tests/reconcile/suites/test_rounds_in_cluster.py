@@ -41,15 +41,16 @@ async def test_round_measures_all_variants_one_run_at_a_time(played: PlayedSuite
     assert len(played.created) == len(set(played.created)) == 6
     assert "round" not in status
     (ended,) = status["rounds"]
-    assert (ended["minute"], ended["cause"], ended["verdict"]) == (MINUTE, "Change", "Regressed")
+    assert (ended["minute"], ended["cause"], ended["verdict"]) == (MINUTE, "Change", "NoRegression")
     assert ended["environment"] == {"kernel": "6.1.0", "kubernetes": "v1.34.1"}
     (outcome,) = status["comparisons"]
     assert (outcome["name"], outcome["variant"], outcome["verdict"]) == ("costs", "large", "Regression")
     assert outcome["estimate"] == pytest.approx(-0.2, abs=0.01)
     assert outcome["low"] < outcome["estimate"] < outcome["high"] < 0
-    assert [event.partition(":")[0] for event in played.events] == ["RoundStarted", "RoundRegressed"]
+    assert [event.partition(":")[0] for event in played.events] == ["RoundStarted", "RoundNoRegression"]
     assert (await played.condition("Ready"))["reason"] == "Idle"
-    assert (await played.condition("Regressed"))["status"] == "True"
+    # What a variant costs is no regression.
+    assert (await played.condition("Regressed"))["status"] == "False"
 
 
 async def test_runs_are_owned_and_have_nothing_of_the_suites_metadata(played: PlayedSuite) -> None:
