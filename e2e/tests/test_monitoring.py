@@ -40,8 +40,7 @@ RADOS = {
 GATE = "plimsoll_live_gate_open"
 """Has series only while a Ceph cluster is watched."""
 
-SUITES = "plimsoll_suite_"
-"""Have series only of suites, of which there is none in this namespace."""
+SUITES = "plimsoll_suite_"  # there is no suite in this namespace
 
 STALLS = "plimsoll_result_stall_seconds"
 """Has none if a client's log has gaps in every trial, as on a busy machine; the trials are then Suspect."""

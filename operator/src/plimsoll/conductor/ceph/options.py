@@ -55,7 +55,7 @@ class OptionsSet:
 
 
 async def options_of_others(commands: Commands, *, uid: str) -> tuple[str, ...]:
-    """Return which other runs have set options that are not restored: nobody may measure with them, or record them.
+    """Return which other runs have set options that are not restored: no run may measure with them, or record them.
 
     See `Commands.ceph` for errors.
     """

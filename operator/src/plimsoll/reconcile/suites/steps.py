@@ -1,4 +1,4 @@
-"""The steps of a look at a `BenchmarkSuite`. It is read anew at every look, because its status is its memory."""
+"""The steps of a look at a `BenchmarkSuite`. Every look reads it again, because its status is its memory."""
 
 import asyncio
 import logging

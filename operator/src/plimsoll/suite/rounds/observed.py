@@ -52,7 +52,7 @@ class OwnedRun:
         minute: of its round.
         resource_version: as read.
         measures: digest of what it measures; empty if this version cannot read that.
-        created: when the API server created it; nobody else can set that time.
+        created: when the API server created it; users cannot set that time.
         is_finished: whether its load is gone and its status final.
         succeeded: whether it finished with numbers that can be trusted.
         is_deleting: whether its deletion was requested.
