@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from figures import heading_rows, percent
 from plimsoll.measure.compare.conclusion import Conclusion
 from support.sweeps import Sweep
 
@@ -38,7 +39,7 @@ def main() -> None:
 
 def _errors(comparisons: int) -> Iterator[Sequence[str]]:
     """Yield how often nothing, a loss at all points and a loss at one point end as they should."""
-    yield from _heading(
+    yield from heading_rows(
         "points",
         "pass correlation",
         "variances",
@@ -55,23 +56,23 @@ def _errors(comparisons: int) -> Iterator[Sequence[str]]:
             f"{sweep.correlation:g}",
             name,
             f"{100 * nothing[Conclusion.REGRESSION] / comparisons:.2f} %",
-            _percent(nothing[Conclusion.NO_REGRESSION] / comparisons),
-            *(_percent(number / comparisons) for number in found),
+            percent(nothing[Conclusion.NO_REGRESSION] / comparisons),
+            *(percent(number / comparisons) for number in found),
         )
 
 
 def _losses(comparisons: int) -> Iterator[Sequence[str]]:
     """Yield the conclusions from losses at a single point: how much may hide in `NoRegression`."""
-    yield from _heading("points", "conclusion", *(f"{100 * loss:g} %" for loss in _LOSSES))
+    yield from heading_rows("points", "conclusion", *(f"{100 * loss:g} %" for loss in _LOSSES))
     for points in _POINTS:
         found = [_conclusions(Sweep(points=points), comparisons, loss, 1) for loss in _LOSSES]
         for conclusion in Conclusion:
-            yield str(points), conclusion, *(_percent(one[conclusion] / comparisons) for one in found)
+            yield str(points), conclusion, *(percent(one[conclusion] / comparisons) for one in found)
 
 
 def _repetitions(comparisons: int) -> Iterator[Sequence[str]]:
     """Yield from how many repetitions on 90 % of comparisons without a change have no regression."""
-    yield from _heading("points", "pass correlation", "variances", "repetitions")
+    yield from heading_rows("points", "pass correlation", "variances", "repetitions")
     for name, sweep in _conditions():
         yield str(sweep.points), f"{sweep.correlation:g}", name, _enough(sweep, comparisons)
 
@@ -98,15 +99,6 @@ def _conclusions(sweep: Sweep, comparisons: int, loss: float, losing: int) -> Ma
     chance = random.Random(f"{sweep} {loss} {losing}")  # noqa: S311 - numbers, not secrets
     drawn = (chance.sample(range(sweep.points), losing) for _ in range(comparisons))
     return Counter(sweep.conclusion(chance, dict.fromkeys(points, -loss)) for points in drawn)
-
-
-def _heading(*names: str) -> Iterator[Sequence[str]]:
-    yield names
-    yield ["---"] * len(names)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {

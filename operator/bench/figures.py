@@ -1,7 +1,7 @@
 """Putting figures into words: medians with their ranges, in plain tables."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 Row = Sequence[str]
 
@@ -21,6 +21,17 @@ def whole_seconds(seconds: float) -> str:
 
 def mebibytes(size: float) -> str:
     return f"{size / 2**20:.1f} MiB"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a part of 1 as a percentage with that many decimals."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def heading_rows(*names: str) -> Iterator[Row]:
+    """Yield the two rows that begin a table in Markdown."""
+    yield names
+    yield ["---"] * len(names)
 
 
 def median_and_range(values: Sequence[float], write: Callable[[float], str]) -> tuple[str, str]:

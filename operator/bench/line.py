@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from figures import heading_rows, percent
 from plimsoll.measure.line.result import Line
 from plimsoll.measure.line.settings import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search
@@ -56,7 +57,7 @@ def main() -> None:
 
 def _coverage(searches: int) -> Iterator[Sequence[str]]:
     """Yield how often the interval contains the line, and how many probes it takes."""
-    yield from _heading("storage", "noise", *_FIGURES)
+    yield from heading_rows("storage", "noise", *_FIGURES)
     for name, storage in _SHAPES.items():
         for noise in _NOISES:
             found = _found(f"{name} {noise}", partial(storage, noise=noise), searches)
@@ -65,17 +66,17 @@ def _coverage(searches: int) -> Iterator[Sequence[str]]:
 
 def _others(searches: int) -> Iterator[Sequence[str]]:
     """Yield the same for storage that scatters in other ways."""
-    yield from _heading("storage", *_FIGURES)
+    yield from heading_rows("storage", *_FIGURES)
     for name, storage in _OTHERS.items():
         yield name, *_figures(_found(name, storage, searches))
 
 
 def _doubts(searches: int) -> Iterator[Sequence[str]]:
     """Yield how searches end on storage without a line."""
-    yield from _heading("storage", "endings")
+    yield from heading_rows("storage", "endings")
     for name, storage in _DOUBTFUL.items():
         endings = Counter(result.ending for _, result in _found(name, storage, searches))
-        yield name, ", ".join(f"{ending} {_percent(number / searches)}" for ending, number in endings.most_common())
+        yield name, ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
 
 
 def _found(name: str, make: Callable[[float], Storage], searches: int) -> Sequence[tuple[float, Line]]:
@@ -89,11 +90,11 @@ _FIGURES = ("interval contains the line", "median probes", "most probes", "media
 
 def _figures(found: Sequence[tuple[float, Line]]) -> Iterator[str]:
     results = [result for _, result in found]
-    yield _percent(sum(_contains(result, line) for line, result in found) / len(found))
+    yield percent(sum(_contains(result, line) for line, result in found) / len(found))
     yield f"{statistics.median(result.probes for result in results):g}"
     yield str(max(result.probes for result in results))
     yield f"{statistics.median(result.width_percent or float('inf') for result in results):.1f} %"
-    yield _percent(sum(result.ending == "Precise" for result in results) / len(found))
+    yield percent(sum(result.ending == "Precise" for result in results) / len(found))
 
 
 def _contains(result: Line, line: float) -> bool:
@@ -101,15 +102,6 @@ def _contains(result: Line, line: float) -> bool:
     if result.low is None and result.high is None:
         return False
     return (result.low or 0.0) <= line <= (result.high or math.inf)
-
-
-def _heading(*names: str) -> Iterator[Sequence[str]]:
-    yield names
-    yield ["---"] * len(names)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {

@@ -7,6 +7,7 @@ error of 0.4 %, and one of 95 % of 1 %.
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from figures import heading_rows, percent
 from plimsoll.api.suite_status import PINNED_ROUNDS
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import RegressionRule
@@ -47,7 +48,7 @@ def _errors(rounds: int) -> Iterator[Sequence[str]]:
 
     Of two variants one loses.
     """
-    yield from _heading(
+    yield from heading_rows(
         "points", "variants", "shared", "false Regression", "NoRegression", "10 % at all points", "10 % at one point"
     )
     for suite in _suites():
@@ -56,7 +57,7 @@ def _errors(rounds: int) -> Iterator[Sequence[str]]:
 
 def _between(rounds: int) -> Iterator[Sequence[str]]:
     """Yield the same if rounds differ by more than their runs explain."""
-    yield from _heading(
+    yield from heading_rows(
         "noise between rounds", "points", "false Regression", "NoRegression", "10 % at all points", "10 % at one point"
     )
     for between in _BETWEEN:
@@ -67,25 +68,25 @@ def _between(rounds: int) -> Iterator[Sequence[str]]:
 
 def _drift(rounds: int) -> Iterator[Sequence[str]]:
     """Yield how often ten rounds are found to drift by 1 % each, and how often ten without a drift alarm at all."""
-    yield from _heading("points", "variants", "shared", "drift found within ten rounds", "false alarms per round")
+    yield from heading_rows("points", "variants", "shared", "drift found within ten rounds", "false alarms per round")
     for suite in _suites():
         drifting = sum(any(_course(suite, f"drift {number}", _DRIFT)) for number in range(rounds)) / rounds
         steady = sum(sum(_course(suite, f"steady {number}", 0.0)) for number in range(rounds)) / rounds / _DRIFTING
-        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", _percent(drifting), _percent(steady, 2)
+        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", percent(drifting), percent(steady, 2)
 
 
 def _gains(rounds: int) -> Iterator[Sequence[str]]:
     """Yield how often the loss of what some accepted rounds had gained is found, and how often steady rounds alarm."""
-    yield from _heading(
+    yield from heading_rows(
         "points", "variants", "shared", *(f"lost after {number} rounds" for number in _GAINED), "false Regression"
     )
     for suite in _suites():
         found = [
-            _percent(sum(_after(suite, f"gain {each}", number, _GAIN) for each in range(rounds)) / rounds)
+            percent(sum(_after(suite, f"gain {each}", number, _GAIN) for each in range(rounds)) / rounds)
             for number in _GAINED
         ]
         steady = sum(_after(suite, f"long {each}", _LONG, 0.0) for each in range(rounds)) / rounds
-        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", *found, _percent(steady, 2)
+        yield str(suite.points), str(suite.variants), f"{suite.shared:g}", *found, percent(steady, 2)
 
 
 def _after(suite: Rounds, seed: str, number: int, gain: float) -> bool:
@@ -100,7 +101,7 @@ def _after(suite: Rounds, seed: str, number: int, gain: float) -> bool:
 
 def _noisy(rounds: int) -> Iterator[Sequence[str]]:
     """Yield the same as for errors with more noise, fewer accepted rounds, or more runs."""
-    yield from _heading(
+    yield from heading_rows(
         "noise", "accepted rounds", "repeat", "points", "false Regression", "NoRegression", "10 % at all", "10 % at one"
     )
     for noise, accepted, repeat in _NOISY:
@@ -119,11 +120,11 @@ def _suites() -> Iterator[Rounds]:
 
 def _rates(suite: Rounds, rounds: int, accepted: int = PINNED_ROUNDS) -> Iterator[str]:
     nothing = [_judged(suite, f"nothing {number}", {}, accepted) for number in range(rounds)]
-    yield _percent(nothing.count(Conclusion.REGRESSION) / rounds, 2)
-    yield _percent(nothing.count(Conclusion.NO_REGRESSION) / rounds)
+    yield percent(nothing.count(Conclusion.REGRESSION) / rounds, 2)
+    yield percent(nothing.count(Conclusion.NO_REGRESSION) / rounds)
     for losses in (everywhere(_LOSS, suite.points), {suite.points // 2: _LOSS}):
         found = [_judged(suite, f"{losses} {number}", losses, accepted) for number in range(rounds)]
-        yield _percent(found.count(Conclusion.REGRESSION) / rounds)
+        yield percent(found.count(Conclusion.REGRESSION) / rounds)
 
 
 def _judged(suite: Rounds, seed: str, losses: Losses, number: int) -> Conclusion:
@@ -150,15 +151,6 @@ def _conclusion(
     suite: Rounds, accepted: Sequence[MeasuredRound], pinned: Sequence[MeasuredRound], measured: MeasuredRound
 ) -> Conclusion:
     return judge(accepted, pinned, measured, suite.names, RegressionRule()).conclusion
-
-
-def _heading(*names: str) -> Iterator[Sequence[str]]:
-    yield names
-    yield ["---"] * len(names)
-
-
-def _percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f} %"
 
 
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {

@@ -7,18 +7,13 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from plimsoll.api.names import ConditionStatus
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.document import Names, Part, UnreadableError, read
+from plimsoll.metrics.document import Part, UnreadableError, read
 from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.shown import UNREADABLE, Condition, Display, Stored, unix_seconds, values_of
 
 MAX_RUNS = 2000
 """The most runs to expose, unfinished ones first: about 16 series each."""
-
-UNREADABLE = "Unreadable"
-"""The status of a run that this version cannot read."""
-
-_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +43,12 @@ class RunRecord:
 
 def record_of(body: Mapping[str, Any]) -> RunRecord:
     """Read a run as the API server stores it; an unreadable status raises no error."""
-    names = read(_Object, body).metadata
+    names = read(Stored, body).metadata
     created = names.creation_timestamp.timestamp()
     try:
         status = read(_Run, body).status
     except UnreadableError:
         return RunRecord(namespace=names.namespace, name=names.name, created=created, status=UNREADABLE)
-    conditions = {condition.type: condition for condition in status.conditions}
     points = status.points
     counts = () if points is None else (points.total, points.completed, points.invalid)
     return RunRecord(
@@ -63,11 +57,11 @@ def record_of(body: Mapping[str, Any]) -> RunRecord:
         created=created,
         status=status.display.status or "",
         verdict=status.display.verdict or "",
-        conditions=tuple((kind, entry.reason, _VALUES[entry.status]) for kind, entry in conditions.items()),
+        conditions=values_of(status.conditions),
         points=tuple(zip(("planned", "completed", "invalid"), counts, strict=False)),
-        start=_seconds(status.start_time),
-        completion=_seconds(status.completion_time),
-        estimate=_seconds(status.estimated_completion_time),
+        start=unix_seconds(status.start_time),
+        completion=unix_seconds(status.completion_time),
+        estimate=unix_seconds(status.estimated_completion_time),
     )
 
 
@@ -106,42 +100,19 @@ def _samples(record: RunRecord) -> Iterator[Sample]:
             yield Sample(metric, labels, seconds)
 
 
-def _seconds(moment: AwareDatetime | None) -> float | None:
-    return None if moment is None else moment.timestamp()
-
-
-class _Condition(Part):
-    type: str
-    status: ConditionStatus
-    reason: str
-
-
 class _Points(Part):
     total: int
     completed: int
     invalid: int
 
 
-class _Display(Part):
-    status: str | None = None
-    verdict: str | None = None
-
-
 class _Status(Part):
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     points: _Points | None = None
     start_time: AwareDatetime | None = None
     completion_time: AwareDatetime | None = None
     estimated_completion_time: AwareDatetime | None = None
-    display: _Display = _Display()
-
-
-class _Names(Names):
-    creation_timestamp: AwareDatetime
-
-
-class _Object(Part):
-    metadata: _Names
+    display: Display = Display()
 
 
 class _Run(Part):

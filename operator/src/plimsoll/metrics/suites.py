@@ -8,20 +8,16 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from plimsoll.api.names import ConditionStatus
 from plimsoll.api.suite_status import Cause, ComparisonVerdict, HypothesisOutcome, RoundVerdict
 from plimsoll.metrics import catalogue
-from plimsoll.metrics.document import Names, Part, UnreadableError, read
+from plimsoll.metrics.document import Part, UnreadableError, read
 from plimsoll.metrics.family import MetricFamily
 from plimsoll.metrics.sample import Sample
+from plimsoll.metrics.shown import UNREADABLE, Condition, Display, Stored, unix_seconds, values_of
 
 MAX_SUITES = 200
 """The most suites to expose: about 25 series each, and 6 for each comparison and hypothesis."""
 
-UNREADABLE = "Unreadable"
-"""The status of a suite that this version cannot read."""
-
-_VALUES = {ConditionStatus.TRUE: 1, ConditionStatus.FALSE: 0, ConditionStatus.UNKNOWN: -1}
 _NOT_EVALUATED = frozenset({RoundVerdict.FAILED, RoundVerdict.SUPERSEDED})
 
 
@@ -99,22 +95,21 @@ class SuiteRecord:
 
 def record_of(body: Mapping[str, Any]) -> SuiteRecord:
     """Read a suite as the API server stores it; an unreadable status raises no error."""
-    names = read(_Object, body).metadata
+    names = read(Stored, body).metadata
     created = names.creation_timestamp.timestamp()
     try:
         status = read(_Suite, body).status
     except UnreadableError:
         return SuiteRecord(namespace=names.namespace, name=names.name, created=created, status=UNREADABLE)
-    conditions = {condition.type: condition for condition in status.conditions}
     return SuiteRecord(
         namespace=names.namespace,
         name=names.name,
         created=created,
         status=status.display.status or "",
         verdict=status.display.verdict or "",
-        conditions=tuple((kind, entry.reason, _VALUES[entry.status]) for kind, entry in conditions.items()),
-        next_schedule=_seconds(status.next_schedule_time),
-        last_schedule=_seconds(status.last_schedule_time),
+        conditions=values_of(status.conditions),
+        next_schedule=unix_seconds(status.next_schedule_time),
+        last_schedule=unix_seconds(status.last_schedule_time),
         active=_active(status.round) if status.round else None,
         rounds=tuple(map(_round, status.rounds)),
         comparisons=_outcomes(status.comparisons),
@@ -215,10 +210,6 @@ def _outcome_samples(
                 yield Sample(metrics.bound, (*labels, bound), value)
 
 
-def _seconds(moment: AwareDatetime | None) -> float | None:
-    return None if moment is None else moment.timestamp()
-
-
 def _active(known: "_Active") -> ActiveRecord:
     return ActiveRecord(
         cause=known.cause,
@@ -248,17 +239,6 @@ def _outcomes(known: Sequence["_Outcome"]) -> tuple[OutcomeRecord, ...]:
     return tuple(found.values())
 
 
-class _Condition(Part):
-    type: str
-    status: ConditionStatus
-    reason: str
-
-
-class _Display(Part):
-    status: str | None = None
-    verdict: str | None = None
-
-
 class _Children(Part):
     done: int
     total: int
@@ -286,22 +266,14 @@ class _Outcome(Part):
 
 
 class _Status(Part):
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     next_schedule_time: AwareDatetime | None = None
     last_schedule_time: AwareDatetime | None = None
     round: _Active | None = None
     rounds: tuple[_Round, ...] = ()
     comparisons: tuple[_Outcome, ...] = ()
     hypotheses: tuple[_Outcome, ...] = ()
-    display: _Display = _Display()
-
-
-class _Names(Names):
-    creation_timestamp: AwareDatetime
-
-
-class _Object(Part):
-    metadata: _Names
+    display: Display = Display()
 
 
 class _Suite(Part):
