@@ -4,9 +4,8 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,6 +84,16 @@ class Suite:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.diagnosis()}") from None
 
+    def until_seen(self, *, seconds: float = 60) -> dict[str, Any]:
+        """Return the status once the operator has decided about the suite as it is now."""
+
+        def seen() -> dict[str, Any] | None:
+            found = self.object
+            status: dict[str, Any] = found.get("status", {})
+            return status if status.get("observedGeneration") == found["metadata"]["generation"] else None
+
+        return self._cluster.until(seen, seconds=seconds, what=f"the operator has seen {self.name}")
+
     def request(self, text: str) -> dict[str, Any]:
         """Request a round, and return it once it has ended."""
         before = len(self.rounds)
@@ -119,15 +128,17 @@ class Suite:
                 yield
             finally:
                 over.set()
-            watching.result(timeout=60)
+            for throttle in watching.result(timeout=60):
+                throttle.result(timeout=60)
 
-    def _throttle_clients(self, over: threading.Event, pool: ThreadPoolExecutor) -> None:
-        seen: set[str] = set()
+    def _throttle_clients(self, over: threading.Event, pool: ThreadPoolExecutor) -> "list[Future[None]]":
+        """Throttle each client once it runs, until it is `over`; return the throttles, which may have failed."""
+        throttles: dict[str, Future[None]] = {}
         selector = "app.kubernetes.io/component=client"
         while not over.is_set():
             for pod in self._cluster.api.objects("pods", self.namespace, selector):
-                if pod["metadata"]["uid"] not in seen and pod["status"]["phase"] == "Running":
-                    seen.add(pod["metadata"]["uid"])
-                    pool.submit(self._cluster.throttle, pod, THROTTLED)
-            time.sleep(0.5)
-        assert seen, "no client was throttled"
+                if pod["metadata"]["uid"] not in throttles and pod["status"]["phase"] == "Running":
+                    throttles[pod["metadata"]["uid"]] = pool.submit(self._cluster.throttle, pod, THROTTLED)
+            over.wait(0.5)
+        assert throttles, "no client was throttled"
+        return list(throttles.values())
