@@ -42,6 +42,15 @@ def test_a_gate_that_is_not_required_only_waits_for_the_preparation() -> None:
     assert gate.problems(1000) == ()
 
 
+def test_a_gate_that_is_not_required_waits_until_options_have_the_values_of_the_run() -> None:
+    gate = Gate(watched=True, required=False)
+    differing = ("option osd_mclock_profile of osd is balanced",)
+    gate.see(ClusterView(prepared=True, problems=(*ILL.problems, *differing), differing_options=differing), 0)
+    assert gate.problems(1000) == differing
+    gate.see(ILL, 1001)
+    assert gate.problems(1001) == ()
+
+
 def test_a_required_gate_is_open_while_a_fresh_look_finds_no_problem() -> None:
     gate = Gate(watched=True, fresh_seconds=15)
     gate.see(ClusterView(prepared=True), 100)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import hypothesis.strategies as st
 import pytest
@@ -16,6 +17,7 @@ from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.ceph.cli import CommandError, Commands
 from plimsoll.conductor.ceph.options import restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
+from plimsoll.conductor.gating import Gate
 from plimsoll.measure.intake import TrialFacts
 from plimsoll.plan.ceph import options_key
 from support.attended_ceph import BOTH, NOTE, TARGET, attend_until, cluster_of, is_prepared, mentions, plan_of
@@ -233,17 +235,25 @@ async def test_options_are_read_on_every_osd_before_and_after_each_trial(ceph: P
     assert (found.where, found.name, found.wanted, found.found) == ("osd.2", PROFILE, "high_client_ops", "balanced")
 
 
-async def test_the_gate_opens_again_once_the_osds_use_the_options(ceph: PretendedCeph) -> None:
-    cluster = cluster_of(plan_of(TARGET.model_copy(update={"options": (option(),)})))
+@pytest.mark.parametrize("health", ["Required", "Ignored"])
+async def test_the_gate_opens_again_once_the_osds_use_the_options(
+    ceph: PretendedCeph, health: Literal["Required", "Ignored"]
+) -> None:
+    target = TARGET.model_copy(update={"options": (option(),)})
+    cluster = cluster_of(plan_of(target, gates=Gates(ceph_health=health)))
+    gate = Gate(watched=True, required=cluster.required)
     await attend_until(cluster, is_prepared)
     with ceph.changing() as state:
         state["overridden"] = {"osd.2": {PROFILE: "balanced"}}
     await cluster.begin()
     await cluster.end(FACTS, lambda _: None)
-    await attend_until(cluster, mentions("osd.2 has"))
+    gate.see((await attend_until(cluster, mentions("osd.2 has")))[-1], 0)
+    (problem,) = gate.problems(0)
+    assert f"osd.2 has {PROFILE} balanced instead of high_client_ops" in problem
     with ceph.changing() as state:
         state["overridden"] = {}
-    await attend_until(cluster, lambda view: view.prepared and not view.problems)
+    gate.see((await attend_until(cluster, lambda view: view.prepared and not view.problems))[-1], 1)
+    assert gate.problems(1) == ()
 
 
 async def test_what_cannot_be_read_is_no_difference(ceph: PretendedCeph) -> None:

@@ -180,8 +180,12 @@ def option_differences(
 
 def reading_problems(reading: OptionReading) -> tuple[str, ...]:
     """Return why no trial may start: options that do not have the run's values, or that could not be read."""
-    differing = [f"{difference_text(one)}; {_PRECEDENCE}" for one in reading.differences]
-    return (*differing, *filter(None, (reading.problem,)))
+    return (*differing_options(reading), *filter(None, (reading.problem,)))
+
+
+def differing_options(reading: OptionReading) -> tuple[str, ...]:
+    """Return which options do not have the run's values, and why that may be."""
+    return tuple(f"{difference_text(one)}; {_PRECEDENCE}" for one in reading.differences)
 
 
 def difference_text(difference: OptionDifference) -> str:

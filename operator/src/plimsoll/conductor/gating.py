@@ -10,12 +10,15 @@ class ClusterView:
     Attributes:
         prepared: the cluster contains everything that the run needs; never reverts to false.
         problems: reasons why no attempt may start now.
+        differing_options: those of the problems that matter even if the cluster's health does not: options that do not
+            have the run's values, so that a trial would be Invalid.
         refused: whether these would remain, however long one waits.
 
     """
 
     prepared: bool
     problems: tuple[str, ...] = ()
+    differing_options: tuple[str, ...] = ()
     refused: bool = False
 
 
@@ -25,8 +28,8 @@ class Gate:
     def __init__(self, *, watched: bool = False, required: bool = True, fresh_seconds: float = 15.0) -> None:
         """Start closed if a cluster is `watched`.
 
-        Unless a healthy cluster is `required`, the gate ignores problems once the cluster is prepared. A view expires
-        after `fresh_seconds`.
+        Unless a healthy cluster is `required`, the gate ignores all problems but differing options once the cluster is
+        prepared. A view expires after `fresh_seconds`.
         """
         self._watched = watched
         self._required = required
@@ -60,7 +63,7 @@ class Gate:
         if not self._view.prepared:
             return self._view.problems or ("it is being prepared",)
         if not self._required:
-            return ()
+            return self._view.differing_options
         if now - self._seen_at > self._fresh_seconds:
             return (f"Ceph has not reported its status for more than {self._fresh_seconds:g} s",)
         return self._view.problems

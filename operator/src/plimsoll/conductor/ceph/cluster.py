@@ -10,7 +10,7 @@ from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import Environment
 from plimsoll.ceph.environment import Outputs, ceph_environment, osd_classes
 from plimsoll.ceph.gate import gate_problems
-from plimsoll.ceph.options import reading_problems
+from plimsoll.ceph.options import differing_options, reading_problems
 from plimsoll.ceph.pools import parse_counters, parse_pools
 from plimsoll.ceph.status import parse_status
 from plimsoll.ceph.watch import ClusterSample, ClusterWatch, FileSystemDetail, OptionReading
@@ -199,11 +199,12 @@ class CephCluster:
         return ClusterSample(at=at, status=parsed, pools=pools, problem="" if pools else str(counters))
 
     def _view(self, sample: ClusterSample) -> ClusterView:
+        reading = self._readings[-1] if self._readings else OptionReading()
+        differing = differing_options(reading)
         if sample.status is None:
-            return ClusterView(prepared=True, problems=(sample.problem,))
+            return ClusterView(prepared=True, problems=(sample.problem,), differing_options=differing)
         problems = gate_problems(sample.status, accepted=self._accepted, file_system=self._file_system)
-        options = reading_problems(self._readings[-1]) if self._readings else ()
-        return ClusterView(prepared=True, problems=(*problems, *options))
+        return ClusterView(prepared=True, problems=(*problems, *reading_problems(reading)), differing_options=differing)
 
     def _describe(self, outputs: Outputs, nodes: frozenset[str]) -> Environment:
         on_volumes = "CephFS" if self._target.file_system else "PVC"
