@@ -12,6 +12,7 @@ from plimsoll.lifecycle.rook.feasibility import (
     operator_namespace,
     osds_of,
     placement_groups,
+    root_of_pools,
     why_infeasible,
     width,
 )
@@ -108,6 +109,35 @@ def test_only_osds_of_the_crush_root_count() -> None:
     assert "with an available OSD in CRUSH root fast, one for each copy, but there are 2 (fast0, fast1)" in found
     assert placement_groups(replicated(2, crushRoot="fast"), osds_of(TWO_ROOTS)) == 64
     assert placement_groups(replicated(2), osds_of(TWO_ROOTS)) == 128
+
+
+def test_a_pool_that_names_no_root_uses_the_osds_of_the_usual_one() -> None:
+    assert why(replicated(3), TWO_ROOTS) == ""
+    found = why(replicated(4), TWO_ROOTS)
+    assert "in CRUSH root default, one for each copy, but there are 3 (node0, node1, node2); set size" in found
+    assert placement_groups(replicated(3), osds_of(TWO_ROOTS)) == placement_groups(replicated(3), osds_of(THREE))
+    nvme = [*THREE, deployment(3, "fast0", root="fast", device_class="nvme")]
+    assert "no OSD of CRUSH root default has device class nvme" in why(replicated(1, deviceClass="nvme"), nvme)
+
+
+def test_the_usual_root_is_that_of_the_ceph_cluster() -> None:
+    cluster = {"spec": {"storage": {"config": {"crushRoot": "fast"}}}}
+    osds = osds_of(TWO_ROOTS, root_of_pools(cluster))
+    assert why_infeasible(replicated(2), osds, "rook-ceph") == ""
+    assert "in CRUSH root fast" in why_infeasible(replicated(3), osds, "rook-ceph")
+    assert why_infeasible(replicated(3, crushRoot="default"), osds, "rook-ceph") == ""
+    assert {root_of_pools(one) for one in ({}, {"spec": {"storage": {}}})} == {"default"}
+
+
+def test_no_pool_is_placed_by_default_if_all_osds_are_in_other_roots() -> None:
+    found = why(replicated(2), TWO_ROOTS[3:])
+    assert found.startswith("no OSD is in the CRUSH root of pools that name none")
+    assert found.endswith("set crushRoot to an existing one: fast")
+
+
+def test_osds_without_a_label_of_their_root_count() -> None:
+    unlabelled = [deployment(number, f"node{number}", root="") for number in range(3)]
+    assert why(replicated(3), unlabelled) == ""
 
 
 def test_a_crush_root_without_osds_is_named_with_those_that_have_some() -> None:

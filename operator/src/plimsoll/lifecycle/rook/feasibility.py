@@ -20,10 +20,15 @@ _MAX_PLACEMENT_GROUPS_LOG2 = 15
 MAX_PLACEMENT_GROUPS = 1 << _MAX_PLACEMENT_GROUPS_LOG2
 """The most that a run can request."""
 
+DEFAULT_ROOT = "default"
+"""The root that Rook uses if neither the pool nor the CephCluster names one."""
+
 _OPERATOR_NAMESPACE = "rook.io/operator-namespace"
 _LOCATION = "topology-location-"
 _ROOT = "root"
 """The type of bucket that contains all others, over which nothing can be spread."""
+
+_ROOT_OF_POOLS = "the CRUSH root of pools that name none (the CephCluster's spec.storage.config.crushRoot, or default)"
 
 _MAX_NAMES = 10
 
@@ -36,6 +41,7 @@ class Osd:
         buckets: failure domain -> the OSD's: `{"host": "node1", "osd": "0"}`.
         available: whether its Deployment has an available pod.
         root: of the CRUSH map that contains it; empty if unknown.
+        by_default: whether a pool that names no root uses it, as far as is known.
 
     """
 
@@ -44,11 +50,18 @@ class Osd:
     buckets: Mapping[str, str]
     available: bool
     root: str = ""
+    by_default: bool = True
 
 
-def osds_of(deployments: Iterable[Object]) -> tuple[Osd, ...]:
-    """Return the OSDs of these Deployments."""
-    return tuple(_osd(deployment) for deployment in deployments)
+def root_of_pools(cluster: Object) -> str:
+    """Return the root of the CRUSH map that Rook uses for a pool that names none."""
+    storage = (cluster.get("spec") or {}).get("storage") or {}
+    return str((storage.get("config") or {}).get("crushRoot") or DEFAULT_ROOT)
+
+
+def osds_of(deployments: Iterable[Object], root: str = DEFAULT_ROOT) -> tuple[Osd, ...]:
+    """Return the OSDs of these Deployments; `root` is that of pools that name none."""
+    return tuple(_osd(deployment, root) for deployment in deployments)
 
 
 def all_available(osds: Iterable[Osd]) -> tuple[Osd, ...]:
@@ -71,16 +84,17 @@ def why_infeasible(pool: Pool, osds: Sequence[Osd], namespace: str) -> str:
         )
     inside = [osd for osd in osds if _is_in_root(osd, pool)]
     if not inside:
-        roots = {osd.root for osd in osds}
-        return f"no OSD is in CRUSH root {pool.crush_root}; use an existing one: {_listed(roots - {''})}"
-    of_root = f" of CRUSH root {pool.crush_root}" if pool.crush_root else ""
+        where = f"CRUSH root {pool.crush_root}; use" if pool.crush_root else f"{_ROOT_OF_POOLS}; set crushRoot to"
+        return f"no OSD is in {where} an existing one: {_listed({osd.root for osd in osds} - {''})}"
+    root = pool.crush_root or _only_root(inside, osds)
+    of_root = f" of CRUSH root {root}" if root else ""
     classes = {osd.device_class for osd in inside}
     if pool.device_class is not None and pool.device_class not in classes:
         return f"no OSD{of_root} has device class {pool.device_class}; use an existing one: {_listed(classes - {''})}"
     domains = {domain for osd in inside for domain in osd.buckets}
     if pool.failure_domain not in domains:
         return f"no OSD{of_root} is in a {pool.failure_domain}; use an existing failure domain: {_listed(domains)}"
-    return _too_few(pool, inside)
+    return _too_few(pool, inside, root)
 
 
 def placement_groups(pool: Pool, osds: Sequence[Osd]) -> int:
@@ -101,14 +115,19 @@ def width(pool: Pool) -> int:
     return pool.replicated.size if pool.replicated is not None else 1
 
 
-def _too_few(pool: Pool, osds: Sequence[Osd]) -> str:
+def _only_root(inside: Sequence[Osd], osds: Sequence[Osd]) -> str:
+    """Return the root of a pool that names none; empty if it is unknown, or all OSDs are in it."""
+    return "" if len(inside) == len(osds) else next((osd.root for osd in inside if osd.root), "")
+
+
+def _too_few(pool: Pool, osds: Sequence[Osd], root: str) -> str:
     domain, needed = pool.failure_domain, width(pool)
     fitting = [osd for osd in osds if domain in osd.buckets and _has_class(osd, pool)]
     usable = {osd.buckets[domain] for osd in fitting if osd.available}
     if len(usable) >= needed:
         return ""
     of_class = f" of device class {pool.device_class}" if pool.device_class else ""
-    in_root = f" in CRUSH root {pool.crush_root}" if pool.crush_root else ""
+    in_root = f" in CRUSH root {root}" if root else ""
     names = f" ({_listed(usable)})" if usable else ""
     down = {osd.buckets[domain] for osd in fitting} - usable
     remark = f"; no OSD is available in {_listed(down)}" if down else ""
@@ -135,14 +154,14 @@ def _has_class(osd: Osd, pool: Pool) -> bool:
 
 
 def _is_in_root(osd: Osd, pool: Pool) -> bool:
-    return pool.crush_root is None or osd.root == pool.crush_root
+    return osd.by_default if pool.crush_root is None else osd.root == pool.crush_root
 
 
 def _listed(names: Iterable[str]) -> str:
     return listed(sorted(names), most=_MAX_NAMES) or "none"
 
 
-def _osd(deployment: Object) -> Osd:
+def _osd(deployment: Object, root_of_pools: str) -> Osd:
     labels = deployment["metadata"].get("labels") or {}
     number = str(labels.get("ceph-osd-id", deployment["metadata"]["name"]))
     buckets = {key.removeprefix(_LOCATION): str(value) for key, value in labels.items() if key.startswith(_LOCATION)}
@@ -152,5 +171,6 @@ def _osd(deployment: Object) -> Osd:
         device_class=str(labels.get("device-class", "")),
         buckets={**buckets, "osd": number},
         root=root,
+        by_default=root in {"", root_of_pools},
         available=(deployment.get("status") or {}).get("availableReplicas", 0) > 0,
     )

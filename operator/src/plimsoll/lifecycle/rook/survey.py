@@ -14,7 +14,7 @@ from plimsoll.lifecycle.rook.budget import fitting_file_system, fitting_placemen
 from plimsoll.lifecycle.rook.cluster import cluster_fact, why_unusable
 from plimsoll.lifecycle.rook.existing_file_system import unusable_file_system
 from plimsoll.lifecycle.rook.facts import why_not_existing
-from plimsoll.lifecycle.rook.feasibility import Osd, all_available, osds_of, why_infeasible
+from plimsoll.lifecycle.rook.feasibility import Osd, all_available, osds_of, root_of_pools, why_infeasible
 from plimsoll.lifecycle.rook.file_system import requested, specifications
 from plimsoll.lifecycle.rook.pool_spec import pool_spec
 from plimsoll.plan.document import CephTarget, Plan
@@ -57,7 +57,8 @@ def why_not_usable(
         return unusable
     if unusable := unusable_file_system(target, platform.file_systems) if rook.existing_file_system else None:
         return unusable
-    cluster, osds = cluster_fact(platform.cluster), osds_of(platform.osds)
+    cluster = cluster_fact(platform.cluster)
+    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
     # A pool that does not fit even with all OSDs available is not worth waiting for; a new cluster may get more OSDs.
     infeasible = _infeasible(rook, target, all_available(osds), platform) if cluster.ready and osds else None
     if infeasible is not None:
@@ -71,7 +72,8 @@ def with_placement_groups(plan: Plan, platform: RookPlatform | None) -> Plan:
     """Return the plan with a fixed number of placement groups, if the run has its own pool."""
     if plan.ceph is None or plan.ceph.made is None or platform is None or platform.cluster is None:
         return plan
-    osds, others = osds_of(platform.osds), [*platform.pools, *specifications(platform.file_systems)]
+    osds = osds_of(platform.osds, root_of_pools(platform.cluster))
+    others = [*platform.pools, *specifications(platform.file_systems)]
     file_system = plan.ceph.file_system
     if file_system is None or file_system.made is None:
         made = fitting_placement_groups(plan.ceph.made, osds, others, platform.cluster)
