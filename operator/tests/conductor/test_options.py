@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+from uuid import UUID
 
 import hypothesis.strategies as st
 import pytest
@@ -15,7 +16,7 @@ from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.run import Gates
 from plimsoll.api.storage import NamespacedName
 from plimsoll.conductor.ceph.cli import CommandError, Commands
-from plimsoll.conductor.ceph.options import restore_options, set_options
+from plimsoll.conductor.ceph.options import RecordError, restore_options, set_options
 from plimsoll.conductor.ceph.teardown import TeardownTarget, tear_down
 from plimsoll.conductor.gating import Gate
 from plimsoll.measure.intake import TrialFacts
@@ -153,12 +154,20 @@ async def test_options_that_cannot_be_restored_are_reported_and_all_else_is_remo
     assert ceph.state["images"] == {}
 
 
-async def test_a_malformed_record_is_kept_and_reported(ceph: PretendedCeph) -> None:
+@pytest.mark.parametrize("text", ["no record", "", '{"schema_version": 2, "options": []}'])
+async def test_a_malformed_record_is_kept_and_reported_at_once_with_its_remedy(ceph: PretendedCeph, text: str) -> None:
+    await attend_until(cluster_of(PLAN), is_prepared)
     with ceph.changing() as state:
-        state["config-key"][KEY] = "no record"
-    (problem,) = await torn_down(limit_seconds=0)
-    assert "is no record of options; remove it" in problem
-    assert KEY in ceph.state["config-key"]
+        state["config-key"][KEY] = text
+    async with asyncio.timeout(60):
+        (problem,) = await torn_down(limit_seconds=3600)
+    assert "is no record of options that this version can read" in problem
+    assert problem.endswith(f"and then remove the record: `ceph config-key rm {KEY}`")
+    assert len(str(RecordError(options_key(str(UUID(int=0))), "'" * 4000))) < 500, "the status does not show more"
+    assert (ceph.state["config-key"], ceph.state["config"]) == ({KEY: text}, IN_DATABASE), "nothing is lost"
+    assert ceph.state["images"] == {}, "all else is removed"
+    await run_ceph("config-key", "rm", KEY)
+    assert await torn_down() == ()
 
 
 async def test_what_somebody_else_changed_meanwhile_stays(

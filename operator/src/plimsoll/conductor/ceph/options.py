@@ -38,6 +38,22 @@ _READING_SECONDS = 12.0
 _log = logging.getLogger(__name__)
 
 
+class RecordError(CommandError):
+    """A record of options cannot be read: a retry does not help.
+
+    It is never removed: a later version may have written it, or a person may read in it what the options were. Without
+    it, other runs would measure with what may still be set.
+    """
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(
+            f"ceph config-key get {key}",
+            f"printed {text[:40]!r}, which is no record of options that this version can read; use the version that "
+            "wrote it, or restore the options of spec.storage.rook.config by hand (`ceph config dump`), and then "
+            f"remove the record: `ceph config-key rm {key}`",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionsSet:
     """The result of an attempt to set a run's options.
@@ -133,7 +149,7 @@ async def read_options(commands: Commands, options: Sequence[CephOption]) -> Opt
 
 
 async def read_record(commands: Commands, key: str) -> OptionRecord | None:
-    """Return the record; None without one. CommandError if it cannot be read or is malformed."""
+    """Return the record; None without one. RecordError if it is malformed; see `Commands.ceph` for other errors."""
     try:
         text = await commands.ceph("config-key", "get", key)
     except CommandError as error:
@@ -143,8 +159,7 @@ async def read_record(commands: Commands, key: str) -> OptionRecord | None:
     try:
         return OptionRecord.model_validate_json(text)
     except ValidationError as error:
-        reason = f"printed {text[:40]!r}, which is no record of options; remove it, and check `ceph config dump`"
-        raise CommandError(f"ceph config-key get {key}", reason) from error
+        raise RecordError(key, text) from error
 
 
 async def _description(commands: Commands, name: str) -> OptionDescription | None:

@@ -12,7 +12,7 @@ from plimsoll.ceph.document import Node
 from plimsoll.ceph.pools import PoolDetail, parse_pools
 from plimsoll.conductor.ceph.cli import CommandError, Commands, NotPermittedError, UnresponsiveError
 from plimsoll.conductor.ceph.flags import restore_scrubs
-from plimsoll.conductor.ceph.options import restore_options
+from plimsoll.conductor.ceph.options import RecordError, restore_options
 from plimsoll.conductor.ceph.purge import PurgeError, await_purge
 from plimsoll.plan.ceph import flags_object, image_prefix, options_key, rados_namespace
 
@@ -85,7 +85,8 @@ async def tear_down(
 ) -> Remains:
     """Clean up, with retries until the limit, and then wait for the purge until its own limit.
 
-    A pool that no longer exists is clean. A missing capability ends the retries.
+    A pool that no longer exists is clean. A missing capability ends the retries, and so does a malformed record of
+    options if nothing else is left.
     """
     problems = await _removed(commands, target, limit_seconds=limit_seconds, pause_seconds=pause_seconds)
     if problems or not target.file_system:
@@ -110,11 +111,18 @@ async def _removed(
     deadline = time.monotonic() + limit_seconds
     while True:
         problems = await _Pass(commands, target).run()
-        if not problems or time.monotonic() > deadline or any(isinstance(one, NotPermittedError) for one in problems):
+        if not problems or time.monotonic() > deadline or _is_hopeless(problems):
             return tuple(dict.fromkeys(map(str, problems)))
         for problem in problems:
             _log.warning("%s; retrying", problem)
         await asyncio.sleep(pause_seconds)
+
+
+def _is_hopeless(problems: Sequence[Exception]) -> bool:
+    """Whether a person has to do something before a retry can remove more."""
+    return any(isinstance(one, NotPermittedError) for one in problems) or all(
+        isinstance(one, RecordError) for one in problems
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
