@@ -1,8 +1,10 @@
 """Strangers of a server over real sockets: silent ones, slow ones, many of them."""
 
 import asyncio
+import gc
 import socket
 import ssl
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,6 +179,22 @@ async def test_all_connections_end_with_the_server(secret: Path) -> None:
         writer.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", opened.port), timeout=WAIT_SECONDS)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_arrives_while_the_server_ends_is_closed(turns: int) -> None:
+    """The server ends that many turns of the event loop after the connection, which may be accepted in any of them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        with socket.socket() as peer:
+            async with door() as opened:
+                async with aiohttp.ClientSession() as session:
+                    assert await served(opened, session)
+                peer.connect(("127.0.0.1", opened.port))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+        gc.collect()
+    assert [str(one.message) for one in caught] == []
 
 
 async def test_a_port_that_is_taken_is_an_error() -> None:

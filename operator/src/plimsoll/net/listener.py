@@ -95,19 +95,18 @@ class Listener:
             await asyncio.gather(*self._handshakes, return_exceptions=True)
 
     async def _accept(self, server: web.Server, listening: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         while True:
+            await _until_readable(listening)
             try:
-                connection, address = await loop.sock_accept(listening)
-            except ConnectionAbortedError:
+                connection, address = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
                 continue
             except OSError as error:
                 _log.warning("cannot accept connections: %s", error)
                 await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
                 continue
+            connection.settimeout(0)
             self._welcome(server, connection, str(address[0]))
-            # sock_accept does not yield while connections are pending.
-            await asyncio.sleep(0)
 
     def _welcome(self, server: web.Server, connection: socket.socket, address: str) -> None:
         """Start the handshake with a newcomer, unless there is no room for it."""
@@ -165,6 +164,17 @@ class Listener:
             if visit.protocol is not None:
                 self._strangers.pop(visit.protocol, None)
         return visit
+
+
+async def _until_readable(listening: socket.socket) -> None:
+    """Wait for a connection without accepting it: a cancelled `sock_accept` loses the socket that it has accepted."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(listening, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(listening)
 
 
 def _hang_up(protocol: web.RequestHandler) -> None:
