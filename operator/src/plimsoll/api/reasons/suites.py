@@ -89,7 +89,8 @@ SUITE_REASONS = (
         explanation=Explanation(
             "another BenchmarkRun has the name of a run of the suite: the suite does not own it, or it measures "
             "something else than the suite asks for. The operator tries again every minute",
-            "delete that run, or change what the suite measures, which starts another round",
+            "delete that run, or change what the suite measures, which starts another round. If an admission policy "
+            "changes the runs: exempt those with the label `plimsoll.dev/suite`, or write what it sets into `spec.run`",
         ),
         remedy="delete that run, or rename the suite",
         severity=Severity.WARNING,

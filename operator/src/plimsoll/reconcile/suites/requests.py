@@ -22,7 +22,8 @@ from plimsoll.suite.rounds.actions import CreateRun, DeleteRun, DryRun, GetRun
 from plimsoll.suite.rounds.observed import Absent, Checked, Deleted, Found, OwnedRun, Refusal, Suite
 
 _OTHER = (
-    "exists and does not measure what the suite asks for: somebody else created it, or an admission policy changed it"
+    "exists and does not measure what the suite asks for: somebody else created it, or an admission policy changed it "
+    "(exempt BenchmarkRuns with the label plimsoll.dev/suite from the policy, or write what it sets into spec.run)"
 )
 _REFUSALS = (ForbiddenError, InvalidError, NotFoundError, UnknownKindError)
 
