@@ -182,11 +182,14 @@ def test_field_of_the_wrong_kind(spec: dict[str, Any], expected: str) -> None:
         ({"clients": [1, 3]}, "[0].clients[1]: 3 is more than spec.clients.count, which is 2; increase that, or"),
         ({"fio": 3}, "[0].fio: 3 is neither a tool with a mapping of parameters nor one of name, clients"),
         ({"fio": ["randread"]}, "[0].fio: is neither a tool with a mapping of parameters nor one of name, clients"),
-        ({"radosBench": {}}, "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has"),
+        (
+            {"radosBench": {}},
+            "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, line, but has",
+        ),
         (
             {"runtimeSecond": 3},
             (
-                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, but has fio and "
+                "[0]: must have one tool besides name, clients, runtimeSeconds, rampSeconds, line, but has fio and "
                 "runtimeSecond; did you mean runtimeSeconds?"
             ),
         ),

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.probe import Objective, Observation, Probe, Vary, judge_probe
+from plimsoll.measure.line.probe import Objective, Observation, Probe, judge_probe
 from plimsoll.measure.line.result import Line
 from plimsoll.measure.line.search import next_probe
 from plimsoll.measure.line.settings import Settings

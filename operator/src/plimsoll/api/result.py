@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from plimsoll.api.caches import DroppedCaches
 from plimsoll.api.environment import Environment
+from plimsoll.api.line import Line, LineSearch, Probe
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.model import Count, Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
@@ -166,12 +167,13 @@ class Trial(Model):
     """One attempt at one repetition.
 
     Attributes:
-        pass_number: Number of the repetition, from 0.
+        pass_number: Number of the repetition, or of the probe of a search for the line, from 0.
         attempt: Number of the attempt, from 0; a later attempt replaces an aborted or invalid one.
         epoch: Identity of the conductor process that ran it.
         clients: Numbers of the clients that took part, such as 0-7,12; servers included.
         new_data_set: True if the clients' data sets were prepared for this attempt (prepare.perTrial); absent
             otherwise.
+        probe: Load of the trial in a search for the line; absent otherwise.
         outcome: How the attempt ended.
         started_at: When the attempt began.
         finished_at: When the attempt ended.
@@ -197,6 +199,7 @@ class Trial(Model):
     epoch: Annotated[str, ServerOnly(max_length=128)]
     clients: ClientNumbers
     new_data_set: bool | None = None
+    probe: Probe | None = None
     outcome: Outcome
     started_at: _Time
     finished_at: _Time
@@ -252,7 +255,8 @@ class ResultSpec(Model):
         clients: Number of clients.
         runtime_seconds: Duration of the measurement in each trial.
         ramp_seconds: Duration of the load before the measurement in each trial.
-        repetitions: Number of planned trials.
+        repetitions: Number of planned trials; of a search for the line, the most that it may need.
+        line: Search for the line; absent if the point is measured at one load.
 
     """
 
@@ -275,6 +279,7 @@ class ResultSpec(Model):
     runtime_seconds: Count
     ramp_seconds: Count
     repetitions: Count
+    line: LineSearch | None = None
 
 
 class Fingerprint(Model):
@@ -299,6 +304,7 @@ class ResultStatus(Model):
 
     Attributes:
         trials: All attempts, in the order of recording.
+        line: Line as far as it is known; absent if the point is measured at one load, and before the first trial.
         verdict: Whether the numbers are trustworthy; absent without numbers.
         findings: Failed checks, each in its worst case over the trials.
         environment: Environment of the measurement, such as nodes, versions and the size of the data set.
@@ -308,6 +314,7 @@ class ResultStatus(Model):
 
     trials: Annotated[tuple[Trial, ...], ServerOnly(max_length=256)] = ()
     summary: Summary | None = None
+    line: Line | None = None
     verdict: Verdict | None = None
     findings: _Findings = ()
     environment: Annotated[Environment, ServerOnly(shape=_AnyValues)] = Field(default_factory=Environment)

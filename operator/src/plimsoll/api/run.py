@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from plimsoll.api.documents import decode_document, load_document
 from plimsoll.api.errors import Problem, SpecError, field_path
+from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Flag, Integer, Model
 from plimsoll.api.names import DNS_LABEL_PATTERN, HEALTH_CHECK_PATTERN, RUN_KIND
 from plimsoll.api.pods import ResourceRequirements, Toleration
@@ -26,7 +27,7 @@ MAX_CLIENTS = 1000
 MAX_WORKLOADS = 32
 MAX_AXIS_VALUES = 64
 MAX_REPETITIONS = 10
-GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds")
+GENERIC_WORKLOAD_FIELDS = ("name", "clients", "runtimeSeconds", "rampSeconds", "line")
 """The fields of a workload besides its tool."""
 _MAX_SECONDS = 30 * 24 * 3600
 _MAX_TTL_SECONDS = 10 * 365 * 24 * 3600
@@ -111,6 +112,7 @@ class Workload(Model):
         runtime_seconds: Duration of the measurement in each trial.
         ramp_seconds: Duration of the load before the measurement, until all clients reach full speed. Less than
             runtimeSeconds.
+        line: Search for the load at which latency breaks, instead of measuring at one load.
 
     """
 
@@ -137,6 +139,7 @@ class Workload(Model):
     ) = None
     runtime_seconds: Annotated[Integer, Field(ge=1, le=24 * 3600)] = 60
     ramp_seconds: Annotated[Integer, Field(ge=0, le=3600)] = 10
+    line: LineSearch | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.file_system import FileSystem
+from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.prepare import Prepare
@@ -41,6 +42,7 @@ class Point(Model):
         clients: number of the run's clients that take part.
         shares_file: whether all clients work on one file of a shared volume.
         reads_next_client: whether each client reads the data set of the next one.
+        line: the search for the line, whose probes are trials with other loads; None for a measurement at one load.
 
     """
 
@@ -54,6 +56,7 @@ class Point(Model):
     ramp_seconds: int
     shares_file: bool = False
     reads_next_client: bool = False
+    line: LineSearch | None = None
 
 
 class FileSystemTarget(Model):

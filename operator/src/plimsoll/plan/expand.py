@@ -96,6 +96,7 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
             ramp_seconds=workload.ramp_seconds,
             shares_file=parameters.shares_file,
             reads_next_client=parameters.reads_next_client,
+            line=workload.line,
         )
 
 

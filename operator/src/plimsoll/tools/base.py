@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
+from plimsoll.api.line import Vary
 from plimsoll.api.model import Model
 from plimsoll.api.names import Layer
 from plimsoll.api.schema import Rule
@@ -147,6 +148,14 @@ class ToolParameters(Model):
     def preparation_seconds(self, timing: "Timing") -> int:  # noqa: ARG002 - for tools that prepare
         """Return the duration of the `prepare` step of each trial."""
         return 0
+
+    def load_step(self, vary: Vary) -> int:  # noqa: ARG002 - for tools that can offer loads
+        """Return the step between loads of one client in a search for the line; 0 if the tool cannot vary that."""
+        return 0
+
+    def at_load(self, vary: Vary, load: int) -> Self:
+        """Return the parameters with which each client offers this load, a multiple of `load_step`."""
+        raise NotImplementedError
 
     def label(self) -> str:
         """Return a short description of the parameters: `randwrite 4Ki depth 16`."""

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.probe import Objective, Observation, Probe, Vary, judge_probe, tolerated_shortfall
+from plimsoll.measure.line.probe import Objective, Observation, Probe, judge_probe, tolerated_shortfall
 
 P99 = Objective(percentile=99, latency_nanoseconds=5_000_000)
 P50 = Objective(percentile=50, latency_nanoseconds=1_000_000)

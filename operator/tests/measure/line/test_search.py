@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plimsoll.api.line import MOST_PROBES, Ending
 from plimsoll.api.names import Verdict
 from plimsoll.measure.line.probe import Probe
-from plimsoll.measure.line.result import Ending, Line, Request
+from plimsoll.measure.line.result import Line, Request
 from plimsoll.measure.line.search import next_probe
-from plimsoll.measure.line.settings import MOST_PROBES, Settings
+from plimsoll.measure.line.settings import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search
 
 SETTINGS = Settings(start=500, limit=50_000)

@@ -9,8 +9,8 @@ storage did not achieve breaks every objective, whatever the latencies.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
 
 MOST_DROPPED = 0.01
@@ -21,16 +21,6 @@ LEAST_SHORTFALL = 0.01
 
 _DEVIATIONS = 3
 """A Poisson process of N expected operations is this many standard deviations sqrt(N) short in 1 of 741 trials."""
-
-
-class Vary(StrEnum):
-    """What a load is."""
-
-    RATE = "Rate"
-    """Offered operations per second of all clients together, in an open loop."""
-
-    DEPTH = "Depth"
-    """Operations in flight of all clients together, in a closed loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

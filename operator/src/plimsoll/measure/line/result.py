@@ -1,31 +1,9 @@
 """What a search for the line found, and the next load that it needs."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from plimsoll.api.line import Ending
 from plimsoll.api.names import Verdict
-
-
-class Ending(StrEnum):
-    """Why a search ended."""
-
-    PRECISE = "Precise"
-    """The interval is as narrow as requested, or no wider than the step between loads."""
-
-    PROBES_USED_UP = "ProbesUsedUp"
-    """The search made as many probes as it may; the interval is wider than requested."""
-
-    NEVER_BROKE = "NeverBroke"
-    """The line is above the highest load."""
-
-    BROKEN_AT_FIRST = "BrokenAtFirst"
-    """The line is below the lowest load."""
-
-    NOT_MONOTONE = "NotMonotone"
-    """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
-
-    DRIFTING = "Drifting"
-    """The storage became slower, or faster, during the search: its line moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

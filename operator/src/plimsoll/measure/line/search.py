@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from plimsoll.api.line import Ending
 from plimsoll.api.names import Verdict
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
 from plimsoll.measure.line.monotone import exception_evidence
 from plimsoll.measure.line.probe import Probe
-from plimsoll.measure.line.result import Ending, Line, Request
+from plimsoll.measure.line.result import Line, Request
 from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.statistics import CONFIDENCE
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-MOST_PROBES = 40
+from plimsoll.api.line import MOST_PROBES
 
 _FLOOR = 1024
 

@@ -1,0 +1,183 @@
+"""The search for the line: the load at which latency breaks. What a workload asks for, and what was found."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.model import Count, Integer, Model
+from plimsoll.api.operation import Rate
+from plimsoll.api.schema import Rule, ServerOnly
+
+MOST_PROBES = 40
+
+_MAX_LOAD = 2**31 - 1
+_MAX_OBJECTIVES = 4
+
+Percentile = Literal["50", "90", "95", "99", "99.9", "99.99"]
+"""The percentiles of latency that every result contains."""
+
+
+class Vary(StrEnum):
+    """What a load is."""
+
+    RATE = "Rate"
+    """Offered operations per second of all clients together, in an open loop."""
+
+    DEPTH = "Depth"
+    """Operations in flight of all clients together, in a closed loop."""
+
+
+class Ending(StrEnum):
+    """Why a search ended."""
+
+    PRECISE = "Precise"
+    """The interval is as narrow as requested, or no wider than the step between loads."""
+
+    PROBES_USED_UP = "ProbesUsedUp"
+    """The search made as many probes as it may; the interval is wider than requested."""
+
+    NEVER_BROKE = "NeverBroke"
+    """The line is above the highest load."""
+
+    BROKEN_AT_FIRST = "BrokenAtFirst"
+    """The line is below the lowest load."""
+
+    NOT_MONOTONE = "NotMonotone"
+    """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
+
+    DRIFTING = "Drifting"
+    """The storage became slower, or faster, during the search: its line moved."""
+
+
+class ProbeOutcome(StrEnum):
+    """Whether a trial at one load met the objectives."""
+
+    MET = "Met"
+    """The load was achieved, and all objectives hold."""
+
+    LATE = "Late"
+    """An objective does not hold."""
+
+    NOT_ACHIEVED = "NotAchieved"
+    """Less load was achieved than was offered."""
+
+    DEPTH_FULL = "DepthFull"
+    """At least 1 % of submissions found the depth full, so operations started late."""
+
+    UNKNOWN = "Unknown"
+    """There are no trustworthy numbers, or too few operations for the percentile of an objective."""
+
+
+class Objective(Model):
+    """A percentile of latency and the highest value that it may have.
+
+    Attributes:
+        percentile: Percentile of the latency of each operation.
+        latency_microseconds: Highest latency that meets the objective.
+
+    """
+
+    percentile: Percentile
+    latency_microseconds: Annotated[Integer, Field(ge=1, le=10_000_000)]
+
+    @property
+    def latency_nanoseconds(self) -> int:
+        """The highest latency that meets the objective."""
+        return 1000 * self.latency_microseconds
+
+
+class LineSearch(Model):
+    """Searches for the line: the load at which half of the trials meet all objectives.
+
+    Each combination of the axes gets one search, whatever repetitions is, because a search repeats loads itself.
+
+    Attributes:
+        vary: Rate varies the offered operations per second of all clients together, which arrive at random times
+            however fast the storage answers (open loop); Depth varies the operations in flight of all clients together.
+        start: First load, which doubles until an objective does not hold.
+        limit: Highest load that is offered.
+        precision_percent: The search ends when the 95 % interval is at most this wide, in percent of the estimate.
+        objectives: All must hold.
+
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule="self.start <= self.limit",
+            message="must be at most limit; decrease it, or increase limit",
+            field_path=".start",
+        ),
+        Rule(
+            rule="self.objectives.all(o, self.objectives.exists_one(p, p.percentile == o.percentile))",
+            message="must name each percentile once; remove one of them",
+            field_path=".objectives",
+        ),
+    )
+
+    vary: Vary = Vary.RATE
+    start: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
+    limit: Annotated[Integer, Field(ge=1, le=_MAX_LOAD)]
+    precision_percent: Annotated[Integer, Field(ge=1, le=50)] = 10
+    objectives: Annotated[tuple[Objective, ...], Field(min_length=1, max_length=_MAX_OBJECTIVES)]
+
+    @model_validator(mode="after")
+    def _check_consistency(self) -> Self:
+        problems = []
+        if self.start > self.limit:
+            remedy = f"must be at most limit, which is {self.limit}; decrease it, or increase limit"
+            problems.append(Problem(field="start", value=str(self.start), remedy=remedy))
+        percentiles = [objective.percentile for objective in self.objectives]
+        if len(set(percentiles)) != len(percentiles):
+            problems.append(Problem(field="objectives", remedy="must name each percentile once; remove one of them"))
+        if problems:
+            raise SpecError(problems)
+        return self
+
+
+class Probe(Model):
+    """The load of a trial of a search.
+
+    Attributes:
+        offered: Offered load: operations per second or operations in flight of all clients together.
+        achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
+            flight; absent without numbers.
+        depth_full_percent: Percentage of submissions that found the depth full; absent for a depth and without numbers.
+        outcome: Whether the trial met the objectives.
+
+    """
+
+    offered: Rate
+    achieved: Rate | None = None
+    depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
+    outcome: ProbeOutcome
+
+
+class Line(Model):
+    """The line as far as it is known. Loads are operations per second or operations in flight of all clients together.
+
+    Attributes:
+        ending: Why the search ended; absent while it goes on.
+        probes: Number of loads tried so far, repeated ones included.
+        counted: Number of these that the estimate rests on; the others were not trustworthy.
+        estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
+            offered, or unknown.
+        low: Lower end of its 95 % interval; absent if it is below the lowest load, or unknown.
+        high: Upper end of its 95 % interval; absent if it is above the highest load, or unknown.
+
+    """
+
+    ending: Ending | None = None
+    probes: Count
+    counted: Count
+    estimate: Rate | None = None
+    low: Rate | None = None
+    high: Rate | None = None
+
+    @property
+    def width_percent(self) -> float | None:
+        """The width of the interval in percent of the estimate; None if one of them is unknown."""
+        if self.estimate is None or self.low is None or self.high is None:
+            return None
+        return 100 * (self.high - self.low) / self.estimate

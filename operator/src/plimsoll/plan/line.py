@@ -1,0 +1,35 @@
+"""The search for the line at a point of a plan: its settings, and the point at one of its loads."""
+
+from plimsoll.api.line import LineSearch
+from plimsoll.measure.line.settings import Settings
+from plimsoll.plan.document import Point
+from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.registry import TOOLS
+
+
+def search_settings(point: Point, search: LineSearch) -> Settings:
+    """Return the settings of a point's search; every load is shared evenly by its clients.
+
+    Raises:
+        ValueError: no load between start and limit can be shared evenly.
+
+    """
+    return Settings(
+        start=search.start,
+        limit=search.limit,
+        precision_percent=search.precision_percent,
+        step=point.clients * _parameters(point).load_step(search.vary),
+    )
+
+
+def at_load(point: Point, search: LineSearch, load: float) -> Point:
+    """Return the point whose clients offer this load together, a multiple of the step of `search_settings`."""
+    parameters = _parameters(point).at_load(search.vary, round(load) // point.clients)
+    return point.model_copy(
+        update={"parameters": parameters.model_dump(mode="json"), "label": parameters.label()},
+    )
+
+
+def _parameters(point: Point) -> ToolParameters:
+    parameters: ToolParameters = TOOLS[point.tool].parameters.model_validate(point.parameters)
+    return parameters
