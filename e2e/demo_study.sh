@@ -23,9 +23,9 @@ ceph() { "$root/e2e/ceph/ceph" admin ceph "$@" < /dev/null; }
 
 # One OSD, and twice as many: pools without a class use all three.
 assign_classes() {
-    ceph osd crush rm-device-class osd.0 osd.1 osd.2 2> /dev/null
-    ceph osd crush set-device-class "$1" osd.0 2> /dev/null
-    ceph osd crush set-device-class "$2" osd.1 osd.2 2> /dev/null
+    ceph osd crush rm-device-class osd.0 osd.1 osd.2
+    ceph osd crush set-device-class "$1" osd.0
+    ceph osd crush set-device-class "$2" osd.1 osd.2
 }
 
 # Rook's status has new classes after its next poll.

@@ -1,0 +1,118 @@
+"""A round of the suite of `make demo-study` as a directory has it, with rates like those of the study."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from plimsoll.api.environment import Environment
+from plimsoll.api.names import Operation, RunPhase, Verdict
+from plimsoll.api.result import BenchmarkResult, ResultStatus, Trial
+from plimsoll.api.state import RunState
+from plimsoll.api.suite import BenchmarkSuite, decode_suite
+from plimsoll.cli.suite_round import RoundStart
+from plimsoll.conductor.sink import result_of
+from plimsoll.measure.summary import summarise
+from plimsoll.plan.document import Plan, Point
+from plimsoll.suite.children import children_of, variant_plans
+from plimsoll.suite.digest import suite_digest
+from support.hypotheses import trials
+from support.layers import osds
+from support.studies import FOLDER, built
+
+DEMO = FOLDER.parents[1] / "e2e" / "studies" / "kit"
+SCATTER = (0.99, 1.0, 1.01)
+MINUTE = 29_000_000
+MEGABYTE = 10**6
+
+RATES: Mapping[str, float] = {
+    "osds-all/write": 20,
+    "osds-all/read": 30,
+    "osds-all/rbd": 22,
+    "osds-all/write-sizes": 20,
+    "osds-all/read-sizes": 30,
+    "osds-all/osd": 30,
+    "osds-all/tcp": 111,
+    "osds-few/write": 10,
+    "osds-few/read": 50 / 3,
+    "osds-more/write": 20,
+    "osds-more/read": 95 / 3,
+    "size-3/write-sizes": 12,
+    "size-3/read-sizes": 30,
+    "disk/disk": 72,
+}
+"""MB/s of each client, by variant and workload."""
+
+
+def demo_suite() -> BenchmarkSuite:
+    """Return the suite of the demo."""
+    return decode_suite(_document())
+
+
+def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str] = (), study: str = "kit") -> Path:
+    """Write a round, and return its directory; variants `without` are not measured, workloads may be Suspect."""
+    document = _document()
+    document["metadata"]["annotations"] = {"plimsoll.dev/study": study}
+    path.mkdir(exist_ok=True)
+    (path / "suite.yaml").write_text(yaml.safe_dump(document))
+    suite = decode_suite(document)
+    targets: dict[str, tuple[str, ...]] = {variant.name: ("/data",) for variant in suite.spec.variants}
+    start = RoundStart(minute=MINUTE, seed=1, digest=suite_digest(suite.spec), targets=targets)
+    (path / "round.json").write_text(start.model_dump_json())
+    plans = variant_plans(suite, seed=1)
+    for child in children_of(suite, minute=MINUTE, seed=1):
+        if child.variant not in without:
+            _write(path / child.name, child.variant, plans[child.variant], suspect)
+    return path
+
+
+def _document() -> dict[str, Any]:
+    (document,) = built(DEMO)
+    return document
+
+
+def _write(directory: Path, variant: str, plan: Plan, suspect: Sequence[str]) -> None:
+    results = directory / "results"
+    results.mkdir(parents=True)
+    for point in plan.points:
+        found = _result(variant, plan, point, is_suspect=point.workload in suspect)
+        (results / f"{point.name}.json").write_text(found.model_dump_json())
+    (directory / "state.json").write_text(RunState(phase=RunPhase.COMPLETE).model_dump_json())
+
+
+def _result(variant: str, plan: Plan, point: Point, *, is_suspect: bool) -> BenchmarkResult:
+    found = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
+    if is_suspect:
+        found = [one.model_copy(update={"verdict": Verdict.SUSPECT}) for one in found]
+    numbers = summarise(found, len(found), None)
+    status = ResultStatus(
+        trials=tuple(found),
+        summary=numbers.summary,
+        verdict=numbers.verdict,
+        findings=numbers.findings,
+        environment=_environment(3 if variant == "size-3" else 1, has_ceph=variant != "disk"),
+        final=True,
+    )
+    return result_of(plan, point, status)
+
+
+def _trials(point: Point, bytes_per_second: float) -> list[Trial]:
+    """Return three trials; an OSD is measured alone, whatever the number of clients."""
+    block = 2**20
+    rate = bytes_per_second * (1 if point.tool == "osdBench" else point.clients) / block
+    kind = Operation.READ if point.workload.startswith("read") else Operation.WRITE
+    found = trials([rate * one for one in SCATTER], block=block, kind=kind)
+    if point.tool != "osdBench":
+        return found
+    return [one.model_copy(update={"osds": osds(3, round(bytes_per_second), rate)}) for one in found]
+
+
+def _environment(size: int, *, has_ceph: bool) -> Environment:
+    if not has_ceph:
+        return Environment.model_validate({"kernel": "6.1.0"})
+    ceph = {
+        "versions": "18.2.7 reef",
+        "osds": {"up": 3, "hosts": 3, "objectStores": {"bluestore": 3}, "kernels": {"6.1.0": 3}},
+    }
+    return Environment.model_validate({"ceph": ceph, "pool": {"type": "replicated", "size": size}})
