@@ -83,13 +83,11 @@ def _write(directory: Path, variant: str, plan: Plan, suspect: Sequence[str]) ->
 
 def _result(variant: str, plan: Plan, point: Point, *, is_suspect: bool) -> BenchmarkResult:
     found = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
-    if is_suspect:
-        found = [one.model_copy(update={"verdict": Verdict.SUSPECT}) for one in found]
     numbers = summarise(found, len(found), None)
     status = ResultStatus(
         trials=tuple(found),
         summary=numbers.summary,
-        verdict=numbers.verdict,
+        verdict=Verdict.SUSPECT if is_suspect else numbers.verdict,
         findings=numbers.findings,
         environment=_environment(3 if variant == "size-3" else 1, has_ceph=variant != "disk"),
         final=True,

@@ -10,7 +10,7 @@ from plimsoll.measure.hypotheses.decision import decide
 from plimsoll.measure.hypotheses.samples import MeasuredRun
 from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.model import Study
-from plimsoll.studies.shares import LayerShare, PublishedRange, Ratio, published_range
+from plimsoll.studies.shares import LayerShare, PublishedRange, Ratio, Share, published_range
 
 ResultsOf = Mapping[str, Sequence[BenchmarkResult]]
 """Variant -> the results of its first complete run; without variants that have none."""
@@ -60,7 +60,7 @@ class StudyComparison:
 
     Attributes:
         study: the study.
-        shares: those whose variants the suite has.
+        shares: those whose variants and workloads the suite has.
         own_testbed: what the user measured with, in words.
 
     """
@@ -83,9 +83,19 @@ def compare_with_study(
             note=one.note,
         )
         for one in study.shares
-        if one.variants <= {*variants}
+        if one.variants <= {*variants} and not _leaves_out(one, results)
     ]
     return StudyComparison(study=study, shares=shares, own_testbed=_testbed([*results.values()]))
+
+
+def _leaves_out(share: Share, results: ResultsOf) -> bool:
+    """Whether a variant was measured without a workload that the share is about."""
+    selectors = (share.ratio.left, share.ratio.of) if share.ratio else ()
+    return any(
+        selector.workload not in {one.spec.workload for one in found}
+        for selector in selectors
+        if (found := results.get(selector.variant or "", ()))
+    )
 
 
 def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShare:
@@ -113,7 +123,7 @@ def _of_layer(share: LayerShare, results: ResultsOf, rows_of: RowsOf) -> OwnShar
 def _of_ratio(ratio: Ratio | None, runs: Sequence[MeasuredRun]) -> OwnShare:
     if ratio is None:
         raise AssertionError("a share is that of a layer or a ratio")
-    (decision,) = decide(ratio.hypothesis, runs)
+    (decision,) = decide(ratio.hypothesis(runs), runs)
     means = {one.field: one.mean for one in decision.basis if one.mean is not None}
     if decision.estimate is None:
         return OwnShare(missing="; ".join(decision.reasons))

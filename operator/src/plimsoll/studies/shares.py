@@ -8,9 +8,10 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.hypothesis import Hypothesis, Selector
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
 from plimsoll.api.model import Model
 from plimsoll.api.names import Layer, Operation
+from plimsoll.measure.hypotheses.selection import P, VariantRun
 from plimsoll.studies.published import Published, Unit
 
 _PERCENT = 100
@@ -83,15 +84,29 @@ class LayerShare(Model):
 
 
 class Ratio(Model):
-    """Two points, whose ratio is the share."""
+    """Two points, whose ratio is the share, at the largest number of clients that both were measured with."""
 
     left: Selector
     of: Selector
 
-    @property
-    def hypothesis(self) -> Hypothesis:
-        """The ratio as a hypothesis that says nothing, to estimate it with its interval."""
-        return Hypothesis(name="share", left=self.left, of=self.of, at_least_percent=1)
+    def hypothesis(self, runs: Sequence[VariantRun[P]]) -> Hypothesis:
+        """Return the ratio as a hypothesis that says nothing, to estimate it with its interval."""
+        left, of = (_clients(selector, runs) for selector in (self.left, self.of))
+        clients = max(left & of, default=None)
+        sides = [_at_clients(selector, clients) for selector in (self.left, self.of)]
+        return Hypothesis(name="share", left=sides[0], of=sides[1], at_least_percent=1)
+
+
+def _clients(selector: Selector, runs: Sequence[VariantRun[P]]) -> set[int]:
+    """Return the numbers of clients that a selector's workload was measured with."""
+    own = [run for run in runs if run.variant == selector.variant]
+    return {point.clients for run in own for point in run.points if point.workload == selector.workload}
+
+
+def _at_clients(selector: Selector, clients: int | None) -> Selector:
+    if clients is None:
+        return selector
+    return selector.model_copy(update={"where": {**selector.where, CLIENTS: clients}})
 
 
 class Share(Model):
