@@ -15,7 +15,7 @@ from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
 
 pytestmark = pytest.mark.crd
 
-FOLDERS = [*map(Path, STUDIES), *OVERLAYS]
+FOLDERS = [*map(Path, STUDIES), *OVERLAYS, Path("../../e2e/studies/kit")]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
