@@ -63,6 +63,8 @@ eval "$("$cluster" env)"
 kubectl get namespace "$namespace" > /dev/null 2>&1 || kubectl create namespace "$namespace" > /dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=baseline --overwrite > /dev/null
 kubectl --namespace "$namespace" delete benchmarksuite kit --ignore-not-found --timeout=180s > /dev/null
+# The block device that an earlier suite had is not free before.
+"$cluster" recycle
 "$root/e2e/osd_bench.sh" "$namespace"
 trap tidy EXIT
 trap 'exit 130' INT TERM

@@ -96,7 +96,6 @@ def _chart(compared: StudyComparison) -> Chart:
         layout={
             "xaxis": {"title": {"text": "percent"}, "rangemode": "tozero"},
             "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
-            "scattermode": "group",
             "showlegend": True,
         },
         height=_MARGIN_PIXELS + _ROW_PIXELS * len(shares),
@@ -111,7 +110,7 @@ def _published_trace(compared: StudyComparison) -> Json:
     texts = [f"{one.name}\n{published_text(one)}: {one.published.text}" for one in shares]
     return _trace(compared, middles, (halves, halves), texts) | {
         "name": study_text(compared),
-        "marker": {"color": colour(1), "symbol": "diamond", "size": 11},
+        "marker": {"color": colour(1), "symbol": "diamond-open", "size": 18, "line": {"width": 2}},
     }
 
 
