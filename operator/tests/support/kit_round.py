@@ -47,12 +47,12 @@ RATES: Mapping[str, float] = {
 
 def demo_suite() -> BenchmarkSuite:
     """Return the suite of the demo."""
-    return decode_suite(_document())
+    return decode_suite(demo_document())
 
 
 def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str] = (), study: str = "kit") -> Path:
     """Write a round, and return its directory; variants `without` are not measured, workloads may be Suspect."""
-    document = _document()
+    document = demo_document()
     document["metadata"]["annotations"] = {"plimsoll.dev/study": study}
     path.mkdir(exist_ok=True)
     (path / "suite.yaml").write_text(yaml.safe_dump(document))
@@ -67,17 +67,22 @@ def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str]
     return path
 
 
-def _document() -> dict[str, Any]:
+def demo_document() -> dict[str, Any]:
+    """Return the suite of the demo as its kustomization builds it."""
     (document,) = built(DEMO)
     return document
+
+
+def results_of(variant: str, plan: Plan, suspect: Sequence[str] = ()) -> list[BenchmarkResult]:
+    """Return the results of a variant's run."""
+    return [_result(variant, plan, point, is_suspect=point.workload in suspect) for point in plan.points]
 
 
 def _write(directory: Path, variant: str, plan: Plan, suspect: Sequence[str]) -> None:
     results = directory / "results"
     results.mkdir(parents=True)
-    for point in plan.points:
-        found = _result(variant, plan, point, is_suspect=point.workload in suspect)
-        (results / f"{point.name}.json").write_text(found.model_dump_json())
+    for found in results_of(variant, plan, suspect):
+        (results / f"{found.spec.point}.json").write_text(found.model_dump_json())
     (directory / "state.json").write_text(RunState(phase=RunPhase.COMPLETE).model_dump_json())
 
 
