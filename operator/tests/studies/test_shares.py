@@ -204,6 +204,19 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     assert rows["reads with twice the OSDs"][3] == "190 %"
 
 
+def test_a_volume_of_ceph_is_no_device_below_its_osds(tmp_path: Path) -> None:
+    kit_round(tmp_path / "kit", device="rbd0")
+    (table,) = tables_of(section_of(page_of(tmp_path / "kit")))
+    rows = {row[0]: row for row in texts(table)}
+    assert rows["OSD writes of its disk"][3:] == [
+        "-",
+        "30 MB/s of 72 MB/s (text)",
+        "85.8 MiB/s",
+        "the limit of layer OSD is unknown",
+    ]
+    assert rows["RADOS writes of the limit of OSDs and network"][3] == "67 %"
+
+
 @pytest.mark.parametrize("study", ["blog", "none", "KIT"])
 def test_a_suite_of_no_known_study_has_no_such_section(tmp_path: Path, study: str) -> None:
     """`blog` publishes no shares."""

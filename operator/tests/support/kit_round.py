@@ -25,6 +25,11 @@ DEMO = FOLDER.parents[1] / "e2e" / "studies" / "kit"
 SCATTER = (0.99, 1.0, 1.01)
 MINUTE = 29_000_000
 MEGABYTE = 10**6
+DEVICE = "loop3"
+CEPH = {
+    "versions": "18.2.7 reef",
+    "osds": {"up": 3, "hosts": 3, "objectStores": {"bluestore": 3}, "kernels": {"6.1.0": 3}},
+}
 
 RATES: Mapping[str, float] = {
     "osds-all/write": 20,
@@ -50,10 +55,13 @@ def demo_suite() -> BenchmarkSuite:
     return decode_suite(demo_document())
 
 
-def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str] = (), study: str = "kit") -> Path:
-    """Write a round, and return its directory; variants `without` are not measured, workloads may be Suspect."""
+def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str] = (), **named: str) -> Path:
+    """Write a round, and return its directory; variants `without` are not measured, workloads may be Suspect.
+
+    `named` may have another `study`, and another `device` of the variant disk.
+    """
     document = demo_document()
-    document["metadata"]["annotations"] = {"plimsoll.dev/study": study}
+    document["metadata"]["annotations"] = {"plimsoll.dev/study": named.get("study", "kit")}
     path.mkdir(exist_ok=True)
     (path / "suite.yaml").write_text(yaml.safe_dump(document))
     suite = decode_suite(document)
@@ -63,7 +71,8 @@ def kit_round(path: Path, *, without: Sequence[str] = (), suspect: Sequence[str]
     plans = variant_plans(suite, seed=1)
     for child in children_of(suite, minute=MINUTE, seed=1):
         if child.variant not in without:
-            _write(path / child.name, child.variant, plans[child.variant], suspect)
+            results = results_of(child.variant, plans[child.variant], suspect, named.get("device", DEVICE))
+            _write(path / child.name, results)
     return path
 
 
@@ -73,20 +82,24 @@ def demo_document() -> dict[str, Any]:
     return document
 
 
-def results_of(variant: str, plan: Plan, suspect: Sequence[str] = ()) -> list[BenchmarkResult]:
+def results_of(variant: str, plan: Plan, suspect: Sequence[str] = (), device: str = DEVICE) -> list[BenchmarkResult]:
     """Return the results of a variant's run."""
-    return [_result(variant, plan, point, is_suspect=point.workload in suspect) for point in plan.points]
+    if variant == "disk":
+        environment = {"kernel": "6.1.0", "volumeDevice": device, "nodeCount": 1}
+    else:
+        environment = {"ceph": CEPH, "pool": {"type": "replicated", "size": 3 if variant == "size-3" else 1}}
+    found = Environment.model_validate(environment)
+    return [_result(variant, plan, point, found, is_suspect=point.workload in suspect) for point in plan.points]
 
 
-def _write(directory: Path, variant: str, plan: Plan, suspect: Sequence[str]) -> None:
-    results = directory / "results"
-    results.mkdir(parents=True)
-    for found in results_of(variant, plan, suspect):
-        (results / f"{found.spec.point}.json").write_text(found.model_dump_json())
+def _write(directory: Path, results: Sequence[BenchmarkResult]) -> None:
+    (directory / "results").mkdir(parents=True)
+    for found in results:
+        (directory / "results" / f"{found.spec.point}.json").write_text(found.model_dump_json())
     (directory / "state.json").write_text(RunState(phase=RunPhase.COMPLETE).model_dump_json())
 
 
-def _result(variant: str, plan: Plan, point: Point, *, is_suspect: bool) -> BenchmarkResult:
+def _result(variant: str, plan: Plan, point: Point, environment: Environment, *, is_suspect: bool) -> BenchmarkResult:
     found = _trials(point, RATES[f"{variant}/{point.workload}"] * MEGABYTE)
     numbers = summarise(found, len(found), None)
     status = ResultStatus(
@@ -94,7 +107,7 @@ def _result(variant: str, plan: Plan, point: Point, *, is_suspect: bool) -> Benc
         summary=numbers.summary,
         verdict=Verdict.SUSPECT if is_suspect else numbers.verdict,
         findings=numbers.findings,
-        environment=_environment(3 if variant == "size-3" else 1, has_ceph=variant != "disk"),
+        environment=environment,
         final=True,
     )
     return result_of(plan, point, status)
@@ -109,13 +122,3 @@ def _trials(point: Point, bytes_per_second: float) -> list[Trial]:
     if point.tool != "osdBench":
         return found
     return [one.model_copy(update={"osds": osds(3, round(bytes_per_second), rate)}) for one in found]
-
-
-def _environment(size: int, *, has_ceph: bool) -> Environment:
-    if not has_ceph:
-        return Environment.model_validate({"kernel": "6.1.0"})
-    ceph = {
-        "versions": "18.2.7 reef",
-        "osds": {"up": 3, "hosts": 3, "objectStores": {"bluestore": 3}, "kernels": {"6.1.0": 3}},
-    }
-    return Environment.model_validate({"ceph": ceph, "pool": {"type": "replicated", "size": size}})

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.suite import BenchmarkSuite
-from plimsoll.cli.layers import layers_of
+from plimsoll.cli.layers import device_problem, layers_of
 from plimsoll.cli.suite_measured import RoundResults
 from plimsoll.measure.hypotheses.decision import Decision, decide_all
 from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.measure.limits import LayerRow
 from plimsoll.studies.comparison import StudyComparison, compare_with_study
 from plimsoll.studies.library import STUDY_NAMES, load_study
 from plimsoll.suite.compared import VariantComparison, comparisons_of
@@ -56,5 +57,10 @@ def _beside_study(
         [variant.name for variant in suite.spec.variants],
         measured,
         {variant: found[0] for variant, found in runs.items() if found},
-        layers_of,
+        _rows,
     )
+
+
+def _rows(results: Sequence[BenchmarkResult], devices: Sequence[BenchmarkResult]) -> Sequence[LayerRow]:
+    """Return the layers of a run; what was not measured on devices of its own sets no limit."""
+    return layers_of(results, [one for one in devices if device_problem(one) is None])
