@@ -151,6 +151,10 @@ demo-ceph: setup ## A BenchmarkRun on a real Ceph in that cluster, from the OSDs
 demo-layers: setup ## One BenchmarkRun on that Ceph from the network to a file system, and the limit of each layer
 	e2e/demo.sh layers
 
+.PHONY: demo-study
+demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its hypotheses, and its shares beside yours
+	e2e/demo_study.sh
+
 .PHONY: bench
 bench: setup ## Measure Plimsoll itself
 	fio=$$(hack/fio.sh) && PLIMSOLL_FIO=$$fio $(BIN)/python operator/bench/run.py

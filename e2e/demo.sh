@@ -26,16 +26,6 @@ readonly root cluster plimsoll namespace name runs point report
 
 say() { printf '\n%s\n' "$*"; }
 
-# `osdBench` needs a user that may tell OSDs anything, which is more than the run's own may. Its key stays in the demo's
-# namespace, and the user in the demo's Ceph.
-administrator_keyring() {
-    "$root/e2e/ceph/ceph" admin ceph auth get-or-create client.osd-bench mon 'allow r' osd 'allow *' < /dev/null |
-        kubectl create secret generic plimsoll-osd-bench --from-file keyring=/dev/stdin --dry-run=client --output yaml |
-        kubectl annotate --local --filename - plimsoll.dev/allow-benchmarks=true --output yaml |
-        kubectl --namespace "$namespace" apply --filename - > /dev/null
-    kubectl --namespace "$namespace" apply --kustomize "$root/manifests/ceph" > /dev/null
-}
-
 # The OSDs of the test cluster have files on the same disk.
 measure_device() (
     image=$root/build/device.img
@@ -70,7 +60,7 @@ fi
 kubectl get namespace "$namespace" > /dev/null 2>&1 || kubectl create namespace "$namespace" > /dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 kubectl --namespace "$namespace" delete benchmarkrun "${runs[@]}" --ignore-not-found --timeout=180s > /dev/null
-[[ $name == demo ]] || administrator_keyring
+[[ $name == demo ]] || "$root/e2e/osd_bench.sh" "$namespace"
 [[ $name != bottom-up ]] || measure_device
 for run in "${runs[@]}"; do
     [[ $run != page-cache ]] ||

@@ -15,15 +15,18 @@ from support.studies import FOLDER, OVERLAYS, STUDIES, suites_in
 
 pytestmark = pytest.mark.crd
 
-FOLDERS = [*map(Path, STUDIES), *OVERLAYS]
+FOLDERS = [*map(Path, STUDIES), *OVERLAYS, Path("../../e2e/studies/kit")]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
 def test_suites_are_stored_as_written(kubectl: Callable[..., str], folder: Path) -> None:
     arguments = ["--dry-run=server", "--validate=strict", "--output=json", f"--kustomize={FOLDER / folder}"]
     found = json.loads(kubectl("apply", "--server-side", *arguments))
-    stored = {one["metadata"]["name"]: decode_suite(one).spec for one in found.get("items", [found])}
-    assert stored == {one.metadata.name: one.spec for one in suites_in(folder)}
+    stored = [decode_suite(one) for one in found.get("items", [found])]
+    expected = suites_in(folder)
+    assert {one.metadata.name: one.spec for one in stored} == {one.metadata.name: one.spec for one in expected}
+    assert {one.metadata.study for one in stored} == {one.metadata.study for one in expected}
+    assert None not in {one.metadata.study for one in stored}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)

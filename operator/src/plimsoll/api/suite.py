@@ -1,6 +1,6 @@
 """`BenchmarkSuite`: several variants of one run, measured in turn, and what their results are to show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
@@ -26,6 +26,9 @@ MAX_SUITE_NAME = 30
 MAX_UNSET = 32
 BY_NAME = "workloads"
 """The list of a run's specification whose entries are merged by name; all others are replaced."""
+
+ANNOTATION_STUDY = "plimsoll.dev/study"
+"""Its value is the key of a published study in lower case, which reports show beside the suite."""
 
 _RESERVED = ("results", "cleanup", "suspend", "ttlSecondsAfterFinished")
 _IS_NULL = "cannot be null, which kubectl apply drops; to remove a field of spec.run, name it in unset"
@@ -87,6 +90,12 @@ class SuiteMeta(ObjectMeta):
     """The metadata of a suite; other fields are ignored."""
 
     name: Annotated[DnsLabel, Field(max_length=MAX_SUITE_NAME)]
+    annotations: Mapping[str, str] | None = None
+
+    @property
+    def study(self) -> str | None:
+        """The published study that the suite repeats, in lower case; None if it repeats none."""
+        return (self.annotations or {}).get(ANNOTATION_STUDY)
 
 
 class Variant(Model):

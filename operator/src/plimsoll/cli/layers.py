@@ -94,14 +94,14 @@ def _device_results(source: str) -> list[BenchmarkResult]:
     """
     found = load_results(source)
     for result in found:
-        problem = _problem(result)
+        problem = device_problem(result)
         if problem:
             message = f"--device-run {source}: point {result.spec.point} {problem}"
             raise click.ClickException(message)
     return found
 
 
-def _problem(result: BenchmarkResult) -> str | None:
+def device_problem(result: BenchmarkResult) -> str | None:
     """Return why a result does not show what one device can do."""
     environment, clients = result.status.environment, result.spec.clients
     found = environment.volume_device or ()

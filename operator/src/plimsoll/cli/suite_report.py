@@ -28,8 +28,9 @@ def command(*, sources: tuple[str, ...], accepted: tuple[str, ...], output: Path
     """Write a report of a suite as a single HTML file that needs no network.
 
     It has the rounds with their verdicts, every point over the rounds with marks where Ceph, the kernel or nodes
-    changed, and of the last round the variants side by side, the comparisons and the hypotheses. The sources are those
-    of `suite results`: directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
+    changed, and of the last round the variants side by side, the comparisons and the hypotheses. A suite with the
+    annotation plimsoll.dev/study (kit, ornl, utsa, ctu or blog) is shown beside that published study. The sources are
+    those of `suite results`: directories of `plimsoll suite run`, or a suite in a cluster, NAME or NAMESPACE/NAME.
 
     Requires plotly and Jinja2: pip install 'plimsoll[report]'.
     """
@@ -52,6 +53,7 @@ def reported(found: SuiteRounds) -> ReportedSuite:
         comparisons=[_compared(one) for one in findings.comparisons],
         judgements=found.course.judgements,
         decisions=findings.decisions,
+        study=findings.study,
     )
 
 

@@ -14,6 +14,7 @@ from plimsoll.cli.compare_view import show_comparison
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.hypotheses_view import hypotheses_document, show_hypotheses
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
+from plimsoll.cli.study_view import show_study, study_document
 from plimsoll.cli.suite_findings import Findings
 from plimsoll.cli.suite_history import Course
 from plimsoll.cli.suite_history_view import history_document, show_judgement, show_rounds
@@ -65,6 +66,7 @@ def show_findings(console: Console, findings: Findings, course: Course | None = 
     if findings.decisions:
         console.print(Text("\nHypotheses", style="bold"))
         show_hypotheses(console, findings.decisions)
+    show_study(console, findings.study)
 
 
 def _show_runs(console: Console, runs: Sequence[list[BenchmarkResult]]) -> None:
@@ -134,4 +136,5 @@ def _document(findings: Findings) -> dict[str, object]:
             for one in findings.comparisons
         ],
         "hypotheses": hypotheses_document(findings.decisions),
+        "study": study_document(findings.study),
     }

@@ -5,6 +5,7 @@ from plimsoll.report.hypotheses import hypotheses_section
 from plimsoll.report.judgements import judgements_section, rounds_section
 from plimsoll.report.layering import layers_section
 from plimsoll.report.overview import overview_section
+from plimsoll.report.published import published_section
 from plimsoll.report.suites import ReportedSuite
 from plimsoll.report.table import results_section
 from plimsoll.report.text import count_text
@@ -19,6 +20,7 @@ def make_suite_page(suite: ReportedSuite) -> ReportPage:
         rounds_section(suite.rounds),
         judgements_section(suite),
         hypotheses_section(suite.decisions),
+        published_section(suite.study),
         trends_section([one.judged for one in suite.rounds]),
         variants_section(suite.variants),
         comparison_section([one.compared for one in suite.comparisons]),

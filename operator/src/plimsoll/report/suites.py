@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.hypotheses.decision import Decision
 from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.studies.comparison import StudyComparison
 from plimsoll.suite.history.history import JudgedRound
 from plimsoll.suite.history.judging import RoundJudgement
 
@@ -51,6 +52,7 @@ class ReportedSuite:
         comparisons: between variants, in the last round.
         judgements: of the last round, by the name of the comparison with accepted rounds.
         decisions: the hypotheses, decided in the last round.
+        study: the last round beside the study that the suite repeats; None if it repeats none.
 
     """
 
@@ -60,3 +62,4 @@ class ReportedSuite:
     comparisons: Sequence[ComparedVariants]
     judgements: Mapping[str, RoundJudgement]
     decisions: Sequence[Decision]
+    study: StudyComparison | None = None

@@ -13,6 +13,7 @@ from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.manifest import read_manifest
 from plimsoll.api.model import Model
 from plimsoll.studies.published import Origin, Published, Unit
+from plimsoll.studies.shares import Share, published_range
 
 StudyKey = Annotated[str, Field(pattern=r"^[A-Z]{3,4}$")]
 ExperimentId = Annotated[str, Field(pattern=r"^[A-Z]{3,4}-[A-Z0-9][A-Za-z0-9-]*$")]
@@ -170,6 +171,7 @@ class Study(Model):
         testbed: name -> what it measured with, such as hardware and versions.
         experiments: all experiments, in the order of the publication.
         tables: the published values.
+        shares: ratios to which a user's own can be compared.
 
     """
 
@@ -178,6 +180,7 @@ class Study(Model):
     testbed: Mapping[_Text, _Text]
     experiments: tuple[Experiment, ...]
     tables: tuple[ValueTable, ...]
+    shares: tuple[Share, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Published, ...]:
@@ -197,6 +200,23 @@ class Study(Model):
             for index, table in enumerate(self.tables)
             if table.experiment not in known
         ]
+        problems += [
+            Problem(field=f"shares[{index}].experiment", value=share.experiment, remedy="is not one of experiments")
+            for index, share in enumerate(self.shares)
+            if share.experiment not in known
+        ]
+        if problems:
+            raise SpecError(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _check_shares(self) -> Self:
+        problems = []
+        for index, share in enumerate(self.shares):
+            try:
+                published_range(share.published, self.values)
+            except ValueError as error:
+                problems.append(Problem(field=f"shares[{index}].published", remedy=f"is not usable: {error}"))
         if problems:
             raise SpecError(problems)
         return self

@@ -1,0 +1,211 @@
+"""Shares: ratios that a study published, or that follow from what it did, and the points that give a user's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.hypothesis import CLIENTS, Hypothesis, Selector
+from plimsoll.api.model import Model
+from plimsoll.api.names import Layer, Operation
+from plimsoll.measure.hypotheses.selection import P, VariantRun
+from plimsoll.studies.published import Published, Unit
+
+_PERCENT = 100
+_BYTES_PER_SECOND = {
+    Unit.MEGABYTES_PER_SECOND: 1e6,
+    Unit.GIGABYTES_PER_SECOND: 1e9,
+    Unit.KIBIBYTES_PER_SECOND: 2**10,
+    Unit.MEBIBYTES_PER_SECOND: 2**20,
+    Unit.MEGABITS_PER_SECOND: 1e6 / 8,
+    Unit.GIGABITS_PER_SECOND: 1e9 / 8,
+}
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class Form(StrEnum):
+    """How a published number says what the share is: 95 % as a part of 95, a gain of -5, or a loss of 5 %."""
+
+    PART = "Part"
+    GAIN = "Gain"
+    LOSS = "Loss"
+
+
+class ValuesOf(Model):
+    """The values of an experiment with this quantity and these conditions, among others."""
+
+    experiment: _Text
+    quantity: _Text
+    conditions: Mapping[_Text, str | int] = Field(default_factory=dict)
+
+    def among(self, values: Sequence[Published]) -> list[Published]:
+        """Return the values that it selects."""
+        return [
+            one
+            for one in values
+            if (one.experiment, one.quantity) == (self.experiment, self.quantity)
+            and self.conditions.items() <= one.conditions.items()
+        ]
+
+
+class PublishedShare(Model):
+    """What a study says about a share.
+
+    Attributes:
+        values: the numbers; several are a range.
+        form: how to read numbers in percent.
+        of: the limit, if the numbers are rates.
+
+    """
+
+    values: ValuesOf
+    form: Form = Form.PART
+    of: ValuesOf | None = None
+
+
+class LayerShare(Model):
+    """A layer's best throughput as a share of a computed limit.
+
+    Attributes:
+        variant: whose run measured the layer.
+        devices: variant that measured devices like those of the OSDs; absent if they set no limit.
+        limit_of: the layer whose limit counts; the layer's own if absent.
+
+    """
+
+    variant: _Text
+    layer: Layer
+    operation: Operation
+    devices: _Text | None = None
+    limit_of: Layer | None = None
+
+
+class Ratio(Model):
+    """Two points, whose ratio is the share, at the largest number of clients that both were measured with."""
+
+    left: Selector
+    of: Selector
+
+    def hypothesis(self, runs: Sequence[VariantRun[P]]) -> Hypothesis:
+        """Return the ratio as a hypothesis that says nothing, to estimate it with its interval."""
+        left, of = (_clients(selector, runs) for selector in (self.left, self.of))
+        clients = max(left & of, default=None)
+        sides = [_at_clients(selector, clients) for selector in (self.left, self.of)]
+        return Hypothesis(name="share", left=sides[0], of=sides[1], at_least_percent=1)
+
+
+def _clients(selector: Selector, runs: Sequence[VariantRun[P]]) -> set[int]:
+    """Return the numbers of clients that a selector's workload was measured with."""
+    own = [run for run in runs if run.variant == selector.variant]
+    return {point.clients for run in own for point in run.points if point.workload == selector.workload}
+
+
+def _at_clients(selector: Selector, clients: int | None) -> Selector:
+    if clients is None:
+        return selector
+    return selector.model_copy(update={"where": {**selector.where, CLIENTS: clients}})
+
+
+class Share(Model):
+    """A share of a study, and how to measure it again.
+
+    Attributes:
+        name: what is a share of what.
+        experiment: id of the experiment that measured it.
+        published: what the study says.
+        layer: the user's own as a share of a computed limit.
+        ratio: the user's own as a ratio of two points.
+        note: what else differs between the two; empty if nothing is known.
+
+    """
+
+    name: _Text
+    experiment: _Text
+    published: PublishedShare
+    layer: LayerShare | None = None
+    ratio: Ratio | None = None
+    note: str = ""
+
+    @property
+    def variants(self) -> frozenset[str]:
+        """The variants that measure it."""
+        named: list[str | None] = [self.layer.variant, self.layer.devices] if self.layer else []
+        named += [self.ratio.left.variant, self.ratio.of.variant] if self.ratio else []
+        return frozenset(one for one in named if one is not None)
+
+    @model_validator(mode="after")
+    def _check_own(self) -> Self:
+        if (self.layer is None) == (self.ratio is None):
+            raise SpecError([Problem(field="ratio", remedy="must be given if layer is not, and only then")])
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedRange:
+    """A published share as parts of 1, and the published numbers in words; `low` is `high` for a single number."""
+
+    low: float
+    high: float
+    text: str
+    place: str
+
+
+def published_range(share: PublishedShare, values: Sequence[Published]) -> PublishedRange:
+    """Return what a study says about a share.
+
+    Raises:
+        ValueError: it selects no value, several limits, or numbers that are no shares.
+
+    """
+    found = share.values.among(values)
+    if not found:
+        raise ValueError(f"no value of {share.values.experiment} is a {share.values.quantity} with these conditions")
+    parts = sorted(_parts(share, found, values))
+    words = {Form.PART: "", Form.GAIN: "gain of ", Form.LOSS: "loss of "}[share.form]
+    limit = f" of {_number_text([_limit(share.of, values)])}" if share.of else ""
+    return PublishedRange(
+        low=parts[0], high=parts[-1], text=f"{words}{_number_text(found)}{limit}", place=found[0].place
+    )
+
+
+def _number_text(found: Sequence[Published]) -> str:
+    """Return the number, or the lowest and the highest one, with the unit if there is one."""
+    low, high = min(one.value for one in found), max(one.value for one in found)
+    ends = f"{high:g}" if low == high else f"{low:g} to {high:g}"
+    unit = found[0].unit
+    return ends if unit in (Unit.RATIO, Unit.NOT_STATED) else f"{ends} {unit}"
+
+
+def _parts(share: PublishedShare, found: Sequence[Published], values: Sequence[Published]) -> list[float]:
+    if share.of is not None:
+        limit = _rate(_limit(share.of, values))
+        return [_rate(one) / limit for one in found]
+    return [_part(share.form, one) for one in found]
+
+
+def _part(form: Form, one: Published) -> float:
+    if one.unit is Unit.RATIO:
+        return one.value
+    if one.unit is not Unit.PERCENT:
+        raise ValueError(f"{one.value:g} {one.unit} is no share; name what it is a share of")
+    part = one.value / _PERCENT
+    return {Form.PART: part, Form.GAIN: 1 + part, Form.LOSS: 1 - part}[form]
+
+
+def _limit(of: ValuesOf, values: Sequence[Published]) -> Published:
+    found = of.among(values)
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} values of {of.experiment} are a {of.quantity} with these conditions, not one")
+    return found[0]
+
+
+def _rate(one: Published) -> float:
+    """Return a rate in bytes per second; one without a stated unit as it is."""
+    if one.unit is Unit.NOT_STATED:
+        return one.value
+    if one.unit not in _BYTES_PER_SECOND:
+        raise ValueError(f"{one.value:g} {one.unit} is no rate")
+    return one.value * _BYTES_PER_SECOND[one.unit]

@@ -1,0 +1,227 @@
+"""Published shares, what measures them again, and a user's own beside them."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from plimsoll.api.errors import SpecError
+from plimsoll.cli import main
+from plimsoll.cli.suite_report import reported
+from plimsoll.cli.suite_rounds import load_rounds
+from plimsoll.measure.hypotheses.selection import VariantRun, impossible
+from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import estimate
+from plimsoll.report.suite_page import make_suite_page
+from plimsoll.report.view import ReportPage, Section
+from plimsoll.studies.library import load_studies, load_study
+from plimsoll.studies.model import Study
+from plimsoll.studies.shares import Form, PublishedShare, Share, ValuesOf, published_range
+from plimsoll.suite.children import variant_plans
+from plimsoll.tools.registry import LAYERS
+from support.kit_round import demo_suite, kit_round
+from support.reports import charts_of, tables_of, texts, words_of
+from support.studies import small_suites, suites_in
+
+SHARES = [(study, share) for study in load_studies() for share in study.shares]
+MOST_SECONDS = 510
+"""Of the demo's suite, which has 13 minutes: its five runs also need up to 50 seconds each to begin and to end."""
+
+
+def published(experiment: str, quantity: str, form: Form = Form.PART, **conditions: Any) -> tuple[float, float, str]:
+    values = ValuesOf(experiment=experiment, quantity=quantity, conditions=conditions)
+    found = published_range(PublishedShare(values=values, form=form), load_study("kit").values)
+    return found.low, found.high, found.text
+
+
+@cache
+def plans_in(folder: Path) -> list[dict[str, Plan]]:
+    return [variant_plans(suite, seed=1) for suite in suites_in(folder)]
+
+
+def test_a_share_is_a_part_a_gain_a_loss_or_a_ratio() -> None:
+    assert published("KIT-F3", "part of the limit", journal="disk") == (0.28, 0.7, "28 to 70 %")
+    low, high, text = published("KIT-F4c", "gain of 16 MB over 4 MB", Form.GAIN)
+    assert (low, high) == pytest.approx((1.21, 1.27))
+    assert text == "gain of 21 to 27 %"
+    low, high, text = published("KIT-F5", "RADOS below RBD", Form.LOSS)
+    assert (low, high) == pytest.approx((0.77, 0.94))
+    assert text == "loss of 6 to 23 %"
+    assert published("KIT-F3", "throughput with 16 OSDs divided by that with 8")[2] == "1.91"
+
+
+def test_rates_are_shares_of_a_limit_whatever_their_units() -> None:
+    """4,738 MB/s of 11 GB/s."""
+    (share,) = [one for one in load_study("ornl").shares if one.name == "RADOS writes of the raw devices"]
+    found = published_range(share.published, load_study("ornl").values)
+    assert found.low == found.high == pytest.approx(4738 / 11000)
+    assert found.text == "4738 MB/s of 11 GB/s"
+
+
+@pytest.mark.parametrize(
+    ("values", "of", "message"),
+    [
+        (("KIT-F3", "nothing"), None, "no value of KIT-F3"),
+        (("KIT-DISK", "write throughput of a disk"), None, "is no share"),
+        (("KIT-DISK", "write throughput of a disk"), ("KIT-OSD", "write throughput of an OSD"), "2 values"),
+        (("KIT-F5", "RBD below the OSDs' limit"), ("KIT-DISK", "write throughput of a disk"), "is no rate"),
+    ],
+)
+def test_what_is_no_share_is_refused(values: tuple[str, str], of: tuple[str, str] | None, message: str) -> None:
+    selected = [None if one is None else {"experiment": one[0], "quantity": one[1]} for one in (values, of)]
+    share = {
+        "name": "n",
+        "experiment": "KIT-F3",
+        "published": {"values": selected[0], "of": selected[1]},
+        "layer": {"variant": "v", "layer": "RADOS", "operation": "read"},
+    }
+    document = load_study("kit").model_dump(mode="json", by_alias=True) | {"shares": [share]}
+    with pytest.raises((SpecError, ValueError), match=message):
+        Study.model_validate(document, by_alias=True, by_name=False)
+
+
+@pytest.mark.parametrize("form", [".", "overlays/smoke", "overlays/full"])
+@pytest.mark.parametrize(("study", "share"), SHARES, ids=lambda one: getattr(one, "name", getattr(one, "key", "")))
+def test_a_planned_suite_measures_every_share(study: Study, share: Share, form: str) -> None:
+    (plans,) = [plans for plans in plans_in(Path(form) / study.key.lower()) if share.variants <= plans.keys()]
+    if share.ratio is not None:
+        runs = [VariantRun(variant=name, name="", points=plan.points) for name, plan in plans.items()]
+        assert impossible(share.ratio.hypothesis(runs), runs) == ()
+    if share.layer is not None:
+        assert share.layer.layer in {LAYERS[point.tool] for point in plans[share.layer.variant].points}
+    (experiment,) = [one for one in study.experiments if one.id == share.experiment]
+    assert share.variants & {name for one in experiment.reproduced_by for name in one.variants}
+
+
+def test_every_suite_of_a_study_names_it() -> None:
+    assert {name: suite.metadata.study for name, suite in small_suites().items()} == {
+        name: name.removesuffix("-parts") for name in small_suites()
+    }
+
+
+def test_the_demo_fits_into_its_time_and_can_decide_its_hypotheses() -> None:
+    suite = demo_suite()
+    plans = variant_plans(suite, seed=1)
+    assert suite.metadata.study == "kit"
+    assert sum(estimate(plan).total_seconds for plan in plans.values()) <= MOST_SECONDS
+    runs = [VariantRun(variant=name, name="", points=plan.points) for name, plan in plans.items()]
+    assert [impossible(one, runs) for one in suite.spec.hypotheses] == [()] * 8
+    names = [one.name for one in suite.spec.hypotheses]
+    assert [name for name in names if not name.startswith("replicas")] == [
+        "reads-scale-with-osds",
+        "writes-scale-with-osds",
+        "reads-scale-with-clients",
+        "writes-scale-with-clients",
+        "rbd-costs",
+        "journal-limits",
+    ]
+
+
+@pytest.fixture(scope="module")
+def round_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kit_round(tmp_path_factory.mktemp("study") / "kit", suspect=["rbd"])
+
+
+def section_of(page: ReportPage) -> Section | None:
+    return next((one for one in page.sections if one.key == "study"), None)
+
+
+def page_of(directory: Path) -> ReportPage:
+    return make_suite_page(reported(load_rounds([str(directory)], ())))
+
+
+EXPECTED = {
+    "OSD writes of its disk": ("42 %", "42 %"),
+    "RADOS reads of the limit of the network": ("93 %", "27 %"),
+    "RADOS writes of the limit of OSDs and network": ("28 to 70 %", "67 %"),
+    "RBD writes of the limit of OSDs and network": ("71 %", "73 % *"),
+    "RADOS writes of RBD writes": ("77 to 94 %", "91 % *"),
+    "reads with twice the OSDs": ("191 %", "190 %"),
+    "writes with three replicas of those with one": ("50 %", "60 %"),
+    "reads with three replicas of those with one": ("100 %", "100 %"),
+}
+"""From the rates of `kit_round`: 3 OSDs with 30 MB/s are 90, and three clients with 111 MB/s have 333."""
+
+
+def test_a_report_has_both_shares_and_the_difference_of_the_hardware(round_directory: Path) -> None:
+    section = section_of(page_of(round_directory))
+    (table,) = tables_of(section)
+    assert {row[0]: (row[2], row[3]) for row in texts(table)} == EXPECTED
+    words = words_of(section)
+    assert "32 servers with 8 cores" in words
+    assert "Yours: 18.2.7 reef; 3 OSDs on 3 hosts of bluestore with kernel 6.1.0." in words
+
+
+def test_the_figure_has_the_numbers_of_the_table(round_directory: Path) -> None:
+    (chart,) = charts_of(section_of(page_of(round_directory)))
+    assert [trace["name"] for trace in chart.data] == ["KIT (2014)", "yours"]
+    study, own = chart.data
+    assert study["y"] == own["y"] == [*EXPECTED]
+    assert study["x"][2] - study["error_x"]["arrayminus"][2] == pytest.approx(28)
+    assert study["x"][2] + study["error_x"]["array"][2] == pytest.approx(70)
+    assert own["x"][0] == pytest.approx(100 * 30 / 72, rel=0.001)
+    assert own["error_x"]["array"][5] > 0
+    assert own["marker"]["symbol"][3] == "circle-open-dot"
+    for name, (before, after) in EXPECTED.items():
+        assert f"{name}: {before} published, {after} yours" in chart.description
+
+
+def test_results_print_the_shares_and_the_hypotheses(round_directory: Path) -> None:
+    done = CliRunner().invoke(main, ["suite", "results", str(round_directory)])
+    assert done.exit_code == 0, done.output
+    _, _, tail = done.output.partition("Beside KIT (2014)")
+    lines = tail.splitlines()
+    for name, (before, after) in EXPECTED.items():
+        (line,) = [line for line in lines if line.startswith(f"{name} ") and ":" not in line]
+        assert f" {before} " in line
+        assert f" {after} " in line
+    verdicts = {line.split()[0]: line.split()[1] for line in done.output.splitlines() if len(line.split()) > 1}
+    assert verdicts["reads-scale-with-osds"] == "Held"
+    assert verdicts["rbd-costs"] == "Refuted"
+    assert verdicts["journal-limits"] == "Held"
+
+
+def test_a_document_has_the_shares_as_parts(round_directory: Path) -> None:
+    done = CliRunner().invoke(main, ["suite", "results", str(round_directory), "-o", "json"])
+    study = json.loads(done.stdout)["study"]
+    assert study["key"] == "KIT"
+    first = study["shares"][0]
+    assert first["published"]["low"] == pytest.approx(30 / 72)
+    assert first["own"]["value"] == pytest.approx(30 / 72, rel=0.001)
+    assert first["own"]["ofBytesPerSecond"] == pytest.approx(3 * 72e6, rel=0.001)
+
+
+def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
+    kit_round(tmp_path / "kit", without=["disk", "size-3"])
+    (table,) = tables_of(section_of(page_of(tmp_path / "kit")))
+    rows = {row[0]: row for row in texts(table)}
+    assert rows["OSD writes of its disk"][3] == "-"
+    assert rows["OSD writes of its disk"][6] == "variant disk has no complete run"
+    assert rows["writes with three replicas of those with one"][3] == "-"
+    assert rows["reads with twice the OSDs"][3] == "190 %"
+
+
+def test_a_volume_of_ceph_is_no_device_below_its_osds(tmp_path: Path) -> None:
+    kit_round(tmp_path / "kit", device="rbd0")
+    (table,) = tables_of(section_of(page_of(tmp_path / "kit")))
+    rows = {row[0]: row for row in texts(table)}
+    assert rows["OSD writes of its disk"][3:] == [
+        "-",
+        "30 MB/s of 72 MB/s (text)",
+        "85.8 MiB/s",
+        "the limit of layer OSD is unknown",
+    ]
+    assert rows["RADOS writes of the limit of OSDs and network"][3] == "67 %"
+
+
+@pytest.mark.parametrize("study", ["blog", "none", "KIT"])
+def test_a_suite_of_no_known_study_has_no_such_section(tmp_path: Path, study: str) -> None:
+    """`blog` publishes no shares."""
+    directory = kit_round(tmp_path / "kit", study=study)
+    assert section_of(page_of(directory)) is None
+    done = CliRunner().invoke(main, ["suite", "results", str(directory)])
+    assert done.exit_code == 0, done.output
+    assert "Beside" not in done.output
