@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.pools import Pool
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
@@ -17,14 +18,23 @@ from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table
+from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table, repeated_points
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
+from plimsoll.measure.line.settings import Settings
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate, round_count
+from plimsoll.plan.estimate import (
+    ASSUMED_PREFILL_BYTES_PER_SECOND,
+    Estimate,
+    estimate,
+    most_seconds,
+    most_trials,
+    round_count,
+)
+from plimsoll.plan.line import search_settings
 from plimsoll.report.text import first_few
 
 # Minimum widths of the columns that may be folded.
@@ -66,7 +76,8 @@ def command(
         return
     console = stdout_console()
     assumed = assumptions_of(scatter_rate, scatter_latency, pass_correlation)
-    for part in (plan.run.name, _table(plan), "", _costs(plan), "", power_heading(assumed), power_table(plan, assumed)):
+    power = ("", power_heading(assumed), power_table(plan, assumed)) if repeated_points(plan) else ()
+    for part in (plan.run.name, _table(plan), "", _costs(plan), *power):
         console.print(part, highlight=False)
 
 
@@ -116,22 +127,52 @@ def _costs(plan: Plan) -> Table:
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
-        ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
-        ("Trials", f"{cost.trials}, plus repeated attempts"),
+        ("Points", _points(plan, cost)),
+        ("Trials", f"{_most(cost)}{cost.trials}, plus repeated attempts"),
+        ("Searches", _searches(plan)),
         ("Servers", _servers(plan.servers) if plan.servers else ""),
         ("Rounds", _rounds(plan)),
-        ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
+        ("Measuring", f"{_most(cost)}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
-        ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
+        ("Total", f"{_most(cost)}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", _capacity(cost)),
     ):
         if text:
             table.add_row(Text(name, style="bold"), Text(text))
     return table
+
+
+def _points(plan: Plan, cost: Estimate) -> str:
+    if cost.searches == cost.points:
+        return f"{cost.points}, each a search for the line"
+    more = "1 more that is a search" if cost.searches == 1 else f"{cost.searches} more that are searches"
+    searches = f", and {more} for the line in the first pass" if cost.searches else ""
+    order = f"each in its own shuffled order (seed {plan.seed})"
+    return f"{cost.points - cost.searches} in {plan.repetitions} passes, {order}{searches}"
+
+
+def _searches(plan: Plan) -> str:
+    """Return the bounds of each search for the line, one in a line; empty without any."""
+    return "\n".join(
+        f"{point.name}: {_loads(search_settings(point, point.line), point.line)}, at most {most_trials(plan, point)} "
+        f"probes in {timedelta(seconds=most_seconds(plan, point))}"
+        for point in plan.points
+        if point.line is not None
+    )
+
+
+def _loads(settings: Settings, search: LineSearch) -> str:
+    unit = "IOPS" if search.vary is Vary.RATE else "in flight"
+    first, highest = settings.offered(search.start), settings.highest
+    return f"{first:,.0f} to {highest:,.0f} {unit} in steps of {settings.step:,.0f}"
+
+
+def _most(cost: Estimate) -> str:
+    return "at most " if cost.searches else ""
 
 
 def _servers(servers: Servers) -> str:
