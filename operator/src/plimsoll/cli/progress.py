@@ -6,8 +6,8 @@ from pathlib import Path
 
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.state import RunState
-from plimsoll.cli.run_view import Lines, Screen, activity_text, trial_text
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.cli.run_view import Lines, Screen, activity_text, probe_text, trial_text
 from plimsoll.cli.watched import (
     WatchedDisplay,
     WatchedPoint,
@@ -31,7 +31,7 @@ class LocalProgress:
         self._plan = plan
         self._results = results
         self._start = datetime.now(UTC)
-        self._trials_done = -1
+        self._read_at: tuple[int, TrialKey | None] | None = None
         self._recorded: dict[str, BenchmarkResult] = {}
 
     def update(self) -> None:
@@ -39,9 +39,11 @@ class LocalProgress:
         state = read_state(self._results)
         if state is None:
             return
-        if state.trials_done != self._trials_done:
+        # A search records many trials until its point is done.
+        moment = (state.trials_done, state.current.key if state.current else None)
+        if moment != self._read_at:
             self._recorded = {result.spec.point: result for result in read_results(self._results)}
-            self._trials_done = state.trials_done
+            self._read_at = moment
         self._view.show(self._watched(state, time.time()))
 
     def _watched(self, state: RunState, now: float) -> WatchedRun:
@@ -58,6 +60,7 @@ class LocalProgress:
             state=_watched_state(state),
             points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
             passes=plan.repetitions,
+            searches=_searches(plan),
             share=done_share(state, plan, now),
         )
 
@@ -69,7 +72,7 @@ def _watched_state(state: RunState) -> WatchedState:
 def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
     if result is None:
         return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-    display = result_display(result.status, plan.repetitions)
+    display = result_display(result.status, plan.repetitions, point.line)
     return WatchedPoint(
         name=point.name,
         label=point.label,
@@ -77,16 +80,24 @@ def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedP
         operation=display.operation or "",
         iops=display.iops or "",
         p99=display.p99 or "",
+        line=display.line or "",
         trials=display.trials or "",
         verdict=result.status.verdict or "",
         reason=display.reason or "",
     )
 
 
+def _searches(plan: Plan) -> frozenset[str]:
+    return frozenset(point.workload for point in plan.points if point.line is not None)
+
+
 def describe(state: RunState, plan: Plan) -> str:
     """Return what a run is doing, in one line."""
     watched = _watched_state(state)
-    return activity_text(watched) if watched.current is None else trial_text(watched.current, plan.repetitions)
+    if watched.current is None:
+        return activity_text(watched)
+    is_probe = plan.point(watched.current.key.point).line is not None
+    return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
 
 
 def done_share(state: RunState, plan: Plan, now: float) -> float:

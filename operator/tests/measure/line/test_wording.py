@@ -123,23 +123,23 @@ def test_probes() -> None:
         (
             line(Ending.PROBES_USED_UP, high=14_000, probes=40, counted=39),
             (
-                "The search ended after 40 probes, 39 of which count, the most that it may make: the interval is 17.7 % of "
-                "the estimate wide instead of at most 10 %; the storage scatters too much from trial to trial for more "
-                "precision."
+                "The search ended after 40 probes, 39 of which count, the most that it may make: the interval is "
+                "17.7 % of the estimate wide instead of at most 10 %; the storage scatters too much from trial to trial "
+                "for more precision."
             ),
         ),
         (
             line(Ending.NEVER_BROKE, None, 231_512.7, None),
             (
-                "The line is above 200,000 IOPS, the highest load (limit), with 97.5 % confidence; increase limit to find "
-                "it."
+                "The line is above 200,000 IOPS, the highest load (limit), with 97.5 % confidence; increase limit to "
+                "find it."
             ),
         ),
         (
             line(Ending.BROKEN_AT_FIRST, None, None, 2.7),
             (
-                "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
-                "higher latency."
+                "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or "
+                "allow a higher latency."
             ),
         ),
     ],
