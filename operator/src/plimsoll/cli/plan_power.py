@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -11,12 +12,16 @@ from plimsoll.api.names import LatencyKind
 from plimsoll.api.run import MAX_REPETITIONS
 from plimsoll.measure.compare.inference import MOST_TRIALS
 from plimsoll.measure.compare.power import Assumptions, Chance, PlannedWorkload, power_of
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 
 _DEFAULT = Assumptions()
 _PERCENT = 100
 _NEARLY = 0.995
+_SEARCHES = (
+    "Searches for the line are not included: repetitions do not apply to them, and precisionPercent sets their "
+    "precision."
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,12 +72,19 @@ def power_heading(assumed: Assumptions) -> str:
     )
 
 
-def power_table(plan: Plan, assumed: Assumptions) -> Table:
+def power_table(plan: Plan, assumed: Assumptions) -> RenderableType:
     """Return how likely changes are found with the planned repetitions, and how many make it 90 %."""
+    measured = _measured(plan)
+    if len(measured) == len(plan.points):
+        return _chances(plan, assumed)
+    return Group(*([_chances(plan, assumed)] if measured else []), Text(_SEARCHES))
+
+
+def _chances(plan: Plan, assumed: Assumptions) -> Table:
     power = power_of(_workloads(plan), plan.repetitions, assumed)
     loss = f"{_PERCENT * assumed.loss:g} % less rate"
     table = Table.grid("", "", "", padding=(0, 2, 0, 0))
-    several = len(plan.points) > 1
+    several = len(_measured(plan)) > 1
     for name, chance in (
         (f"{loss} at all points of a workload is a Regression", power.everywhere if several else None),
         (f"{loss} at {'one point' if several else 'the point'} is a Regression", power.somewhere),
@@ -84,8 +96,14 @@ def power_table(plan: Plan, assumed: Assumptions) -> Table:
 
 
 def _workloads(plan: Plan) -> list[PlannedWorkload]:
-    names = dict.fromkeys(point.workload for point in plan.points)
-    return [_workload([point.tool for point in plan.points if point.workload == name]) for name in names]
+    measured = _measured(plan)
+    names = dict.fromkeys(point.workload for point in measured)
+    return [_workload([point.tool for point in measured if point.workload == name]) for name in names]
+
+
+def _measured(plan: Plan) -> list[Point]:
+    """Return the points that are measured at one load, with one trial in each pass."""
+    return [point for point in plan.points if point.line is None]
 
 
 def _workload(tools: list[str]) -> PlannedWorkload:

@@ -1,9 +1,11 @@
 """The progress of a local run, read from its results directory."""
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.state import RunState, TrialKey
@@ -48,12 +50,15 @@ class LocalProgress:
 
     def _watched(self, state: RunState, now: float) -> WatchedRun:
         plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
+        probes = _probes(self._recorded.values())
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
         return WatchedRun(
             status=WatchedStatus(
                 start_time=self._start,
-                estimated_completion_time=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
+                estimated_completion_time=datetime.fromtimestamp(
+                    now + remaining_seconds(state, plan, now, probes), UTC
+                ),
                 points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
                 display=WatchedDisplay(status=state.phase, message=message),
             ),
@@ -61,7 +66,7 @@ class LocalProgress:
             points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
             passes=plan.repetitions,
             searches=_searches(plan),
-            share=done_share(state, plan, now),
+            share=done_share(state, plan, now, probes),
         )
 
 
@@ -100,25 +105,48 @@ def describe(state: RunState, plan: Plan) -> str:
     return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
 
 
-def done_share(state: RunState, plan: Plan, now: float) -> float:
-    """Return the part of a run that is done, 0 to 1, by time."""
+def _probes(results: Iterable[BenchmarkResult]) -> int:
+    """Return the number of probes of the search that goes on; 0 without one."""
+    lines = (result.status.line for result in results)
+    return max((line.probes for line in lines if line is not None and line.ending is None), default=0)
+
+
+def done_share(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
+    """Return the part of a run that is done, 0 to 1, by time; `probes` are those of the search that goes on."""
     total = remaining_seconds(RunState(), plan, now)
-    return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
+    return 1.0 - min(1.0, remaining_seconds(state, plan, now, probes) / total) if total else 1.0
 
 
-def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
-    """Return the duration of the remaining trials if none is repeated.
+def remaining_seconds(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
+    """Return the duration of the remaining trials if none is repeated; of a search, the most that it may last.
 
-    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
+    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts. `probes`
+    are those recorded of the search that goes on.
     """
     preparing = renewal_seconds(plan)
-    order = [index for passes in plan.order for index in passes]
-    left = sum(_seconds(plan, index) + preparing for index in order[state.trials_done :])
+    remaining = _order(plan)[state.trials_done :]
+    left = sum(_most_trials(plan, index) * (_seconds(plan, index) + preparing) for index in remaining)
+    if probes and remaining and plan.points[remaining[0]].line is not None:
+        left -= min(probes, MOST_PROBES - 1) * (_seconds(plan, remaining[0]) + preparing)
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
     # A trial that overruns does not shorten the ones after it.
     return left - preparing - min(max(0.0, now - state.current.starts_at), length)
+
+
+def _order(plan: Plan) -> list[int]:
+    """Return the points in the order in which they are measured; a search takes place in the first pass only."""
+    return [
+        index
+        for number, indices in enumerate(plan.order)
+        for index in indices
+        if number == 0 or plan.points[index].line is None
+    ]
+
+
+def _most_trials(plan: Plan, index: int) -> int:
+    return 1 if plan.points[index].line is None else MOST_PROBES
 
 
 def _seconds(plan: Plan, index: int) -> int:

@@ -32,9 +32,9 @@ def command(*, results: tuple[str, ...], points: tuple[str, ...], probes: bool, 
     RESULT is a results directory, a file of BenchmarkResult documents, or a run in a cluster: NAME or NAMESPACE/NAME.
     Several are shown one after the other, or as one list of documents or rows.
 
-    A search for the line has one row, with the line and its interval. Its status is Valid or Suspect even if it ended
-    with NeverBroke or BrokenAtFirst: then the line is a bound. --probes shows each trial of it: the offered and achieved
-    load, the percentiles of its objectives, and the outcome.
+    A search for the line has one row, with the line and its interval. It is Valid or Suspect even if it ended
+    with NeverBroke or BrokenAtFirst: then the line is a bound. --probes shows each trial of it: the offered and the
+    achieved load, the percentiles of its objectives, and the outcome.
     """
     named = [(source, selected_points(load_results(source), points)) for source in results]
     if probes:

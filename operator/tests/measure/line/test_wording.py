@@ -124,8 +124,8 @@ def test_probes() -> None:
             line(Ending.PROBES_USED_UP, high=14_000, probes=40, counted=39),
             (
                 "The search ended after 40 probes, 39 of which count, the most that it may make: the interval is "
-                "17.7 % of the estimate wide instead of at most 10 %; the storage scatters too much from trial to trial "
-                "for more precision."
+                "17.7 % of the estimate wide instead of at most 10 %; the storage scatters too much from trial to "
+                "trial for more precision."
             ),
         ),
         (
