@@ -58,7 +58,7 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def test_a_search_has_one_row_and_a_sentence() -> None:
-    assert squeezed(printed([searched()])) == [
+    assert squeezed(printed([searched()], 180)) == [
         "Workload Parameters Objectives Clients Line 95 % interval Probes Ending Verdict Reasons",
         "w randread 4Ki up to qd64 p99 <= 5 ms 2 12,400 ± 600 IOPS 11,800 to 13,000 3 of 4 Precise Valid",
         (
@@ -110,7 +110,7 @@ def test_no_column_vanishes_silently(width: int) -> None:
 
 def test_probes_are_shown_in_order() -> None:
     assert squeezed(run("results", "run", "--probes")) == [
-        "r-w-000: randread 4Ki up to qd64",
+        "baseline-w-000: randread 4Ki up to qd64",
         "Probe Offered IOPS Achieved Depth full p99 <= 5 ms Outcome Verdict",
         "0 8,000 8,000 0.25 % 2.00 ms met Valid",
         "1 16,000 - - - aborted (ClientLost) Invalid",

@@ -51,6 +51,7 @@ class LocalProgress:
     def _watched(self, state: RunState, now: float) -> WatchedRun:
         plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
         probes = _probes(self._recorded.values())
+        end = now + remaining_seconds(state, plan, now, probes)
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
         return WatchedRun(
@@ -120,8 +121,8 @@ def done_share(state: RunState, plan: Plan, now: float, probes: int = 0) -> floa
 def remaining_seconds(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
     """Return the duration of the remaining trials if none is repeated; of a search, the most that it may last.
 
-    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts. `probes`
-    are those recorded of the search that goes on.
+    Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
+    `probes` are those recorded of the search that goes on.
     """
     preparing = renewal_seconds(plan)
     remaining = _order(plan)[state.trials_done :]
