@@ -57,9 +57,7 @@ class LocalProgress:
         return WatchedRun(
             status=WatchedStatus(
                 start_time=self._start,
-                estimated_completion_time=datetime.fromtimestamp(
-                    now + remaining_seconds(state, plan, now, probes), UTC
-                ),
+                estimated_completion_time=datetime.fromtimestamp(end, UTC),
                 points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
                 display=WatchedDisplay(status=state.phase, message=message),
             ),

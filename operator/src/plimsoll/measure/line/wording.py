@@ -86,15 +86,12 @@ def load_text(line: Line, search: LineSearch) -> str:
 
 def interval_text(line: Line) -> str:
     """Return the 95 % interval: `11,800 to 13,000`, or its known end: `above 11,800`; a dash if both are unknown."""
-    match line.low, line.high:
-        case None, None:
-            return UNKNOWN
-        case low, None:
-            return f"above {rounded_load(low)}"
-        case None, high:
-            return f"below {rounded_load(high)}"
-        case low, high:
-            return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
+    low, high = line.low, line.high
+    if low is not None and high is not None:
+        return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
+    if low is not None:
+        return f"above {rounded_load(low)}"
+    return UNKNOWN if high is None else f"below {rounded_load(high)}"
 
 
 def width_text(line: Line) -> str:
@@ -151,12 +148,12 @@ def rounded_load(load: float) -> str:
 
 
 def _bound_text(low: float | None, high: float | None, search: LineSearch) -> str:
-    if low is None and high is None:
-        return "unknown"
     if low is not None and high is not None:
         return f"between {rounded_load(low)} and {rounded_load(high)}"
-    # No load above the limit was tried, so a bound above it would be the fit's alone.
-    return f"less than {rounded_load(high)}" if low is None else f"more than {rounded_load(min(low, search.limit))}"  # type: ignore[arg-type]
+    if low is not None:
+        # No load above the limit was tried, so a bound above it would be the fit's alone.
+        return f"more than {rounded_load(min(low, search.limit))}"
+    return "unknown" if high is None else f"less than {rounded_load(high)}"
 
 
 def _interval_clause(line: Line) -> str:
