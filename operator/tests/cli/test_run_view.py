@@ -249,14 +249,14 @@ def test_screen_shows_and_takes_away_its_picture() -> None:
 # Searches for the line
 
 
-def searching(**changes: str) -> WatchedRun:
+def searching(**changes: Any) -> WatchedRun:
     """Return a run with a search that is at its third probe."""
     document = run() | {"spec": {"workloads": [{"name": "w", "line": {"start": 500}}], "repetitions": 3}}
     state = measuring()
     current = state.current and state.current.model_copy(
         update={"key": state.current.key.model_copy(update={"point": "w-000", "pass_number": 2})}
     )
-    unrated = {"operation": "", "iops": "", "p99": "", "trials": "3/40", "verdict": "", "reason": ""}
+    unrated: dict[str, Any] = {"operation": "", "iops": "", "p99": "", "trials": "3/40", "verdict": "", "reason": ""}
     found = point(**(unrated | {"line": "between 8,000 and 16,000 at p99 <= 5 ms"} | changes))
     return seen(document, state.model_copy(update={"current": current}), found)
 

@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
+from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import Finding, ResultStatus
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import RunState
@@ -42,7 +43,7 @@ def status_with(plan: Plan, **results: Measured) -> BenchmarkRunStatus:
     run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": "2026-01-31T12:00:00Z"}})
     found = {name.replace("_", "-"): result for name, result in results.items()}
     seen = Observed(plan=plan, state=RunState(trials_total=len(plan.points)), results=found, warnings={})
-    known = status_of(run, seen, Situation(stage=Stage.MEASURING, reason="Measuring", message="m"), NOON)
+    known = status_of(run, seen, Situation(stage=Stage.MEASURING, reason=Reason.MEASURING, message="m"), NOON)
     return BenchmarkRunStatus.model_validate({name: value for name, value in known.items() if value is not None})
 
 

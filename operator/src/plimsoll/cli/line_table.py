@@ -15,7 +15,7 @@ from plimsoll.measure.line.wording import (
     ending_text,
     headline_text,
     interval_text,
-    load_text,
+    load_with_unit,
     objective_text,
     objectives_text,
     outcome_text,
@@ -212,10 +212,8 @@ def _stacked(row: _Found) -> Text:
 
 _Search = FittedColumn[_Found]
 _CLIENTS = _Search(heading="Clients", cell=text_of(lambda row: str(row.result.spec.clients)), right=True)
-_LINE = _Search(
-    heading="Line", cell=text_of(lambda row: f"{load_text(row.line, row.search)} {unit_text(row.search)}"), right=True
-)
-_INTERVAL = _Search(heading="95 % interval", cell=text_of(lambda row: interval_text(row.line)), right=True)
+_LINE = _Search(heading="Line", cell=text_of(lambda row: load_with_unit(row.line, row.search)), right=True)
+_INTERVAL = _Search(heading="95 % interval", cell=text_of(lambda row: interval_text(row.line, row.search)), right=True)
 _PROBES = _Search(heading="Probes", cell=text_of(lambda row: probes_text(row.line)), right=True)
 _ENDING = _Search(heading="Ending", cell=text_of(lambda row: ending_text(row.line)))
 _VERDICT = _Search(heading="Verdict", cell=_search_verdict)

@@ -76,7 +76,7 @@ def test_the_half_width_decides_on_the_digits(estimate: float, low: float, high:
     ],
 )
 def test_interval(low: float | None, high: float | None, expected: str) -> None:
-    assert wording.interval_text(line(low=low, high=high)) == expected
+    assert wording.interval_text(line(low=low, high=high), search()) == expected
 
 
 @given(st.floats(1, 1e9), st.floats(0.001, 0.5))

@@ -44,7 +44,7 @@ def headline_text(line: Line, search: LineSearch) -> str:
     if not is_known(line):
         state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
         return f"line {condition} is {state}"
-    return f"carries {load_text(line, search)} {unit_text(search)} {condition}"
+    return f"carries {load_with_unit(line, search)} {condition}"
 
 
 def short_text(line: Line, search: LineSearch) -> str:
@@ -84,13 +84,19 @@ def load_text(line: Line, search: LineSearch) -> str:
     return f"about {rounded_load(line.estimate)}"
 
 
-def interval_text(line: Line) -> str:
+def load_with_unit(line: Line, search: LineSearch) -> str:
+    """Return the line or its bound with its unit: `12,400 ± 600 IOPS`; `unknown` without one."""
+    text = load_text(line, search)
+    return f"{text} {unit_text(search)}" if is_known(line) else text
+
+
+def interval_text(line: Line, search: LineSearch) -> str:
     """Return the 95 % interval: `11,800 to 13,000`, or its known end: `above 11,800`; a dash if both are unknown."""
     low, high = line.low, line.high
     if low is not None and high is not None:
         return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
     if low is not None:
-        return f"above {rounded_load(low)}"
+        return f"above {_highest_shown(low, search)}"
     return UNKNOWN if high is None else f"below {rounded_load(high)}"
 
 
@@ -119,7 +125,7 @@ def ending_sentence(line: Line, search: LineSearch) -> str:
     match line.ending:
         case None:
             made = f"{line.probes} of at most {MOST_PROBES} probes made"
-            return f"The search goes on: {made}, {_interval_clause(line)}."
+            return f"The search goes on: {made}, {_interval_clause(line, search)}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
@@ -151,22 +157,26 @@ def _bound_text(low: float | None, high: float | None, search: LineSearch) -> st
     if low is not None and high is not None:
         return f"between {rounded_load(low)} and {rounded_load(high)}"
     if low is not None:
-        # No load above the limit was tried, so a bound above it would be the fit's alone.
-        return f"more than {rounded_load(min(low, search.limit))}"
+        return f"more than {_highest_shown(low, search)}"
     return "unknown" if high is None else f"less than {rounded_load(high)}"
 
 
-def _interval_clause(line: Line) -> str:
+def _highest_shown(low: float, search: LineSearch) -> str:
+    """Return a lower bound; no load above the limit was tried, so a bound above it would be the fit's alone."""
+    return rounded_load(min(low, search.limit))
+
+
+def _interval_clause(line: Line, search: LineSearch) -> str:
     if not is_known(line):
         return "nothing is known about the line yet"
     width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
-    return f"the interval is {interval_text(line)}{width}"
+    return f"the interval is {interval_text(line, search)}{width}"
 
 
 def _precise_clause(line: Line, search: LineSearch) -> str:
     width = line.width_percent
     if width is not None and width > search.precision_percent:
-        return f"the interval, {interval_text(line)}, is no wider than the step between loads"
+        return f"the interval, {interval_text(line, search)}, is no wider than the step between loads"
     return (
         f"the interval is {width_text(line)} of the estimate wide; at most {search.precision_percent} % were requested"
     )
