@@ -15,6 +15,7 @@ from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
 from plimsoll.tools.registry import LAYERS
 from support.layers import READ, RUN, WRITE, result
+from support.searches import searched
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
 
@@ -56,6 +57,11 @@ def test_points_that_memory_may_have_answered_are_named_and_left_out(tmp_path: P
     printed = show(placed([*RUN, cached], REPLICATED), tmp_path)
     assert "Left out, because their rates may be too high (CacheSized or PhasesApart): dd-000." in printed
     assert "Left out" not in show(placed(RUN, REPLICATED), tmp_path)
+
+
+def test_searches_for_the_line_are_named_and_left_out(tmp_path: Path) -> None:
+    printed = show(placed([*RUN, searched(point="fast-000")], REPLICATED), tmp_path)
+    assert "Left out, because a search for the line has no rate of its own: fast-000." in printed
 
 
 def test_json_has_base_units_and_the_point(tmp_path: Path) -> None:

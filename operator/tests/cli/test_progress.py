@@ -11,10 +11,11 @@ from plimsoll.api.run import load_run
 from plimsoll.api.state import CurrentTrial, Prefill, RunState, TrialKey
 from plimsoll.cli.progress import LocalProgress, describe, done_share, remaining_seconds
 from plimsoll.cli.run_view import Lines, Screen
-from plimsoll.conductor.sink import STATE_FILE, replace_file
+from plimsoll.conductor.sink import RESULTS_DIRECTORY, STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
+from support.searches import GOING_ON, PRECISE, SEARCH, searched
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOW = 1000.0
@@ -121,3 +122,54 @@ def test_terminal_shows_the_picture_of_a_watched_run(plan: Plan, tmp_path: Path)
     assert "4/12 trials  0:00:00 elapsed, about 0:" in text
     assert "pass 2/3: random-read-001 (randread 4Ki qd16), 2 clients" in text
     assert all(f"{point.name} " in text for point in plan.points)
+
+
+# Searches for the line
+
+
+def with_a_search(plan: Plan) -> tuple[Plan, str]:
+    """Return the plan with a search at its first point in order, and that point."""
+    index = plan.order[0][0]
+    searched = plan.points[index].model_copy(update={"line": SEARCH})
+    points = tuple(searched if number == index else point for number, point in enumerate(plan.points))
+    return plan.model_copy(update={"points": points}), searched.name
+
+
+def test_a_search_takes_as_long_as_all_the_probes_that_it_may_make(plan: Plan) -> None:
+    searching, _ = with_a_search(plan)
+    others = TRIALS - plan.repetitions
+    assert remaining_seconds(RunState(), searching, NOW) == (40 + others) * TRIAL_SECONDS
+    assert remaining_seconds(RunState(), searching, NOW, 12) == (28 + others) * TRIAL_SECONDS
+    assert remaining_seconds(RunState(trials_done=1), searching, NOW) == others * TRIAL_SECONDS
+    assert 0 < done_share(RunState(), searching, NOW, 12) < done_share(RunState(trials_done=1), searching, NOW) < 1
+
+
+def test_a_probe_in_one_line(plan: Plan) -> None:
+    searching, name = with_a_search(plan)
+    key = TrialKey(point=name, pass_number=11, attempt=1)
+    current = CurrentTrial(key=key, label="randread 4Ki", clients=(0, 1), starts_at=NOW, ends_at=NOW + 4)
+    state = RunState(phase=RunPhase.MEASURING, current=current)
+    assert describe(state, searching) == f"probe 12 of at most 40, attempt 2: {name} (randread 4Ki)"
+
+
+def test_the_line_is_shown_after_every_probe(plan: Plan, tmp_path: Path) -> None:
+    searching, name = with_a_search(plan)
+    console = Console(file=io.StringIO(), width=160)
+    view = Lines(console)
+    progress = LocalProgress(view, searching, tmp_path)
+    (tmp_path / RESULTS_DIRECTORY).mkdir()
+    with console.capture() as capture, view:
+        for number, line in enumerate((GOING_ON, PRECISE)):
+            key = TrialKey(point=name, pass_number=3 + number, attempt=0)
+            current = CurrentTrial(key=key, label="randread 4Ki", clients=(0, 1), starts_at=NOW, ends_at=NOW + 4)
+            state = RunState(phase=RunPhase.MEASURING, current=current, trials_total=10)
+            replace_file(tmp_path / STATE_FILE, state.model_dump_json(), sync=False)
+            recorded = searched(line, point=name)
+            replace_file(tmp_path / RESULTS_DIRECTORY / f"{name}.json", recorded.model_dump_json(), sync=False)
+            progress.update()
+    points = [line[22:] for line in capture.get().splitlines() if line[22:].startswith("point")]
+    label = searching.point(name).label
+    assert points == [
+        f"point {name} ({label}): line between 8,000 and 16,000 at p99 <= 5 ms, 3/40 probes, Valid",
+        f"point {name} ({label}): line 12,400 ± 600 at p99 <= 5 ms, 3/40 probes, Valid",
+    ]

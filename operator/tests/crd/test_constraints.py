@@ -95,9 +95,11 @@ def test_every_constraint_on_what_a_result_is_of_is_seen_to_refuse(
     api: ApiServer, definitions: dict[str, Document]
 ) -> None:
     schema = schema_of(definitions[RESULT_KIND])["properties"]["spec"]
+    objectives = FULL_RESULT["spec"]["line"]["objectives"]
+    of_a_search: tuple[tuple[str, Any], ...] = (("spec.line.objectives", []), ("spec.line.objectives", objectives * 2))
     answers = [
         create(api, RESULTS, changed(FULL_RESULT, {place: value}))
-        for place, value in breaking(FULL_RESULT["spec"], schema, "spec")
+        for place, value in (*breaking(FULL_RESULT["spec"], schema, "spec"), *of_a_search)
     ]
     assert {answer.code for answer in answers} == {422}
     left = unseen(schema, "spec", seen(answers))

@@ -322,6 +322,7 @@ def test_columns(api: ApiServer, run: str) -> None:
         "Status": "Measuring",
         "IOPS": "12.3k",
         "P99": "1.2 ms",
+        "Line": "12,400 ± 600 at p99 <= 5 ms +2",
         "Verdict": "Valid",
     }
     more = {column["name"]: cell for column, cell in zip(columns, cells, strict=True) if column["priority"]}

@@ -262,7 +262,8 @@ class _Desk:
         environment = Environment.model_validate({"fio": "3.39", "nodes": ["node-0", "node-1"]})
         status = ledger.status(point, environment)
         document = status.model_dump(mode="json", exclude_none=True)
-        document["display"] = result_display(status, self.plan.repetitions).model_dump(mode="json", exclude_none=True)
+        display = result_display(status, self.plan.repetitions, self.plan.point(point).line)
+        document["display"] = display.model_dump(mode="json", exclude_none=True)
 
         def change(new: Document) -> None:
             new["status"] = document

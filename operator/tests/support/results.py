@@ -4,6 +4,7 @@ from typing import Any
 
 from plimsoll.api.caches import DroppedCaches, NodeCaches, OsdCaches
 from plimsoll.api.environment import Environment
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome, Vary
 from plimsoll.api.matrix import Matrix, MatrixMember
 from plimsoll.api.names import (
     AbortReason,
@@ -46,6 +47,7 @@ from plimsoll.api.status import (
     Display,
     Headline,
     HeadlineLatency,
+    HeadlineLine,
     Hold,
     Points,
     ResultDisplay,
@@ -97,6 +99,7 @@ _TRIAL = Trial(
     epoch="d9428888-122b-11e1-b85c-61cd3cbb3210",
     clients=tuple(range(0, 1000, 2)),
     new_data_set=True,
+    probe=Probe(offered=12_000, achieved=11_990.5, depth_full_percent=0.02, outcome=ProbeOutcome.MET),
     outcome=Outcome.MEASURED,
     started_at="2026-01-01T00:00:00.000Z",
     finished_at="2026-01-01T00:01:00.000Z",
@@ -201,9 +204,11 @@ RESULT = BenchmarkResult(
         runtime_seconds=60,
         ramp_seconds=10,
         repetitions=5,
+        line=LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=5000),)),
     ),
     status=ResultStatus(
         trials=(_TRIAL,),
+        line=Line(ending=Ending.PRECISE, probes=20, counted=19, estimate=12_412.3, low=11_824.7, high=13_001.9),
         summary=Summary(
             trials=1,
             operations=(
@@ -249,6 +254,7 @@ RESULT_DISPLAY = ResultDisplay(
     iops="12.3k ± 0.1k",
     bytes_per_second="48.0 MiB/s",
     p99="1.2 ms",
+    line="12,400 ± 600 at p99 <= 5 ms",
     trials="4/5",
     reason="LowOverlap +2",
 )
@@ -281,13 +287,28 @@ RUN_STATUS = BenchmarkRunStatus(
             iops=2**53,
             bytes_per_second=2**62,
             latency_nanoseconds=HeadlineLatency(p50=10**6, p99=10**7),
+            line=HeadlineLine(
+                text="carries 12,400 ± 600 IOPS at p99 <= 5 ms",
+                vary=Vary.RATE,
+                ending=Ending.PRECISE,
+                estimate=12_412.3,
+                low=11_824.7,
+                high=13_001.9,
+            ),
             verdict=Verdict.SUSPECT,
         )
         for number in range(MAX_HEADLINES)
     ),
     environment={"ceph": "19.2.3", "fio": "3.39", "nodes": "a, b"},
     display=Display(
-        workloads="w", progress="7/24", status="Measuring", message="m", iops="12.3k", p99="1.2 ms", verdict="Valid"
+        workloads="w",
+        progress="7/24",
+        status="Measuring",
+        message="m",
+        iops="12.3k",
+        p99="1.2 ms",
+        line="12,400 ± 600 at p99 <= 5 ms +2",
+        verdict="Valid",
     ),
 )
 

@@ -106,6 +106,7 @@ RUN = CustomResource(
         PrinterColumn("Status", ".status.display.status", "Current activity of the run, or how it ended."),
         PrinterColumn("IOPS", ".status.display.iops", "Best rate among the headline numbers."),
         PrinterColumn("P99", ".status.display.p99", "99th percentile of latency at that rate."),
+        PrinterColumn("Line", ".status.display.line", "Line of the first search, and the number of others."),
         PrinterColumn("Verdict", ".status.display.verdict", "Worst verdict among the points."),
         _AGE,
         PrinterColumn("Clients", ".spec.clients.count", "Number of load generators.", "integer", wide=True),
@@ -149,7 +150,12 @@ RESULT = CustomResource(
             "IOPS", ".status.display.iops", "Mean rate over the trials that count, with its 95 % confidence interval."
         ),
         PrinterColumn("P99", ".status.display.p99", "99th percentile of latency."),
-        PrinterColumn("Trials", ".status.display.trials", "Trials that count, of all planned ones."),
+        PrinterColumn("Line", ".status.display.line", "Line as far as it is known, of a search for it."),
+        PrinterColumn(
+            "Trials",
+            ".status.display.trials",
+            "Trials that count, of all planned ones; of a search, probes of at most 40.",
+        ),
         PrinterColumn("Verdict", ".status.verdict", "Whether the numbers are trustworthy."),
         PrinterColumn(
             "Reason",

@@ -9,8 +9,10 @@ from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import Field
 
+from plimsoll.api.line import Ending, Vary
 from plimsoll.api.model import Model
 from plimsoll.api.names import ConditionStatus, ConditionType, Operation, SuiteConditionType, Verdict
+from plimsoll.api.operation import Rate
 from plimsoll.api.schema import ServerOnly
 
 MAX_HEADLINES = 32
@@ -114,16 +116,41 @@ class HeadlineLatency(Model):
     p99: _Count | None = None
 
 
+class HeadlineLine(Model):
+    """The line of a search. Loads are operations per second or operations in flight of all clients together.
+
+    Attributes:
+        text: The line in words, such as carries 12,400 ± 600 IOPS at p99 <= 5 ms.
+        vary: What a load is.
+        ending: Why the search ended; absent while it goes on.
+        estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
+            offered, or unknown.
+        low: Lower end of its 95 % interval; absent if it is below the lowest load, or unknown.
+        high: Upper end of its 95 % interval; absent if it is above the highest load, or unknown.
+
+    """
+
+    text: _DisplayText
+    vary: Vary
+    ending: Ending | None = None
+    estimate: Rate | None = None
+    low: Rate | None = None
+    high: Rate | None = None
+
+
 class Headline(Model):
-    """The numbers of one operation of one point.
+    """The numbers of one operation of one point, or the line that a search found.
 
     Attributes:
         workload: Name of the workload.
         point: Name of the point; the BenchmarkResult has the name of the run, a hyphen and this.
         label: Parameters of the point in words, such as randwrite 4Ki qd16.
-        operation: The operation.
-        iops: Operations per second of all clients, in the time in which all of them were measuring.
-        bytes_per_second: Bytes per second of all clients, in the time in which all of them were measuring.
+        operation: The operation; absent for a search.
+        iops: Operations per second of all clients, in the time in which all of them were measuring; absent for a
+            search.
+        bytes_per_second: Bytes per second of all clients, in the time in which all of them were measuring; absent for a
+            search.
+        line: The line; absent if the point is measured at one load.
         verdict: Whether the numbers are trustworthy.
 
     """
@@ -131,10 +158,11 @@ class Headline(Model):
     workload: _ShortText
     point: _ShortText
     label: _DisplayText
-    operation: Operation
-    iops: _Count
-    bytes_per_second: _Count
+    operation: Operation | None = None
+    iops: _Count | None = None
+    bytes_per_second: _Count | None = None
     latency_nanoseconds: HeadlineLatency | None = None
+    line: HeadlineLine | None = None
     verdict: Verdict
 
 
@@ -148,6 +176,7 @@ class Display(Model):
         message: What the run waits for, or why it ended, with the remedy.
         iops: Best rate among the headline numbers.
         p99: 99th percentile of latency at that rate.
+        line: Line of the first search, and the number of others, such as 12,400 ± 600 at p99 <= 5 ms +2.
         verdict: Worst verdict among the points.
 
     """
@@ -158,6 +187,7 @@ class Display(Model):
     message: Annotated[str, Field(max_length=1024)] | None = None
     iops: _ShortText | None = None
     p99: _ShortText | None = None
+    line: _ShortText | None = None
     verdict: _ShortText | None = None
 
 
@@ -169,7 +199,9 @@ class ResultDisplay(Model):
         iops: Mean rate over the trials that count, with its 95 % confidence interval.
         bytes_per_second: Mean rate in bytes per second over the trials that count.
         p99: 99th percentile of latency.
-        trials: Trials that count, of all planned ones, such as 4/5.
+        line: Line as far as it is known, such as 12,400 ± 600 at p99 <= 5 ms; absent if the point is measured at one
+            load.
+        trials: Trials that count, of all planned ones, such as 4/5; of a search, probes of at most 40.
         reason: The check that decides the verdict, and the number of other failed checks, such as ClientThrottled +2.
             While trials are missing, the problem of the last attempt.
 
@@ -179,6 +211,7 @@ class ResultDisplay(Model):
     iops: _ShortText | None = None
     bytes_per_second: _ShortText | None = None
     p99: _ShortText | None = None
+    line: _ShortText | None = None
     trials: _ShortText | None = None
     reason: _ShortText | None = None
 

@@ -209,6 +209,9 @@ def _left_out(*runs: Sequence[BenchmarkResult]) -> Iterator[str]:
     points = [point for run in runs for point in too_high(run)]
     if points:
         yield f"Left out, because their rates may be too high ({' or '.join(TOO_HIGH)}): {first_few(points, 8)}."
+    searches = [result.spec.point for run in runs for result in run if result.spec.line is not None]
+    if searches:
+        yield f"Left out, because a search for the line has no rate of its own: {first_few(searches, 8)}."
 
 
 def _document(row: LayerRow) -> dict[str, object]:

@@ -19,7 +19,7 @@ from plimsoll.cli.machine import Target
 from plimsoll.cli.place import DevicePlace, DirectoryPlace, Place, SharedPlace, make_directory
 from plimsoll.cli.progress import LocalProgress
 from plimsoll.cli.run_view import Lines, Screen, view_on
-from plimsoll.cli.table import results_table
+from plimsoll.cli.table import results_tables
 from plimsoll.conductor.conduct import EXIT_COMPLETE, EXIT_INTERRUPTED
 from plimsoll.conductor.secret import write_session
 from plimsoll.conductor.sink import read_results, read_state, replace_file
@@ -106,8 +106,8 @@ async def _follow(launcher: Launcher, view: Screen | Lines, progress: LocalProgr
 def _conclude(code: int, results: Path) -> int:
     """Print the results and how to continue."""
     found = read_results(results)
-    if found:
-        stdout_console().print(results_table(found))
+    for table in results_tables(found) if found else ():
+        stdout_console().print(table)
     state = read_state(results)
     if state is not None and state.failure is not None:
         click.echo(f"not measured: {state.failure.reason}: {state.failure.message}", err=True)

@@ -9,9 +9,9 @@ import click
 from plimsoll.api.duration import format_duration
 from plimsoll.api.names import LatencyKind, Operation
 from plimsoll.api.result import BenchmarkResult, Latency, Trial
-from plimsoll.cli.cluster import cluster_options
+from plimsoll.cli.cluster import cluster_options, program
 from plimsoll.cli.output import CSV, JSON, TABLE, YAML, output_option, write_csv, write_document
-from plimsoll.cli.source import load_results
+from plimsoll.cli.source import load_results, selected_points
 from plimsoll.measure.histogram import OPEN_BIN, Histogram, HistogramError, bin_bounds
 from plimsoll.measure.latency import MINIMUM_BEYOND
 from plimsoll.report.text import first_few
@@ -59,9 +59,11 @@ def command(
 
     RESULT is given as for `plimsoll compare`. A percentile with fewer than ten operations beyond it depends on single
     operations and is absent. The percentile of all trials together is for display: `plimsoll compare` uses that of
-    each trial.
+    each trial. Trials of a search for the line have different loads: choose one of its probes with --trial.
     """
-    found = _selected(load_results(result), points)
+    found = selected_points(load_results(result), points)
+    if trial is None:
+        found = _without_searches(found, result)
     answers = [*_answers(found, percentile, operation, trial)]
     if not answers:
         message = f"{result} has no such numbers; omit --operation, --point or --trial to see all"
@@ -75,13 +77,24 @@ def command(
             write_document([asdict(answer) for answer in answers], output)
 
 
-def _selected(results: Sequence[BenchmarkResult], points: tuple[str, ...]) -> list[BenchmarkResult]:
-    names = [result.spec.point for result in results]
-    unknown = [point for point in points if point not in names]
-    if unknown:
-        message = f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}"
-        raise click.UsageError(message)
-    return [result for result in results if not points or result.spec.point in points]
+def _without_searches(results: Sequence[BenchmarkResult], source: str) -> list[BenchmarkResult]:
+    """Leave out searches for the line, and name them.
+
+    Raises:
+        click.ClickException: if nothing else is left.
+
+    """
+    searches = [result.spec.point for result in results if result.spec.line is not None]
+    others = [result for result in results if result.spec.line is None]
+    if searches:
+        message = (
+            f"{first_few(searches, 4)}: a search for the line, whose trials have different loads and no percentile "
+            f"together; give --trial with the number of a probe, which `{program()} results {source} --probes` lists"
+        )
+        if not others:
+            raise click.ClickException(message)
+        click.echo(f"Left out: {message}", err=True)
+    return others
 
 
 def _answers(

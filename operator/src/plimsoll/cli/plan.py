@@ -18,7 +18,7 @@ from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table, repeated_points
+from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
@@ -76,8 +76,8 @@ def command(
         return
     console = stdout_console()
     assumed = assumptions_of(scatter_rate, scatter_latency, pass_correlation)
-    power = ("", power_heading(assumed), power_table(plan, assumed)) if repeated_points(plan) else ()
-    for part in (plan.run.name, _table(plan), "", _costs(plan), *power):
+    power = (power_heading(assumed), power_table(plan, assumed))
+    for part in (plan.run.name, _table(plan), "", _costs(plan), "", *power):
         console.print(part, highlight=False)
 
 

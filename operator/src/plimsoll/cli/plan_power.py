@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,10 @@ from plimsoll.tools.registry import TOOLS
 _DEFAULT = Assumptions()
 _PERCENT = 100
 _NEARLY = 0.995
+_SEARCHES = (
+    "Searches for the line are not included: repetitions do not apply to them, and precisionPercent sets their "
+    "precision."
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,15 +72,19 @@ def power_heading(assumed: Assumptions) -> str:
     )
 
 
-def power_table(plan: Plan, assumed: Assumptions) -> Table:
-    """Return how likely changes are found with the planned repetitions, and how many make it 90 %.
+def power_table(plan: Plan, assumed: Assumptions) -> RenderableType:
+    """Return how likely changes are found with the planned repetitions, and how many make it 90 %."""
+    measured = _measured(plan)
+    if len(measured) == len(plan.points):
+        return _chances(plan, assumed)
+    return Group(*([_chances(plan, assumed)] if measured else []), Text(_SEARCHES))
 
-    The plan has `repeated_points`.
-    """
+
+def _chances(plan: Plan, assumed: Assumptions) -> Table:
     power = power_of(_workloads(plan), plan.repetitions, assumed)
     loss = f"{_PERCENT * assumed.loss:g} % less rate"
     table = Table.grid("", "", "", padding=(0, 2, 0, 0))
-    several = len(repeated_points(plan)) > 1
+    several = len(_measured(plan)) > 1
     for name, chance in (
         (f"{loss} at all points of a workload is a Regression", power.everywhere if several else None),
         (f"{loss} at {'one point' if several else 'the point'} is a Regression", power.somewhere),
@@ -86,15 +95,15 @@ def power_table(plan: Plan, assumed: Assumptions) -> Table:
     return table
 
 
-def repeated_points(plan: Plan) -> list[Point]:
-    """Return the points that are measured at one load in each pass: all but searches for the line."""
-    return [point for point in plan.points if point.line is None]
-
-
 def _workloads(plan: Plan) -> list[PlannedWorkload]:
-    points = repeated_points(plan)
-    names = dict.fromkeys(point.workload for point in points)
-    return [_workload([point.tool for point in points if point.workload == name]) for name in names]
+    measured = _measured(plan)
+    names = dict.fromkeys(point.workload for point in measured)
+    return [_workload([point.tool for point in measured if point.workload == name]) for name in names]
+
+
+def _measured(plan: Plan) -> list[Point]:
+    """Return the points that are measured at one load, with one trial in each pass."""
+    return [point for point in plan.points if point.line is None]
 
 
 def _workload(tools: list[str]) -> PlannedWorkload:

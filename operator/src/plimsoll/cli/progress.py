@@ -1,13 +1,15 @@
 """The progress of a local run, read from its results directory."""
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
-from plimsoll.api.state import RunState
-from plimsoll.cli.run_view import Lines, Screen, activity_text, trial_text
+from plimsoll.api.state import RunState, TrialKey
+from plimsoll.cli.run_view import Lines, Screen, activity_text, probe_text, trial_text
 from plimsoll.cli.watched import (
     WatchedDisplay,
     WatchedPoint,
@@ -31,7 +33,7 @@ class LocalProgress:
         self._plan = plan
         self._results = results
         self._start = datetime.now(UTC)
-        self._trials_done = -1
+        self._read_at: tuple[int, TrialKey | None] | None = None
         self._recorded: dict[str, BenchmarkResult] = {}
 
     def update(self) -> None:
@@ -39,26 +41,31 @@ class LocalProgress:
         state = read_state(self._results)
         if state is None:
             return
-        if state.trials_done != self._trials_done:
+        # A search records many trials until its point is done.
+        moment = (state.trials_done, state.current.key if state.current else None)
+        if moment != self._read_at:
             self._recorded = {result.spec.point: result for result in read_results(self._results)}
-            self._trials_done = state.trials_done
+            self._read_at = moment
         self._view.show(self._watched(state, time.time()))
 
     def _watched(self, state: RunState, now: float) -> WatchedRun:
         plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
+        probes = _probes(self._recorded.values())
+        end = now + remaining_seconds(state, plan, now, probes)
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
         return WatchedRun(
             status=WatchedStatus(
                 start_time=self._start,
-                estimated_completion_time=datetime.fromtimestamp(now + remaining_seconds(state, plan, now), UTC),
+                estimated_completion_time=datetime.fromtimestamp(end, UTC),
                 points=WatchedPoints(total=len(plan.points), invalid=verdicts.count(Verdict.INVALID)),
                 display=WatchedDisplay(status=state.phase, message=message),
             ),
             state=_watched_state(state),
             points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
             passes=plan.repetitions,
-            share=done_share(state, plan, now),
+            searches=_searches(plan),
+            share=done_share(state, plan, now, probes),
         )
 
 
@@ -69,7 +76,7 @@ def _watched_state(state: RunState) -> WatchedState:
 def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
     if result is None:
         return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-    display = result_display(result.status, plan.repetitions)
+    display = result_display(result.status, plan.repetitions, point.line)
     return WatchedPoint(
         name=point.name,
         label=point.label,
@@ -77,37 +84,68 @@ def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedP
         operation=display.operation or "",
         iops=display.iops or "",
         p99=display.p99 or "",
+        line=display.line or "",
         trials=display.trials or "",
         verdict=result.status.verdict or "",
         reason=display.reason or "",
     )
 
 
+def _searches(plan: Plan) -> frozenset[str]:
+    return frozenset(point.workload for point in plan.points if point.line is not None)
+
+
 def describe(state: RunState, plan: Plan) -> str:
     """Return what a run is doing, in one line."""
     watched = _watched_state(state)
-    return activity_text(watched) if watched.current is None else trial_text(watched.current, plan.repetitions)
+    if watched.current is None:
+        return activity_text(watched)
+    is_probe = plan.point(watched.current.key.point).line is not None
+    return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
 
 
-def done_share(state: RunState, plan: Plan, now: float) -> float:
-    """Return the part of a run that is done, 0 to 1, by time."""
+def _probes(results: Iterable[BenchmarkResult]) -> int:
+    """Return the number of probes of the search that goes on; 0 without one."""
+    lines = (result.status.line for result in results)
+    return max((line.probes for line in lines if line is not None and line.ending is None), default=0)
+
+
+def done_share(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
+    """Return the part of a run that is done, 0 to 1, by time; `probes` are those of the search that goes on."""
     total = remaining_seconds(RunState(), plan, now)
-    return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
+    return 1.0 - min(1.0, remaining_seconds(state, plan, now, probes) / total) if total else 1.0
 
 
-def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
-    """Return the duration of the remaining trials if none is repeated.
+def remaining_seconds(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
+    """Return the duration of the remaining trials if none is repeated; of a search, the most that it may last.
 
     Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
+    `probes` are those recorded of the search that goes on.
     """
     preparing = renewal_seconds(plan)
-    order = [index for passes in plan.order for index in passes]
-    left = sum(_seconds(plan, index) + preparing for index in order[state.trials_done :])
+    remaining = _order(plan)[state.trials_done :]
+    left = sum(_most_trials(plan, index) * (_seconds(plan, index) + preparing) for index in remaining)
+    if probes and remaining and plan.points[remaining[0]].line is not None:
+        left -= min(probes, MOST_PROBES - 1) * (_seconds(plan, remaining[0]) + preparing)
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
     # A trial that overruns does not shorten the ones after it.
     return left - preparing - min(max(0.0, now - state.current.starts_at), length)
+
+
+def _order(plan: Plan) -> list[int]:
+    """Return the points in the order in which they are measured; a search takes place in the first pass only."""
+    return [
+        index
+        for number, indices in enumerate(plan.order)
+        for index in indices
+        if number == 0 or plan.points[index].line is None
+    ]
+
+
+def _most_trials(plan: Plan, index: int) -> int:
+    return 1 if plan.points[index].line is None else MOST_PROBES
 
 
 def _seconds(plan: Plan, index: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.result import BenchmarkResult, OperationSummary
+from plimsoll.measure.line.wording import headline_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.points import is_steady, longest_stall, verdict_text
 
@@ -18,6 +19,7 @@ class Row:
         trials: passes that count, of the planned ones.
         attempts: all recorded attempts, including aborted and invalid ones.
         stall_seconds: time without any completed operation, in the worst trial that counts.
+        line: the line of a search in words; the other fields of a line are loads of all clients.
         steady: whether the rate of this operation was in steady state in every trial that counts; None if not judged.
 
     """
@@ -43,6 +45,14 @@ class Row:
     stall_seconds: float | None = None
     steady: bool | None = None
     reasons: str = ""
+    line: str = ""
+    line_vary: str = ""
+    line_ending: str = ""
+    line_estimate: float | None = None
+    line_low: float | None = None
+    line_high: float | None = None
+    line_probes: int | None = None
+    line_counted: int | None = None
 
 
 def rows(results: Iterable[BenchmarkResult]) -> Iterator[Row]:
@@ -63,9 +73,10 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         "clients": spec.clients,
         "repetitions": spec.repetitions,
         "attempts": len(status.trials),
-        "trials": status.summary.trials if status.summary else 0,
+        "trials": _trials(result),
         "verdict": verdict_text(result),
         "reasons": " ".join(dict.fromkeys(finding.reason for finding in status.findings)),
+        **_line(result),
     }
     if operation is None:
         return Row(operation="", **base)  # type: ignore[arg-type]
@@ -84,6 +95,29 @@ def _row(result: BenchmarkResult, operation: OperationSummary | None) -> Row:
         stall_seconds=longest_stall(result),
         steady=is_steady(result, operation.operation),
     )
+
+
+def _trials(result: BenchmarkResult) -> int:
+    status = result.status
+    if status.line is not None:
+        return status.line.counted
+    return status.summary.trials if status.summary else 0
+
+
+def _line(result: BenchmarkResult) -> dict[str, object]:
+    search, line = result.spec.line, result.status.line
+    if search is None or line is None:
+        return {}
+    return {
+        "line": headline_text(line, search),
+        "line_vary": search.vary.value,
+        "line_ending": line.ending.value if line.ending else "",
+        "line_estimate": line.estimate,
+        "line_low": line.low,
+        "line_high": line.high,
+        "line_probes": line.probes,
+        "line_counted": line.counted,
+    }
 
 
 def _percentile(operation: OperationSummary, name: str) -> float | None:

@@ -48,7 +48,8 @@ def command(
     """Run a BenchmarkRun FILE on this machine, without a cluster.
 
     A directory or block devices replace its storage; everything else is as in a cluster. Exits with 0 if no result is
-    Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if the run could not be measured.
+    Invalid, 2 if one is, 3 if interrupted, 1 or more than 3 if the run could not be measured. A line that is only a
+    bound, because the search ended with NeverBroke or BrokenAtFirst, is a Valid result.
     """
     run = read_run(file)
     results = output or Path("plimsoll-results") / run.metadata.name

@@ -1,6 +1,6 @@
 """A run in the terminal, for `plimsoll run` and `plimsoll watch`: a live picture, or a line per change elsewhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -9,6 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import Verdict
 from plimsoll.cli.cluster import program
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
@@ -42,7 +43,7 @@ class Lines(LineLog):
         for point in run.points:
             # The caller prints all results of a run that ended before.
             is_new = bool(self._last) or run.ending is None
-            if is_new and (point.iops or point.verdict) and point != self._points.get(point.name):
+            if is_new and (point.iops or point.line or point.verdict) and point != self._points.get(point.name):
                 self.note(_point_line(point))
             self._points[point.name] = point
         headline = _headline(run)
@@ -111,7 +112,8 @@ class Picture:
             return message or (activity_text(self._run.state) if self._run.state else "")
         length = trial.ends_at - trial.starts_at
         elapsed = f"{min(max(0.0, self._now - trial.starts_at), length):.0f} of {length:.0f} s"
-        return f"{trial_text(trial, self._run.passes)}, {count_text(len(trial.clients), 'client')}, {elapsed}"
+        words = probe_text(trial) if self._run.is_searching else trial_text(trial, self._run.passes)
+        return f"{words}, {count_text(len(trial.clients), 'client')}, {elapsed}"
 
     def _bar(self) -> Iterator[RenderableType]:
         done, total = self._run.trials
@@ -141,7 +143,7 @@ class Picture:
         middle = next((number for number, point in enumerate(points) if point.name == current), 0)
         first = max(0, min(middle - room // 2, len(points) - room))
         shown = [_PointRow(point=point, is_current=point.name == current) for point in points[first : first + room]]
-        yield FittedTable(rows=shown, layouts=_LAYOUTS, missed=_NUMBERS, remedy=self._results)
+        yield FittedTable(rows=shown, layouts=_layouts(shown), missed=_numbers(shown), remedy=self._results)
         if len(shown) < len(points):
             yield Text(f"and {len(points) - len(shown)} more points: {self._results}", style="dim")
 
@@ -159,6 +161,12 @@ def trial_text(trial: WatchedTrial, passes: int) -> str:
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
     of_all = f"/{passes}" if passes else ""
     return f"pass {trial.key.pass_number + 1}{of_all}{attempt}: {trial.key.point} ({trial.label})"
+
+
+def probe_text(trial: WatchedTrial) -> str:
+    """Return a trial of a search for the line in one line: its probe and attempt, counted from 1, and its point."""
+    attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
+    return f"probe {trial.key.pass_number + 1} of at most {MOST_PROBES}{attempt}: {trial.key.point} ({trial.label})"
 
 
 def activity_text(state: WatchedState) -> str:
@@ -185,7 +193,8 @@ def _point_line(point: WatchedPoint) -> str:
     parts = (
         f"{point.iops} IOPS {point.operation}" if point.iops else "",
         f"p99 {point.p99}" if any(map(str.isdecimal, point.p99)) else "",
-        f"{point.trials} trials" if point.trials else "",
+        f"line {point.line}" if point.line else "",
+        f"{point.trials} {'probes' if point.line else 'trials'}" if point.trials else "",
         f"{point.verdict} {point.reason}".strip(),
     )
     return f"point {point.name} ({point.label}): {', '.join(filter(None, parts))}"
@@ -223,15 +232,30 @@ _CLIENTS = _Column(heading="Clients", cell=text_of(lambda row: row.point.clients
 _OPERATION = _Column(heading="Op", cell=text_of(lambda row: row.point.operation or NONE))
 _IOPS = _Column(heading="IOPS ± 95 %", cell=text_of(lambda row: row.point.iops or NONE), right=True)
 _P99 = _Column(heading="p99", cell=text_of(lambda row: row.point.p99 or NONE), right=True)
+_LINE = _Column(heading="Line", cell=text_of(lambda row: row.point.line or NONE), right=True)
 _TRIALS = _Column(heading="Trials", cell=text_of(lambda row: row.point.trials or NONE), right=True)
 _VERDICT = _Column(heading="Verdict", cell=_verdict)
 _REASON = _Column(heading="Reason", cell=text_of(lambda row: row.point.reason))
 _PARAMETERS = _Column(heading="Parameters", cell=text_of(lambda row: row.point.label), folded=True)
 _STACKED = _Column(heading="Point", cell=_stacked, folded=True)
-_NUMBERS = (_CLIENTS, _OPERATION, _IOPS, _P99, _TRIALS, _VERDICT)
-_LAYOUTS = (
-    (_Column(heading="Point", cell=_name, folded=True), _PARAMETERS, *_NUMBERS, _REASON),
-    (_STACKED, *_NUMBERS),
-    (_STACKED, _IOPS, _P99, _TRIALS, _VERDICT),
-    (_STACKED, _IOPS, _VERDICT),
-)
+
+
+def _numbers(rows: Sequence[_PointRow]) -> Sequence[FittedColumn[_PointRow]]:
+    """Return the columns with numbers, without those that no point has."""
+    return (_CLIENTS, *_rates(rows, (_OPERATION, _IOPS, _P99)), _TRIALS, _VERDICT)
+
+
+def _rates(rows: Iterable[_PointRow], columns: Sequence[FittedColumn[_PointRow]]) -> Sequence[FittedColumn[_PointRow]]:
+    """Return these columns of points measured at one load, and that of searches, as far as there are such points."""
+    searching = [bool(row.point.line) for row in rows]
+    return (*(columns if not all(searching) else ()), *((_LINE,) if any(searching) else ()))
+
+
+def _layouts(rows: Sequence[_PointRow]) -> Sequence[Sequence[FittedColumn[_PointRow]]]:
+    numbers = _numbers(rows)
+    return (
+        (_Column(heading="Point", cell=_name, folded=True), _PARAMETERS, *numbers, _REASON),
+        (_STACKED, *numbers),
+        (_STACKED, *_rates(rows, (_IOPS, _P99)), _TRIALS, _VERDICT),
+        (_STACKED, *_rates(rows, (_IOPS,)), _VERDICT),
+    )

@@ -25,6 +25,7 @@ from plimsoll.conductor.sink import read_results
 from plimsoll.kube.errors import ApiError
 from plimsoll.kube.port import Kind, Kube
 from plimsoll.lifecycle import naming
+from plimsoll.measure.wording import first_few
 
 MAX_FILE_BYTES = 256 * 2**20
 """More than the results of 512 points need."""
@@ -192,6 +193,21 @@ async def _exists(kube: Kube, run: RunInCluster) -> bool:
         return await kube.get(RUN, run.name, run.namespace) is not None
     except ApiError:
         return False
+
+
+def selected_points(results: Sequence[BenchmarkResult], points: Sequence[str]) -> list[BenchmarkResult]:
+    """Return the results of these points; all results without a name.
+
+    Raises:
+        click.UsageError: if a point does not exist.
+
+    """
+    names = [result.spec.point for result in results]
+    unknown = [point for point in points if point not in names]
+    if unknown:
+        message = f"--point {unknown[0]} is not a point; the points are {first_few(names, 20)}"
+        raise click.UsageError(message)
+    return [result for result in results if not points or result.spec.point in points]
 
 
 def _hint(source: str, word: str, *, is_object: bool) -> str:

@@ -1,18 +1,16 @@
 """The result table of the terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+from rich.console import RenderableType
 from rich.text import Text
 
-from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
+from plimsoll.cli.line_table import VERDICT_COLOUR, lines_table
 from plimsoll.cli.rows import Row, rows
 from plimsoll.measure.rates import rate_text
-from plimsoll.report.points import UNFINISHED
 from plimsoll.report.text import NONE, duration_text, mebibytes
-
-_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
 
 
 def _iops(row: Row) -> str:
@@ -20,13 +18,13 @@ def _iops(row: Row) -> str:
 
 
 def _verdict(row: Row) -> Text:
-    return Text(row.verdict, style=_COLOUR[row.verdict])
+    return Text(row.verdict, style=VERDICT_COLOUR[row.verdict])
 
 
 def _stacked(row: Row) -> Text:
     """Return workload, parameters and reasons in one cell."""
     text = Text(f"{row.workload}\n").append(row.label, style="dim")
-    return text.append(f"\n{row.reasons}", style=_COLOUR[row.verdict]) if row.reasons else text
+    return text.append(f"\n{row.reasons}", style=VERDICT_COLOUR[row.verdict]) if row.reasons else text
 
 
 _Column = FittedColumn[Row]
@@ -54,6 +52,15 @@ _LAYOUTS = (
     (_STACKED, _IOPS, _VERDICT),
 )
 """From wide to narrow: the least important columns are left out first."""
+
+
+def results_tables(results: Sequence[BenchmarkResult]) -> Iterator[RenderableType]:
+    """Yield the table of the points that are measured at one load, and that of the searches for the line."""
+    searches = [result for result in results if result.spec.line is not None]
+    if len(searches) < len(results) or not results:
+        yield results_table(result for result in results if result.spec.line is None)
+    if searches:
+        yield lines_table(searches)
 
 
 def results_table(results: Iterable[BenchmarkResult]) -> FittedTable[Row]:

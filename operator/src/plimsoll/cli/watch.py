@@ -50,6 +50,9 @@ def command(*, run: str, timeout: int | None) -> None:
     RUN is NAME or NAMESPACE/NAME. A terminal shows a live picture; other outputs get a line for every change.
     Watching does not affect the run, and can be stopped and started again at any time.
 
+    Of a search for the line, it shows the interval as it closes. A line that is only a bound, because the search ended
+    with NeverBroke or BrokenAtFirst, is a Valid result.
+
     Exits with 0 if the run succeeded with Valid or Suspect numbers; 1 if it failed, was aborted or deleted, has Invalid
     numbers, or cannot be watched; 3 if it continues after Ctrl-C or --timeout; 2 for a usage error.
     """
@@ -63,7 +66,7 @@ def command(*, run: str, timeout: int | None) -> None:
     if last is None:
         click.echo(f"Run {place} continues; `{program()} watch {place}` follows it again.", err=True)
         sys.exit(EXIT_NOT_ENDED)
-    if any(point.iops for point in last.points):
+    if any(point.iops or point.line for point in last.points):
         show_results(console, ask(place.access, lambda kube: results_of_run(kube, place.namespace, place.name)))
     sys.exit(_conclude(place, last))
 

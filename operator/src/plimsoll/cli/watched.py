@@ -4,7 +4,7 @@ The documents are read leniently: the operator or the conductor may be of anothe
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -128,6 +128,7 @@ class WatchedPoint:
     operation: str = ""
     iops: str = ""
     p99: str = ""
+    line: str = ""
     trials: str = ""
     verdict: str = ""
     reason: str = ""
@@ -140,6 +141,7 @@ class WatchedRun:
     Attributes:
         state: None if the conductor has not published any, or it cannot be read.
         passes: repetitions of each point; 0 if unknown.
+        searches: workloads that search for the line: the passes of their points are probes.
         share: the part that is done, by time; None if only the trials are known.
 
     """
@@ -149,6 +151,7 @@ class WatchedRun:
     points: Sequence[WatchedPoint]
     is_being_deleted: bool = False
     passes: int = 0
+    searches: Collection[str] = ()
     share: float | None = None
 
     @property
@@ -194,6 +197,11 @@ class WatchedRun:
         clean = self.condition(ConditionType.CLEANED_UP)
         return clean.message if clean is not None and clean.status != ConditionStatus.TRUE else ""
 
+    @property
+    def is_searching(self) -> bool:
+        """Whether the current trial is a probe of a search for the line."""
+        return self.trial is not None and self.trial.key.point.rpartition("-")[0] in self.searches
+
     def condition(self, kind: ConditionType) -> WatchedCondition | None:
         """Return the condition of a type."""
         return next((one for one in self.status.conditions if one.type == kind), None)
@@ -218,6 +226,7 @@ def _point(run: str, row: Mapping[str, Any]) -> WatchedPoint:
         operation=cell("Op"),
         iops=cell("IOPS"),
         p99=cell("P99"),
+        line=cell("Line"),
         trials=cell("Trials"),
         verdict=cell("Verdict"),
         reason=cell("Reason"),
@@ -233,7 +242,13 @@ def watched_run(run: Mapping[str, Any], state: WatchedState | None, points: Sequ
         points=points,
         is_being_deleted="deletionTimestamp" in run["metadata"],
         passes=passes if isinstance(passes, int) else 0,
+        searches=_searches(run.get("spec") or {}),
     )
+
+
+def _searches(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the workloads that search for the line."""
+    return frozenset(str(workload.get("name")) for workload in spec.get("workloads") or () if workload.get("line"))
 
 
 def watched_state(config_map: Mapping[str, Any], uid: str) -> WatchedState | None:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable
 
 from plimsoll.api.duration import format_duration
+from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus
 from plimsoll.api.status import ResultDisplay
 from plimsoll.measure.checking.reasons import reasons_of
+from plimsoll.measure.line.wording import short_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 
@@ -14,8 +16,13 @@ _MAX_CHARACTERS = 64
 _MEBIBYTE = 2**20
 
 
-def result_display(status: ResultStatus, repetitions: int) -> ResultDisplay:
-    """Return a point's columns; a point without numbers shows only its number of trials and the reason."""
+def result_display(status: ResultStatus, repetitions: int, search: LineSearch | None = None) -> ResultDisplay:
+    """Return a point's columns; a point without numbers shows only its number of trials and the reason.
+
+    Of a search the trials are its probes, and the line replaces rates and latencies.
+    """
+    if search is not None:
+        return _search_display(status, search)
     summary = status.summary
     trials = f"{summary.trials if summary else 0}/{repetitions}"
     shown = _shown(summary.operations) if summary else ()
@@ -30,6 +37,14 @@ def result_display(status: ResultStatus, repetitions: int) -> ResultDisplay:
         trials=trials,
         reason=reason,
     )
+
+
+def _search_display(status: ResultStatus, search: LineSearch) -> ResultDisplay:
+    line, reason = status.line, _reason(status)
+    if line is None:
+        return ResultDisplay(trials=f"0/{MOST_PROBES}", reason=reason)
+    text = short_text(line, search)[:_MAX_CHARACTERS]
+    return ResultDisplay(line=text, trials=f"{line.counted}/{MOST_PROBES}", reason=reason)
 
 
 def _reason(status: ResultStatus) -> str | None:

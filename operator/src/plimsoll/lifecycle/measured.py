@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.line import Line
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.result import OperationSummary, ResultStatus, Trial
 from plimsoll.lifecycle.children import Object
@@ -48,6 +49,7 @@ class Measured:
 
     Attributes:
         reason: the first reason of its verdict; empty if it is Valid.
+        line: of a search, as far as it is known.
 
     """
 
@@ -55,6 +57,7 @@ class Measured:
     verdict: Verdict | None = None
     reason: str = ""
     operations: tuple[OperationFact, ...] = ()
+    line: Line | None = None
     trials: tuple[TrialFact, ...] = ()
     environment: Environment = field(default_factory=Environment)
 
@@ -106,6 +109,7 @@ def digest(status: ResultStatus) -> Measured:
         verdict=status.verdict,
         reason=next(iter(reasons_of(status)), ""),
         operations=tuple(_operations(status)),
+        line=status.line,
         trials=tuple(map(_trial, status.trials)),
         environment=status.environment,
     )

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from plimsoll.api.duration import format_duration
+from plimsoll.api.line import Line, LineSearch
 from plimsoll.api.names import ConditionStatus, ConditionType, Verdict
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.status import (
@@ -17,6 +18,7 @@ from plimsoll.api.status import (
     Display,
     Headline,
     HeadlineLatency,
+    HeadlineLine,
     Points,
     format_time,
     set_condition,
@@ -28,12 +30,15 @@ from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.outlook import estimated_end, is_late
 from plimsoll.lifecycle.refusal import Refusal
 from plimsoll.lifecycle.run import Run
+from plimsoll.measure.line.wording import headline_text, short_text
+from plimsoll.plan.document import Point
 from plimsoll.tools.registry import TOOLS
 
 _MAX_MESSAGE = 2000
 _MAX_DISPLAY = 1024
 _MAX_ENVIRONMENT = 64
 _MAX_TEXT = 256
+_MAX_SHORT = 64
 _MAX_VALUE = 1024
 """Maximum length of a value of the environment in the API."""
 
@@ -152,6 +157,8 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
         result = seen.results.get(point.name)
         if result is None or result.verdict in {None, Verdict.INVALID}:
             continue
+        if point.line is not None and result.line is not None:
+            yield _line_headline(point, point.line, result.line, result.verdict or Verdict.INVALID)
         for operation in result.operations:
             yield Headline(
                 workload=point.workload,
@@ -163,6 +170,23 @@ def _headlines(seen: Observed) -> Iterator[Headline]:
                 latency_nanoseconds=_latency(operation),
                 verdict=result.verdict or Verdict.INVALID,
             )
+
+
+def _line_headline(point: Point, search: LineSearch, line: Line, verdict: Verdict) -> Headline:
+    return Headline(
+        workload=point.workload,
+        point=point.name,
+        label=point.label[:_MAX_TEXT],
+        line=HeadlineLine(
+            text=headline_text(line, search)[:_MAX_TEXT],
+            vary=search.vary,
+            ending=line.ending,
+            estimate=line.estimate,
+            low=line.low,
+            high=line.high,
+        ),
+        verdict=verdict,
+    )
 
 
 def _latency(operation: OperationFact) -> HeadlineLatency | None:
@@ -210,6 +234,7 @@ def _display(seen: Observed, situation: Situation, headline: Sequence[Headline])
         status=situation.stage.value if situation.ending is None else situation.reason,
         iops=_best_iops(seen, headline),
         p99=_p99_of_best(headline),
+        line=_first_line(seen),
         message=situation.message[:_MAX_DISPLAY],
         verdict=_verdict(situation, seen),
     )
@@ -231,14 +256,27 @@ def _best_iops(seen: Observed, headline: Sequence[Headline]) -> str:
     """Return the best rate of operations; empty if no tool counts them."""
     points = seen.plan.points if seen.plan else ()
     uncounted = {point.name for point in points if not TOOLS[point.tool].quantities.operations}
-    rates = [entry.iops for entry in headline if entry.point not in uncounted]
+    rates = [entry.iops for entry in headline if entry.iops is not None and entry.point not in uncounted]
     return f"{max(rates):,}" if rates else ""
 
 
 def _p99_of_best(headline: Sequence[Headline]) -> str:
-    best = max(headline, key=lambda entry: entry.iops, default=None)
+    rated = [entry for entry in headline if entry.iops is not None]
+    best = max(rated, key=lambda entry: entry.iops or 0, default=None)
     latency = best.latency_nanoseconds if best else None
     return format_duration(latency.p99) if latency and latency.p99 else ""
+
+
+def _first_line(seen: Observed) -> str:
+    """Return the first line of a point that is not Invalid, and the number of others; empty without one."""
+    lines = [
+        short_text(result.line, point.line)
+        for point in (seen.plan.points if seen.plan else ())
+        if point.line and (result := seen.results.get(point.name)) and result.line
+        if result.verdict is not Verdict.INVALID
+    ]
+    more = f" +{len(lines) - 1}" if len(lines) > 1 else ""
+    return f"{lines[0][: _MAX_SHORT - len(more)]}{more}" if lines else ""
 
 
 def _verdict(situation: Situation, seen: Observed) -> str:

@@ -1,0 +1,183 @@
+"""`plimsoll results` and `plimsoll percentile` of searches for the line."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from plimsoll.api.line import ProbeOutcome
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult, Finding
+from plimsoll.cli import main
+from plimsoll.cli.line_table import lines_table, probes_table
+from plimsoll.cli.results import show_results
+from plimsoll.measure.histogram import Histogram, bin_index
+from support.repeated import measured, result, trial
+from support.searches import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, probe, searched
+
+HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
+PROBES = [
+    probe(0, 8000, histogram=HISTOGRAM),
+    died(1, 16_000),
+    probe(1, 16_000, ProbeOutcome.LATE, p99=7_500_000).model_copy(update={"attempt": 1}),
+    probe(2, 12_000, ProbeOutcome.UNKNOWN, p99=None, verdict=Verdict.INVALID),
+    probe(3, 14_000, ProbeOutcome.NOT_ACHIEVED, achieved=13_100.4),
+]
+
+
+def printed(found: Sequence[BenchmarkResult], width: int = 160) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    show_results(console, found)
+    return console.export_text()
+
+
+def squeezed(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def where_results_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("run", searched(trials=PROBES), result([trial(0, measured(100))], point="w-001"))
+    write("only", searched(trials=PROBES))
+
+
+def write(name: str, *found: BenchmarkResult) -> None:
+    Path(name).write_text(json.dumps([one.model_dump(mode="json") for one in found]))
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    found = CliRunner().invoke(main, [*arguments])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def test_a_search_has_one_row_and_a_sentence() -> None:
+    assert squeezed(printed([searched()], 180)) == [
+        "Workload Parameters Objectives Clients Line 95 % interval Probes Ending Verdict Reasons",
+        "w randread 4Ki up to qd64 p99 <= 5 ms 2 12,400 ± 600 IOPS 11,800 to 13,000 3 of 4 Precise Valid",
+        (
+            "w-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
+            "interval is 9.48 % of the estimate wide; at most 10 % were requested."
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (
+            searched(GOING_ON, verdict=None),
+            "2 between 8,000 and 16,000 IOPS 8,000 to 16,000 3 searching Unfinished",
+        ),
+        (searched(BOUND), "2 more than 200,000 IOPS above 200,000 12 NeverBroke Valid"),
+        (searched(UNKNOWN, verdict=Verdict.INVALID), "2 unknown - 0 of 40 ProbesUsedUp Invalid"),
+        (searched(None, verdict=None), "2 unknown - 0 searching Unfinished"),
+        (
+            searched(PRECISE.model_copy(update={"estimate": 64, "low": 61, "high": 67}), search=in_flight()),
+            "2 64 ± 3 in flight 61 to 67 3 of 4 Precise Valid",
+        ),
+    ],
+)
+def test_what_is_known_is_shown(found: BenchmarkResult, expected: str) -> None:
+    assert expected in squeezed(printed([found]))[1]
+
+
+def test_points_at_one_load_have_their_own_table() -> None:
+    lines = squeezed(printed([searched(), result([trial(0, measured(100))], point="w-001")]))
+    assert lines[0].startswith("Workload Parameters Clients Op IOPS")
+    assert lines[2].startswith("Workload Parameters Objectives Clients Line")
+    assert not any("no trial counts" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", range(60, 221, 10))
+def test_no_column_vanishes_silently(width: int) -> None:
+    finding = Finding(reason="NotMonotone", verdict=Verdict.SUSPECT, message="m")
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(lines_table([searched(verdict=Verdict.SUSPECT, findings=(finding,))]))
+    text = console.export_text()
+    assert all(len(line) <= width for line in text.splitlines())
+    for heading in ("Clients", "Line", "95 % interval", "Probes", "Ending", "Verdict"):
+        assert heading in text.splitlines()[0] or heading in text.partition("No room for")[2], heading
+    for wanted in ("12,400 ± 600 IOPS", "Suspect", "NotMonotone"):
+        assert wanted in text
+
+
+def test_probes_are_shown_in_order() -> None:
+    assert squeezed(run("results", "run", "--probes")) == [
+        "baseline-w-000: randread 4Ki up to qd64",
+        "Probe Offered IOPS Achieved Depth full p99 <= 5 ms Outcome Verdict",
+        "0 8,000 8,000 0.25 % 2.00 ms met Valid",
+        "1 16,000 - - - aborted (ClientLost) Invalid",
+        "1.1 16,000 16,000 0.25 % 7.50 ms late Valid",
+        "2 12,000 12,000 0.25 % - unknown Invalid",
+        "3 14,000 13,100 0.25 % 2.00 ms not achieved Valid",
+        (
+            "w-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
+            "interval is 9.48 % of the estimate wide; at most 10 % were requested."
+        ),
+    ]
+
+
+def test_a_point_at_one_load_has_no_table_of_probes() -> None:
+    assert probes_table(result([trial(0, measured(100))])) is None
+
+
+def test_probes_as_csv_and_json_have_a_row_per_objective() -> None:
+    rows = list(csv.DictReader(io.StringIO(run("results", "run", "--probes", "-o", "csv"))))
+    assert [(row["probe"], row["attempt"], row["outcome"], row["latency_nanoseconds"]) for row in rows] == [
+        ("0", "0", "Met", "2000000"),
+        ("1", "0", "Unknown", ""),
+        ("1", "1", "Late", "7500000"),
+        ("2", "0", "Unknown", ""),
+        ("3", "0", "NotAchieved", "2000000"),
+    ]
+    assert {row["limit_nanoseconds"] for row in rows if row["operation"]} == {"5000000"}
+    documents = json.loads(run("results", "run", "--probes", "-o", "json"))
+    assert [one["offered"] for one in documents] == [8000, 16_000, 16_000, 12_000, 14_000]
+
+
+def test_csv_has_the_line() -> None:
+    search, point = csv.DictReader(io.StringIO(run("results", "run", "-o", "csv")))
+    assert search["line"] == "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
+    assert (search["line_vary"], search["line_ending"]) == ("Rate", "Precise")
+    assert [float(search[f"line_{name}"]) for name in ("estimate", "low", "high")] == [12_412.3, 11_824.7, 13_001.9]
+    assert (search["line_probes"], search["line_counted"], search["trials"]) == ("4", "3", "3")
+    assert (search["iops"], point["line"], point["line_probes"]) == ("", "", "")
+
+
+def test_points_are_selected() -> None:
+    rows = csv.DictReader(io.StringIO(run("results", "run", "--point", "w-001", "-o", "csv")))
+    assert [row["point"] for row in rows] == ["w-001"]
+    assert "--point w-009 is not a point; the points are w-000, w-001" in run(
+        "results", "run", "--point", "w-009", code=2
+    )
+
+
+def test_probes_without_a_search_are_refused() -> None:
+    output = run("results", "run", "--point", "w-001", "--probes", code=1)
+    assert "no search for the line is among these results; omit --probes to see them" in output
+
+
+def test_percentile_of_a_search_needs_a_probe() -> None:
+    output = " ".join(run("percentile", "only", "50", code=1).split())
+    assert "w-000: a search for the line, whose trials have different loads and no percentile together" in output
+    assert "give --trial with the number of a probe" in output
+    assert "results only --probes" in output
+
+
+def test_percentile_of_one_probe_is_that_of_its_histogram() -> None:
+    (answer,) = json.loads(run("percentile", "only", "50", "--trial", "0", "-o", "json"))
+    assert answer["nanoseconds"] == pytest.approx(100_000, rel=0.01)
+
+
+def test_percentile_leaves_out_searches_beside_points() -> None:
+    found = CliRunner().invoke(main, ["percentile", "run", "50", "-o", "json"])
+    assert found.exit_code == 0
+    assert [one["point"] for one in json.loads(found.stdout)] == ["w-001"]
+    assert "Left out: w-000: a search for the line" in found.stderr

@@ -1,0 +1,118 @@
+"""The line of a search in a run's status, and in the columns of its result."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from plimsoll.api.line import Ending, Line
+from plimsoll.api.names import Verdict
+from plimsoll.api.reasons.reason import Reason
+from plimsoll.api.result import Finding, ResultStatus
+from plimsoll.api.run import decode_run
+from plimsoll.api.state import RunState
+from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus
+from plimsoll.conductor.display import result_display
+from plimsoll.lifecycle.decision import Situation, Stage
+from plimsoll.lifecycle.measured import Measured, OperationFact, digest
+from plimsoll.lifecycle.observed import Observed
+from plimsoll.lifecycle.run import run_of
+from plimsoll.lifecycle.status import status_of
+from plimsoll.plan.document import Plan
+from plimsoll.plan.expand import make_plan
+from support.pretend_world import make_run
+from support.searches import BOUND, GOING_ON, PRECISE, SEARCH, searched
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def plan_with(searches: int, others: int = 0) -> Plan:
+    """Return a plan whose first points are searches."""
+    document = make_run("a")
+    document["metadata"]["uid"] = "u"
+    plan = make_plan(decode_run(document), seed=1)
+    plain = plan.points[0]
+    points = tuple(
+        plain.model_copy(update={"name": f"w-{number:03d}", "line": SEARCH if number < searches else None})
+        for number in range(searches + others)
+    )
+    return plan.model_copy(update={"points": points, "order": (tuple(range(len(points))),)})
+
+
+def status_with(plan: Plan, **results: Measured) -> BenchmarkRunStatus:
+    body = make_run("a")
+    run = run_of({**body, "metadata": {**body["metadata"], "uid": "u", "creationTimestamp": "2026-01-31T12:00:00Z"}})
+    found = {name.replace("_", "-"): result for name, result in results.items()}
+    seen = Observed(plan=plan, state=RunState(trials_total=len(plan.points)), results=found, warnings={})
+    known = status_of(run, seen, Situation(stage=Stage.MEASURING, reason=Reason.MEASURING, message="m"), NOON)
+    return BenchmarkRunStatus.model_validate({name: value for name, value in known.items() if value is not None})
+
+
+def measured(line: Line, verdict: Verdict | None = Verdict.VALID) -> Measured:
+    return digest(searched(line, verdict=verdict).status)
+
+
+def rated() -> Measured:
+    operation = OperationFact(operation="read", iops=12_000.4, bytes_per_second=4096, percentiles={"99": 2e6})  # type: ignore[arg-type]
+    return Measured(verdict=Verdict.VALID, operations=(operation,))
+
+
+def test_a_headline_has_the_line() -> None:
+    (entry,) = status_with(plan_with(1), w_000=measured(PRECISE)).headline
+    assert entry.line is not None
+    assert entry.line.text == "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
+    assert (entry.line.ending, entry.line.estimate) == (Ending.PRECISE, 12_412.3)
+    assert (entry.iops, entry.operation, entry.latency_nanoseconds) == (None, None, None)
+
+
+def test_lines_stand_beside_rates() -> None:
+    status = status_with(plan_with(1, others=1), w_000=measured(BOUND), w_001=rated())
+    assert [entry.line.text if entry.line else entry.iops for entry in status.headline] == [
+        "carries more than 200,000 IOPS at p99 <= 5 ms",
+        12_000,
+    ]
+    assert status.display is not None
+    assert (status.display.iops, status.display.p99) == ("12,000", "2.00 ms")
+    assert status.display.line == "more than 200,000 at p99 <= 5 ms"
+
+
+def test_several_lines_are_counted() -> None:
+    display = status_with(plan_with(3), w_000=measured(PRECISE), w_001=measured(BOUND), w_002=measured(PRECISE)).display
+    assert display is not None
+    assert (display.line, display.iops, display.p99) == ("12,400 ± 600 at p99 <= 5 ms +2", "", "")
+
+
+def test_an_invalid_search_has_no_headline() -> None:
+    status = status_with(plan_with(1), w_000=measured(PRECISE, Verdict.INVALID))
+    assert status.headline == ()
+    assert status.display is not None
+    assert status.display.line == ""
+
+
+def test_the_interval_is_shown_while_the_search_goes_on() -> None:
+    display = status_with(plan_with(1), w_000=measured(GOING_ON, None)).display
+    assert display is not None
+    assert display.line == "between 8,000 and 16,000 at p99 <= 5 ms"
+
+
+def test_headlines_are_bounded() -> None:
+    many = {f"w_{number:03d}": measured(PRECISE) for number in range(MAX_HEADLINES + 5)}
+    assert len(status_with(plan_with(len(many)), **many).headline) == MAX_HEADLINES
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (ResultStatus(), {"trials": "0/40"}),
+        (ResultStatus(line=GOING_ON), {"line": "between 8,000 and 16,000 at p99 <= 5 ms", "trials": "3/40"}),
+        (
+            ResultStatus(
+                line=PRECISE,
+                final=True,
+                findings=(Finding(reason="Drifting", verdict=Verdict.SUSPECT, message="m"),),
+            ),
+            {"line": "12,400 ± 600 at p99 <= 5 ms", "trials": "3/40", "reason": "Drifting"},
+        ),
+    ],
+)
+def test_the_columns_of_a_search(status: ResultStatus, expected: dict[str, str]) -> None:
+    assert result_display(status, 5, SEARCH).model_dump(mode="json", exclude_none=True) == expected
