@@ -1,0 +1,198 @@
+"""How the line is worded wherever a user reads it: headlines, table cells, and what each ending means."""
+
+import math
+
+from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
+from plimsoll.measure.wording import percent_text
+
+UNKNOWN = "-"
+
+_UNIT = {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}
+
+_OUTCOME = {
+    ProbeOutcome.MET: "met",
+    ProbeOutcome.LATE: "late",
+    ProbeOutcome.NOT_ACHIEVED: "not achieved",
+    ProbeOutcome.DEPTH_FULL: "depth full",
+    ProbeOutcome.UNKNOWN: "unknown",
+}
+
+_SENTENCE = {
+    Ending.BROKEN_AT_FIRST: (
+        "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
+        "higher latency."
+    ),
+    Ending.NOT_MONOTONE: (
+        "The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no single line, and "
+        "the interval means little."
+    ),
+    Ending.DRIFTING: (
+        "The storage became slower or faster during the search, beyond chance: the line moved, and the interval is "
+        "around no single value."
+    ),
+}
+"""Of the endings whose sentence does not depend on the numbers."""
+
+_LATENCY_UNITS = (("s", 10**6), ("ms", 10**3), ("µs", 1))
+_FULL_DIGITS = 3
+"""Significant digits of a load that has no interval."""
+
+
+def headline_text(line: Line, search: LineSearch) -> str:
+    """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
+    condition = f"at {objectives_text(search)}"
+    if not is_known(line):
+        state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
+        return f"line {condition} is {state}"
+    return f"carries {load_text(line, search)} {unit_text(search)} {condition}"
+
+
+def short_text(line: Line, search: LineSearch) -> str:
+    """Return what was found for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
+    return f"{load_text(line, search)} at {objectives_text(search)}"
+
+
+def unit_text(search: LineSearch) -> str:
+    """Return the unit of the loads of a search."""
+    return _UNIT[search.vary]
+
+
+def objectives_text(search: LineSearch) -> str:
+    """Return what has to hold: `p50 <= 800 µs and p99 <= 5 ms`."""
+    return " and ".join(map(objective_text, search.objectives))
+
+
+def objective_text(objective: Objective) -> str:
+    """Return one objective with its exact latency: `p99 <= 1.25 ms`."""
+    microseconds = objective.latency_microseconds
+    unit, size = next((unit, size) for unit, size in _LATENCY_UNITS if microseconds >= size)
+    return f"p{objective.percentile} <= {microseconds / size:.10g} {unit}"
+
+
+def is_known(line: Line) -> bool:
+    """Whether anything is known about the line's position."""
+    return (line.estimate, line.low, line.high) != (None, None, None)
+
+
+def load_text(line: Line, search: LineSearch) -> str:
+    """Return the line with half the width of its interval, or its bound: `12,400 ± 600`, `more than 200,000`."""
+    low, high = line.low, line.high
+    if line.estimate is None:
+        return _bound_text(low, high, search)
+    if low is not None and high is not None:
+        return _with_half_width(line.estimate, (high - low) / 2)
+    return f"about {rounded_load(line.estimate)}"
+
+
+def interval_text(line: Line) -> str:
+    """Return the 95 % interval: `11,800 to 13,000`, or its known end: `above 11,800`; a dash if both are unknown."""
+    match line.low, line.high:
+        case None, None:
+            return UNKNOWN
+        case low, None:
+            return f"above {rounded_load(low)}"
+        case None, high:
+            return f"below {rounded_load(high)}"
+        case low, high:
+            return f"{_at_precision(low, high - low)} to {_at_precision(high, high - low)}"
+
+
+def width_text(line: Line) -> str:
+    """Return the width of the interval in percent of the estimate: `9.1 %`; a dash if it is unknown."""
+    return UNKNOWN if line.width_percent is None else percent_text(line.width_percent)
+
+
+def probes_text(line: Line) -> str:
+    """Return the number of probes that count, of those made: `17`, `16 of 17`."""
+    return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
+
+
+def ending_text(line: Line) -> str:
+    """Return the name of the ending; `searching` while the search goes on."""
+    return "searching" if line.ending is None else line.ending.value
+
+
+def outcome_text(outcome: ProbeOutcome) -> str:
+    """Return the outcome of a probe in lower-case words."""
+    return _OUTCOME[outcome]
+
+
+def ending_sentence(line: Line, search: LineSearch) -> str:
+    """Return why the search ended and what that means for the line, in one sentence."""
+    match line.ending:
+        case None:
+            made = f"{line.probes} of at most {MOST_PROBES} probes made"
+            return f"The search goes on: {made}, {_interval_clause(line)}."
+        case Ending.PRECISE:
+            return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
+        case Ending.PROBES_USED_UP:
+            made = f"{probes_made(line)}, the most that it may make"
+            return f"The search ended after {made}: {_wide_clause(line, search)}."
+        case Ending.NEVER_BROKE:
+            highest = f"{search.limit:,} {unit_text(search)}, the highest load (limit)"
+            return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
+        case _:
+            return _SENTENCE[line.ending]
+
+
+def probes_made(line: Line) -> str:
+    """Return the number of probes with those that count, if these are fewer: `17 probes, 16 of which count`."""
+    made = "1 probe" if line.probes == 1 else f"{line.probes} probes"
+    if line.counted == line.probes:
+        return made
+    if not line.counted:
+        return f"{made}, none of which counts"
+    return f"{made}, {line.counted} of which {'counts' if line.counted == 1 else 'count'}"
+
+
+def rounded_load(load: float) -> str:
+    """Return a load with at least three significant digits: `12,412`, `8.25`."""
+    return f"{load:,.0f}" if load == round(load) or load >= 10**_FULL_DIGITS else f"{load:.{_FULL_DIGITS}g}"
+
+
+def _bound_text(low: float | None, high: float | None, search: LineSearch) -> str:
+    if low is None and high is None:
+        return "unknown"
+    if low is not None and high is not None:
+        return f"between {rounded_load(low)} and {rounded_load(high)}"
+    # No load above the limit was tried, so a bound above it would be the fit's alone.
+    return f"less than {rounded_load(high)}" if low is None else f"more than {rounded_load(min(low, search.limit))}"  # type: ignore[arg-type]
+
+
+def _interval_clause(line: Line) -> str:
+    if not is_known(line):
+        return "nothing is known about the line yet"
+    width = f" ({width_text(line)} of the estimate)" if line.width_percent is not None else ""
+    return f"the interval is {interval_text(line)}{width}"
+
+
+def _precise_clause(line: Line, search: LineSearch) -> str:
+    width = line.width_percent
+    if width is not None and width > search.precision_percent:
+        return f"the interval, {interval_text(line)}, is no wider than the step between loads"
+    return (
+        f"the interval is {width_text(line)} of the estimate wide; at most {search.precision_percent} % were requested"
+    )
+
+
+def _wide_clause(line: Line, search: LineSearch) -> str:
+    if line.width_percent is None:
+        return "the interval has an unknown end"
+    return (
+        f"the interval is {width_text(line)} of the estimate wide instead of at most {search.precision_percent} %; the "
+        "storage scatters too much from trial to trial for more precision"
+    )
+
+
+def _with_half_width(load: float, half: float) -> str:
+    return f"{_at_precision(load, half)} ± {_at_precision(half, half)}"
+
+
+def _at_precision(value: float, uncertainty: float) -> str:
+    """Return a value with the digits that its uncertainty leaves: one digit of it, or two from 1 and 2 on."""
+    if uncertainty <= 0:
+        return rounded_load(value)
+    exponent = math.floor(math.log10(uncertainty))
+    leading = uncertainty / 10**exponent
+    decimals = (1 if leading < 3 else 0) - exponent  # noqa: PLR2004 - as the docstring says
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"

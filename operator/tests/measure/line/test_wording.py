@@ -1,0 +1,158 @@
+"""The line in words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
+from plimsoll.measure.line import wording
+
+
+def search(vary: Vary = Vary.RATE, **latencies: int) -> LineSearch:
+    known = {name.removeprefix("p"): value for name, value in (latencies or {"p99": 5000}).items()}
+    objectives = tuple(
+        Objective.model_validate({"percentile": percentile, "latencyMicroseconds": value})
+        for percentile, value in known.items()
+    )
+    return LineSearch(vary=vary, start=500, limit=200_000, objectives=objectives)
+
+
+def line(
+    ending: Ending | None = Ending.PRECISE,
+    estimate: float | None = 12_400,
+    low: float | None = 11_800,
+    high: float | None = 13_000,
+    **counts: int,
+) -> Line:
+    return Line(ending=ending, estimate=estimate, low=low, high=high, **({"probes": 20, "counted": 20} | counts))
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "expected"),
+    [
+        (line(), search(), "carries 12,400 ± 600 IOPS at p99 <= 5 ms"),
+        (line(), search(p50=800, p99=1250), "carries 12,400 ± 600 IOPS at p50 <= 800 µs and p99 <= 1.25 ms"),
+        (line(estimate=64, low=61, high=67), search(Vary.DEPTH), "carries 64 ± 3 in flight at p99 <= 5 ms"),
+        (
+            line(Ending.NEVER_BROKE, None, 231_512.7, None),
+            search(),
+            "carries more than 200,000 IOPS at p99 <= 5 ms",
+        ),
+        (line(Ending.BROKEN_AT_FIRST, None, None, 2.71828), search(), "carries less than 2.72 IOPS at p99 <= 5 ms"),
+        (line(estimate=12_412, low=None), search(), "carries about 12,412 IOPS at p99 <= 5 ms"),
+        (line(None, None, 8000, 16_000), search(), "carries between 8,000 and 16,000 IOPS at p99 <= 5 ms"),
+        (line(None, None, None, None), search(), "line at p99 <= 5 ms is not known yet"),
+        (
+            line(Ending.PROBES_USED_UP, None, None, None, probes=40, counted=0),
+            search(),
+            "line at p99 <= 5 ms is unknown after 40 probes, none of which counts",
+        ),
+    ],
+)
+def test_headline(found: Line, asked: LineSearch, expected: str) -> None:
+    assert wording.headline_text(found, asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "expected"),
+    [
+        (12_412.3, 11_824.7, 13_001.9, "12,400 ± 600"),
+        (12_412.3, 12_263.3, 12_561.3, "12,410 ± 150"),
+        (64.2, 62.8, 65.6, "64.2 ± 1.4"),
+        (500, 500, 500, "500 ± 0"),
+    ],
+)
+def test_the_half_width_decides_on_the_digits(estimate: float, low: float, high: float, expected: str) -> None:
+    assert wording.load_text(line(estimate=estimate, low=low, high=high), search()) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (11_800, 13_000, "11,800 to 13,000"),
+        (None, 13_000, "below 13,000"),
+        (11_800, None, "above 11,800"),
+        (None, None, "-"),
+    ],
+)
+def test_interval(low: float | None, high: float | None, expected: str) -> None:
+    assert wording.interval_text(line(low=low, high=high)) == expected
+
+
+@given(st.floats(1, 1e9), st.floats(0.001, 0.5))
+def test_what_is_shown_is_what_was_found_within_a_tenth_of_the_interval(estimate: float, part: float) -> None:
+    half = estimate * part
+    text = wording.load_text(line(estimate=estimate, low=estimate - half, high=estimate + half), search())
+    shown, shown_half = (float(number.replace(",", "")) for number in text.split(" ± "))
+    assert abs(shown - estimate) <= 0.17 * half + 1e-9 * estimate
+    assert abs(shown_half - half) <= 0.17 * half + 1e-9 * estimate
+
+
+def test_probes() -> None:
+    assert wording.probes_text(line()) == "20"
+    assert wording.probes_text(line(counted=16)) == "16 of 20"
+    assert wording.probes_made(line(probes=1, counted=1)) == "1 probe"
+    assert wording.probes_made(line(counted=1)) == "20 probes, 1 of which counts"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (
+            line(None, probes=7, counted=7),
+            (
+                "The search goes on: 7 of at most 40 probes made, the interval is 11,800 to 13,000 (9.68 % of the "
+                "estimate)."
+            ),
+        ),
+        (
+            line(None, None, None, None, probes=0, counted=0),
+            "The search goes on: 0 of at most 40 probes made, nothing is known about the line yet.",
+        ),
+        (
+            line(),
+            (
+                "The search ended after 20 probes: the interval is 9.68 % of the estimate wide; at most 10 % were "
+                "requested."
+            ),
+        ),
+        (
+            line(estimate=10, low=9, high=11),
+            "The search ended after 20 probes: the interval, 9.0 to 11.0, is no wider than the step between loads.",
+        ),
+        (
+            line(Ending.PROBES_USED_UP, high=14_000, probes=40, counted=39),
+            (
+                "The search ended after 40 probes, 39 of which count, the most that it may make: the interval is 17.7 % of "
+                "the estimate wide instead of at most 10 %; the storage scatters too much from trial to trial for more "
+                "precision."
+            ),
+        ),
+        (
+            line(Ending.NEVER_BROKE, None, 231_512.7, None),
+            (
+                "The line is above 200,000 IOPS, the highest load (limit), with 97.5 % confidence; increase limit to find "
+                "it."
+            ),
+        ),
+        (
+            line(Ending.BROKEN_AT_FIRST, None, None, 2.7),
+            (
+                "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or allow a "
+                "higher latency."
+            ),
+        ),
+    ],
+)
+def test_sentences(found: Line, expected: str) -> None:
+    assert wording.ending_sentence(found, search()) == expected
+
+
+@pytest.mark.parametrize("ending", [Ending.NOT_MONOTONE, Ending.DRIFTING])
+def test_sentences_of_storage_without_one_line_say_that_the_interval_is_doubtful(ending: Ending) -> None:
+    assert "beyond chance" in wording.ending_sentence(line(ending), search())
+    assert "the interval" in wording.ending_sentence(line(ending), search())
+
+
+def test_every_outcome_has_its_own_words() -> None:
+    assert len({wording.outcome_text(outcome) for outcome in ProbeOutcome}) == len(ProbeOutcome)
