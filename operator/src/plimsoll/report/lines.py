@@ -27,13 +27,13 @@ _MOST_SENTENCES = 12
 _MOST_ROWS = 400
 
 _WORDS = (
-    "The line is the load at which half of the trials meet all objectives. A search offers one load after another, "
-    "each as a probe, which is a trial of its own; the estimate rests on which of them met the objectives. The vertical "
-    "line is the estimate and the band its 95 % interval; the dashed horizontal line is the objective. The curve joins "
-    "the median latencies of neighbouring loads. Where a load was not achieved or the depth was full, operations "
-    "started late. Their latency is counted from their start and looks shorter than it is: such a probe broke, however "
-    "low its mark. Marks are filled if the probe is Valid, hollow with a dot if Suspect, and hollow if Invalid, which "
-    "does not count. Probes without this percentile are at the lower edge."
+    "The line is the load at which half of the trials meet all objectives. A search offers one load after another; "
+    "each trial is a probe, and the estimate rests on which of them met the objectives. The vertical line is the "
+    "estimate and the band its 95 % interval; the dashed horizontal line is the objective. The curve joins the "
+    "median latencies of neighbouring loads. Where a load was not achieved or the depth was full, operations "
+    "started late. Their latency is counted from their start and looks shorter than it is: such a probe broke, "
+    "however low its mark. Marks are filled if the probe is Valid, hollow with a dot if Suspect, and hollow if "
+    "Invalid, which does not count. Probes without this percentile are at the lower edge."
 )
 
 
@@ -62,10 +62,10 @@ def headline_sentences(workloads: Sequence[SearchedWorkload]) -> Iterator[str]:
 
 
 def _charts(number: int, workload: SearchedWorkload) -> Iterator[Chart]:
+    yield from latency_charts(number, workload)
     beside = lines_chart(number, workload)
     if beside is not None:
         yield beside
-    yield from latency_charts(number, workload)
 
 
 def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Iterator[str]:
