@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from pydantic import JsonValue
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
@@ -38,7 +39,7 @@ def searched(
     run: str = "baseline",
     point: str = "line-000",
     label: str = "randread 4Ki up to qd64",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, JsonValue] | None = None,
     search_for: LineSearch = SEARCH,
     seed: object = 1,
     probes: int | None = None,
