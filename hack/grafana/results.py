@@ -218,9 +218,10 @@ def _tabled(panel: Panel, queries: tuple[str, ...], columns: dict[str, str]) -> 
 def _lines(results: Page) -> None:
     info = f"max by ({_POINT}, ending, objectives) (plimsoll_result_line_info{{{_CHOSEN}}})"
     verdict = f"max by ({_POINT}, verdict) (plimsoll_result_verdict{{{_CHOSEN}}} == 1)"
+    probes = _described(_of_points("plimsoll_result_line_probes"))
+    ended = f"group_left (ending, objectives) {info}"
     queries = (
-        f"{_described(_of_points('plimsoll_result_line_probes'))} "
-        f"* on ({_POINT}) group_left (ending, objectives) {info} * on ({_POINT}) group_left (verdict) {verdict}",
+        f"{probes} * on ({_POINT}) {ended} * on ({_POINT}) group_left (verdict) {verdict}",
         _line(),
         _line("low"),
         _line("high"),
