@@ -66,7 +66,7 @@ def searched(
             workload=point.rpartition("-")[0],
             tool="fio",
             label=label,
-            parameters={"ioDepth": 64, "blockSize": "4Ki"} | dict(parameters or {}),
+            parameters={"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
             clients=clients,
             runtime_seconds=SECONDS,
             ramp_seconds=10,
