@@ -35,7 +35,8 @@ _CHOSEN = 'namespace=~"$namespace",run=~"$run",workload=~"$workload"'
 _BASELINE = 'namespace=~"$namespace",run="$baseline",workload=~"$workload"'
 _POINT = "namespace, run, workload, point"
 _OPERATION = f"{_POINT}, operation"
-_SAME = "namespace, workload, parameters, clients, operation"
+_SAME_POINT = "namespace, workload, parameters, clients"
+_SAME = f"{_SAME_POINT}, operation"
 """What makes points of two runs the same: names of points are numbers in the order of a specification."""
 
 _BAR_LABELS = '"measured", " · ", "run", "workload", "parameters", "clients", "operation"'
@@ -59,6 +60,8 @@ def page() -> Page:
     _report(results)
     results.row("Numbers")
     _charts(results)
+    results.row("Searches for the line")
+    _lines(results)
     results.row("Runs against each other")
     _comparison(results)
     _history(results)
@@ -212,6 +215,66 @@ def _tabled(panel: Panel, queries: tuple[str, ...], columns: dict[str, str]) -> 
     return panel.transformations(merged(columns))
 
 
+def _lines(results: Page) -> None:
+    info = f"max by ({_POINT}, ending, objectives) (plimsoll_result_line_info{{{_CHOSEN}}})"
+    verdict = f"max by ({_POINT}, verdict) (plimsoll_result_verdict{{{_CHOSEN}}} == 1)"
+    probes = _described(_of_points("plimsoll_result_line_probes"))
+    ended = f"group_left (ending, objectives) {info}"
+    queries = (
+        f"{probes} * on ({_POINT}) {ended} * on ({_POINT}) group_left (verdict) {verdict}",
+        _line(),
+        _line("low"),
+        _line("high"),
+        f"1000 * ({_of_points('plimsoll_result_completion_timestamp_seconds')} and on ({_POINT}) {info})",
+    )
+    columns = {
+        "run": "Run",
+        "workload": "Workload",
+        "parameters": "Parameters",
+        "clients": "Clients",
+        "objectives": "Objectives",
+        "Value #B": "Line",
+        "Value #C": "Low end",
+        "Value #D": "High end",
+        "Value #A": "Probes",
+        "ending": "Ended",
+        "verdict": "Verdict",
+        "Value #E": "Measured",
+    }
+    about = (
+        "The load at which half of the trials meet all objectives: operations per second, or operations in flight if "
+        "the search varied the depth, with the ends of the 95 % interval. Absent where it is outside of the loads that "
+        "may be offered. docs/line.md says how it is found, and what each ending means."
+    )
+    table_of_lines = dressed(table.Panel(), "Lines", about, "none", nothing="no searches")
+    table_of_lines = _tabled(table_of_lines.filterable(filterable=True), queries, columns)
+    for name in ("Line", "Low end", "High end"):
+        table_of_lines = column(table_of_lines, name, "short", 1)
+    table_of_lines = column(column(table_of_lines, "Probes", "none", 0), "Measured", "dateTimeAsIso")
+    results.add(verdict_column(table_of_lines, "Verdict"), 12, _HEIGHT)
+
+    about = (
+        "A dot for each search, when it ended and not at every scrape since, with the ends of its 95 % interval. "
+        "Operations per second, or operations in flight if the search varied the depth."
+    )
+    dots = dressed(lines(), "Line over time", about, "short", nothing="no search ended in this time")
+    dots = dots.draw_style(shapes.GraphDrawStyle.POINTS).show_points(shapes.VisibilityMode.ALWAYS).point_size(7)
+    legend = "{{namespace}}: {{workload}} {{parameters}}, {{clients}} clients"
+    ends = {"A": ("line", ""), "B": ("low end", "low"), "C": ("high end", "high")}
+    over_time = [
+        range_query(f"max by ({_SAME_POINT}) ({_new(_described(_line(bound)))})", f"{legend}, {name}", ref)
+        for ref, (name, bound) in ends.items()
+    ]
+    results.add(with_queries(dots.interval("1m"), over_time), 12, _HEIGHT)
+
+
+def _line(bound: str = "") -> str:
+    """Return the lines of searches, or the ends of their intervals: those of rates, and those of depths."""
+    suffix, matchers = ("_bound", f',bound="{bound}"') if bound else ("", "")
+    names = ("plimsoll_result_line_operations_per_second", "plimsoll_result_line_operations_in_flight")
+    return f"({' or '.join(_of_points(f'{name}{suffix}', matchers) for name in names)})"
+
+
 def _comparison(results: Page) -> None:
     measured = (
         "plimsoll_result_operations_per_second",
@@ -245,12 +308,7 @@ def _change(metric: str, matchers: str) -> str:
 
 
 def _history(results: Page) -> None:
-    finished = _of_points("plimsoll_result_completion_timestamp_seconds")
-    before = f"max by ({_POINT}) (plimsoll_result_completion_timestamp_seconds{{{_CHOSEN}}} offset $__interval)"
-    fresh = f"(time() - {finished} < $__interval_ms / 1000 + {_SCRAPED_WITHIN_SECONDS})"
-    # Exactly one step draws a result: the first one that knows it.
-    iops = _described(_numbers("plimsoll_result_operations_per_second"))
-    new = f"{iops} and on ({_POINT}) {fresh} unless on ({_POINT}) ({finished} == {before})"
+    new = _new(_described(_numbers("plimsoll_result_operations_per_second")))
     about = (
         "A dot for each result, when it was measured and not at every scrape since: the same workload, parameters and "
         "clients over runs. What was measured while Prometheus did not scrape the operator has no dot; it is in the "
@@ -260,6 +318,14 @@ def _history(results: Page) -> None:
     dots = dots.draw_style(shapes.GraphDrawStyle.POINTS).show_points(shapes.VisibilityMode.ALWAYS).point_size(7)
     legend = "{{namespace}}: {{workload}} {{parameters}}, {{clients}} clients, {{operation}}"
     results.add(dots.interval("1m").with_target(range_query(f"max by ({_SAME}) ({new})", legend)), 12, _HEIGHT)
+
+
+def _new(expr: str) -> str:
+    """Return the values of results that a step is the first one to know, so that exactly one step draws each."""
+    finished = _of_points("plimsoll_result_completion_timestamp_seconds")
+    before = f"max by ({_POINT}) (plimsoll_result_completion_timestamp_seconds{{{_CHOSEN}}} offset $__interval)"
+    fresh = f"(time() - {finished} < $__interval_ms / 1000 + {_SCRAPED_WITHIN_SECONDS})"
+    return f"{expr} and on ({_POINT}) {fresh} unless on ({_POINT}) ({finished} == {before})"
 
 
 def _trust(results: Page) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.line import Vary
 from support import exposed
 from support.promql import counters_without_rate, problems_of
 from support.promtool import evaluate
@@ -291,3 +292,14 @@ def test_the_last_verdict_is_that_of_the_last_round_whatever_came_of_it(tmp_path
     verdicts = expression("suites", "Verdicts over time")
     failed = 4.0
     evaluate(tmp_path, exposed.series(), [expected(verdicts, **{'{namespace="bench",suite="weekly"}': failed})])
+
+
+@pytest.mark.chart
+def test_lines_of_rates_and_of_depths_are_in_one_table_with_their_intervals(tmp_path: Path) -> None:
+    def of_both(value: float) -> dict[str, float]:
+        names = (f"line-{vary}" for vary in Vary)
+        return {f'{{namespace="bench",run="after",workload="{name}",point="{name}-000"}}': value for name in names}
+
+    values = {"B": 900.0, "C": 855.0, "D": 945.0}
+    tests = [expected(expression("results", "Lines", ref), **of_both(value)) for ref, value in values.items()]
+    evaluate(tmp_path, exposed.series(), tests)

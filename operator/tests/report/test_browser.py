@@ -11,8 +11,11 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, Page
 
+from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
+from support.offered import HockeyStick
 from support.reports import CEPH, LATER, SWEEP
+from support.searched import searched
 from support.written_rounds import rounds_in
 
 pytestmark = pytest.mark.browser
@@ -43,12 +46,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, sources in REPORTS.items():
         written = CliRunner().invoke(main, ["report", *map(str, sources), "-o", str(found[name])])
         assert written.exit_code == 0, written.output
+    searches = directory / "line.json"
+    searches.write_text(json.dumps({"items": [one.model_dump(mode="json", exclude_none=True) for one in _searches()]}))
+    found["line"] = directory / "line.html"
+    written = CliRunner().invoke(main, ["report", str(searches), "-o", str(found["line"])])
+    assert written.exit_code == 0, written.output
     rounds = directory / "rounds"
     rounds.mkdir()
     found["suite"] = directory / "suite.html"
     written = CliRunner().invoke(main, ["suite", "report", *rounds_in(rounds), "-o", str(found["suite"])])
     assert written.exit_code == 0, written.output
     return found
+
+
+def _searches() -> list[BenchmarkResult]:
+    """Return searches of two workloads: one over an axis, and one alone."""
+    large = searched(HockeyStick(6000, latency_noise=0.05), point="line-001", parameters={"blockSize": "64Ki"})
+    return [searched(), large, searched(HockeyStick(9000, speed_noise=0.05), point="steady-000")]
 
 
 @pytest.fixture
@@ -84,7 +98,7 @@ FIGURES = """() => Object.entries(JSON.parse(document.getElementById("figures").
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1600, "light")])
-@pytest.mark.parametrize(("name", "least_figures"), [*((name, 9) for name in REPORTS), ("suite", 5)])
+@pytest.mark.parametrize(("name", "least_figures"), [*((name, 9) for name in REPORTS), ("suite", 5), ("line", 3)])
 def test_a_report_opens_offline_with_every_figure_drawn_and_nothing_beyond_the_page(
     name: str,
     least_figures: int,

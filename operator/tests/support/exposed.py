@@ -4,12 +4,15 @@ Two runs with results, a third one under way, two suites, and the operator.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.suite_status import Cause, RoundVerdict
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.catalogue import METRICS
 from plimsoll.metrics.family import MetricFamily, MetricType, Source
+from plimsoll.metrics.lines import LineRecord
 from plimsoll.metrics.results import Numbers, OperationRecord, ResultRecord
 from plimsoll.metrics.results import samples_of as samples_of_results
 from plimsoll.metrics.runs import RunRecord
@@ -69,6 +72,7 @@ def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Resul
         spread=0.002,
         median_link=None,
         least_link=None,
+        line=None,
     )
     return ResultRecord(
         namespace=NAMESPACE,
@@ -84,9 +88,32 @@ def result(run: str, verdict: Verdict, iops: float, *, finished: float) -> Resul
     )
 
 
+def search(run: str, vary: Vary, estimate: float, *, finished: float) -> ResultRecord:
+    """Return the result of a search for the line."""
+    point = result(run, Verdict.VALID, estimate, finished=finished)
+    assert point.numbers is not None
+    line = LineRecord(
+        vary=vary,
+        ending="Precise",
+        objectives="p99 <= 5 ms",
+        probes=21,
+        estimate=estimate,
+        low=estimate * 0.95,
+        high=estimate * 1.05,
+    )
+    return replace(
+        point,
+        workload=f"line-{vary}",
+        point=f"line-{vary}-000",
+        parameters="randwrite 4Ki up to qd64",
+        numbers=replace(point.numbers, trials=20, operations=(), line=line),
+    )
+
+
 def _gauges() -> Iterator[Sample]:
     believed = result(BASELINE, Verdict.VALID, 1000, finished=60), result(RUN, Verdict.SUSPECT, 1200, finished=NOW - 70)
-    yield from samples_of_results((*believed, result("wrong", Verdict.INVALID, 9e9, finished=90)))
+    searches = [search(RUN, vary, 900, finished=NOW - 70) for vary in Vary]
+    yield from samples_of_results((*believed, *searches, result("wrong", Verdict.INVALID, 9e9, finished=90)))
     ended = RunRecord(namespace=NAMESPACE, name=RUN, status="Valid", completion=NOW - 20.0)
     conditions = (("Reconciling", "Measuring", 1), ("StorageReady", "Bound", 1), ("Succeeded", "Measuring", -1))
     goes_on = RunRecord(

@@ -88,6 +88,43 @@ RESULT_LINK_LEAST = gauge(
     _POINT,
     "Rate of the slowest pair of clients; likewise.",
 )
+RESULT_LINE_INFO = gauge(
+    Source.RESULTS,
+    "result_line_info",
+    (*_POINT, "ending", "objectives"),
+    "1 for every search for the line with numbers; its labels say why it ended, and what had to hold: `p99 <= 5 ms`.",
+)
+RESULT_LINE_RATE = gauge(
+    Source.RESULTS,
+    "result_line_operations_per_second",
+    _POINT,
+    "The line of a search that varied the rate: the load at which half of the trials meet the objectives. It is an "
+    "estimate and not a rate of any trial; absent if it is outside of the loads that may be offered.",
+)
+RESULT_LINE_RATE_BOUND = gauge(
+    Source.RESULTS,
+    "result_line_operations_per_second_bound",
+    (*_POINT, "bound"),
+    "Ends, low and high, of the 95 % interval of the line; an end outside of the loads that may be offered is absent.",
+)
+RESULT_LINE_DEPTH = gauge(
+    Source.RESULTS,
+    "result_line_operations_in_flight",
+    _POINT,
+    "The line of a search that varied the depth, likewise.",
+)
+RESULT_LINE_DEPTH_BOUND = gauge(
+    Source.RESULTS,
+    "result_line_operations_in_flight_bound",
+    (*_POINT, "bound"),
+    "Ends, low and high, of the 95 % interval of that line, likewise.",
+)
+RESULT_LINE_PROBES = gauge(
+    Source.RESULTS,
+    "result_line_probes",
+    _POINT,
+    "Number of probes of a search for the line; plimsoll_result_trials is the number of those that count.",
+)
 RESULT_TIME = gauge(
     Source.RESULTS,
     "result_completion_timestamp_seconds",

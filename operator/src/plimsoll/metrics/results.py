@@ -11,11 +11,12 @@ from plimsoll.api.names import Outcome, Verdict
 from plimsoll.measure.summary import counted
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.document import Names, Part, read
+from plimsoll.metrics.lines import LinePart, LineRecord, SearchPart, line_record, line_samples
 from plimsoll.metrics.sample import Sample
 
 MAX_RESULTS = 2000
 """The most results to expose, the newest ones: 18 series with one operation, 9 more for each further one, 2 more for
-pairs of clients."""
+pairs of clients; 14 of a search for the line."""
 
 _NANOSECONDS = 1e9
 
@@ -53,6 +54,7 @@ class Numbers:
         spread: seconds between first and last start, in the trial with the most; None if unknown.
         median_link: bytes per second of the pairs of clients; None without pairs.
         least_link: of the slowest pair; None without pairs.
+        line: what a search found; None if the point was measured at one load.
 
     """
 
@@ -64,6 +66,7 @@ class Numbers:
     spread: float | None
     median_link: float | None
     least_link: float | None
+    line: LineRecord | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +118,7 @@ def record_of(body: Mapping[str, Any]) -> ResultRecord | None:
         clients=spec.clients,
         verdict=status.verdict,
         finished=_latest(status.trials) or 0.0,
-        numbers=_numbers(status),
+        numbers=_numbers(status, spec.line),
     )
 
 
@@ -160,6 +163,8 @@ def _samples(record: ResultRecord) -> Iterator[Sample]:
             yield Sample(metric, labels, value)
     for operation in numbers.operations:
         yield from _operation_samples(labels, operation)
+    if numbers.line is not None:
+        yield from line_samples(labels, numbers.line)
 
 
 def _operation_samples(point: tuple[str, ...], record: OperationRecord) -> Iterator[Sample]:
@@ -175,16 +180,18 @@ def _operation_samples(point: tuple[str, ...], record: OperationRecord) -> Itera
         yield Sample(catalogue.RESULT_LATENCY_MEAN, labels, record.mean_latency)
 
 
-def _numbers(status: "_Status") -> Numbers | None:
-    if status.summary is None or status.verdict is Verdict.INVALID:
+def _numbers(status: "_Status", search: SearchPart | None) -> Numbers | None:
+    line = None if search is None or status.line is None else line_record(search, status.line)
+    summary = _summary(status)
+    if summary is None or status.verdict is Verdict.INVALID:
         return None
     trials = counted(status.trials)
-    links = status.summary.matrix.bytes_per_second if status.summary.matrix else ()
+    links = summary.matrix.bytes_per_second if summary.matrix else ()
     windows = [trial.window for trial in trials if trial.window is not None]
     # A document that repeats an operation still has one series of it.
-    operations = {operation.operation: operation for operation in map(_operation, status.summary.operations)}
+    operations = {operation.operation: operation for operation in map(_operation, summary.operations)}
     return Numbers(
-        trials=status.summary.trials,
+        trials=summary.trials,
         operations=tuple(operations.values()),
         finished=_latest(trials),
         stall=max((trial.stalls.seconds for trial in trials if trial.stalls is not None), default=None),
@@ -192,7 +199,15 @@ def _numbers(status: "_Status") -> Numbers | None:
         spread=max((window.spread_seconds for window in windows), default=None),
         median_link=median(links) if links else None,
         least_link=min(links, default=None),
+        line=line,
     )
+
+
+def _summary(status: "_Status") -> "_Summary | None":
+    """Return the summary; that of a search has no operations, because its trials had different loads."""
+    if status.summary is not None or status.line is None:
+        return status.summary
+    return _Summary(trials=status.line.counted, operations=())
 
 
 def _operation(summary: "_Operation") -> OperationRecord:
@@ -224,6 +239,7 @@ class _Spec(Part):
     tool: str
     label: str
     clients: int
+    line: SearchPart | None = None
 
 
 class _Window(Part):
@@ -276,6 +292,7 @@ class _Summary(Part):
 class _Status(Part):
     trials: tuple[_Trial, ...] = ()
     summary: _Summary | None = None
+    line: LinePart | None = None
     verdict: Verdict | None = None
 
 

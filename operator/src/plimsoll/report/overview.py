@@ -9,7 +9,8 @@ from plimsoll.api.numbers import format_numbers
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.summary import counted
 from plimsoll.report.runs import ReportedRun
-from plimsoll.report.text import NONE
+from plimsoll.report.searches import is_search, line_of
+from plimsoll.report.text import NONE, count_text
 from plimsoll.report.view import Cell, Section, Table
 
 _CHARACTERS = 600
@@ -64,14 +65,32 @@ def _counts(run: ReportedRun) -> Iterator[tuple[str, str]]:
     if trials:
         began, ended = min(trial.started_at for trial in trials), max(trial.finished_at for trial in trials)
         yield "Measured", f"{_time(began)} to {_time(ended)}"
-    passes = sorted({result.spec.repetitions for result in run.results})
-    yield "Points", f"{len(run.results)}, each measured {' or '.join(map(str, passes))} times"
-    yield "Attempts", f"{len(trials)} for {sum(result.spec.repetitions for result in run.results)} planned trials"
+    yield "Points", _points_text(run)
+    yield "Attempts", f"{len(trials)} for {' and '.join(_purposes(run))}"
     seconds = sorted({(result.spec.ramp_seconds, result.spec.runtime_seconds) for result in run.results})
     yield "Each trial", "; ".join(f"{runtime} s after a ramp of {ramp} s" for ramp, runtime in seconds)
     yield "Clients", format_numbers({result.spec.clients for result in run.results})
     if dropped := _dropped_caches([one for result in run.results for one in counted(result.status.trials)]):
         yield "Caches", dropped
+
+
+def _points_text(run: ReportedRun) -> str:
+    """Return the number of points with how often each is measured."""
+    passes = sorted({result.spec.repetitions for result in run.results if not is_search(result)})
+    searches = sum(map(is_search, run.results))
+    measured = f"{len(run.results) - searches}, each measured {' or '.join(map(str, passes))} times" if passes else ""
+    searched = f"{searches} searched for the line" if searches else ""
+    return "; ".join(filter(None, (measured, searched)))
+
+
+def _purposes(run: ReportedRun) -> Iterator[str]:
+    """Yield the planned trials, and the probes of the searches."""
+    planned = sum(result.spec.repetitions for result in run.results if not is_search(result))
+    probes = [line_of(result).probes for result in run.results if is_search(result)]
+    if planned or not probes:
+        yield f"{planned} planned trials"
+    if probes:
+        yield count_text(sum(probes), "probe")
 
 
 def _dropped_caches(trials: Sequence[Trial]) -> str:

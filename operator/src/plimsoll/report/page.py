@@ -8,12 +8,14 @@ from plimsoll.report.distribution import distribution_section
 from plimsoll.report.heat import heat_section
 from plimsoll.report.hosts import hosts_section
 from plimsoll.report.layering import layers_section
+from plimsoll.report.lines import lines_section
 from plimsoll.report.links import links_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.points import sweeps_of
 from plimsoll.report.positions import positions_section
 from plimsoll.report.provenance import provenance_section
 from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.report.searches import searches_of
 from plimsoll.report.table import results_section
 from plimsoll.report.text import count_text, first_few
 from plimsoll.report.timeline import timeline_section
@@ -26,11 +28,12 @@ _NAMED_RUNS = 3
 
 def make_page(runs: Sequence[ReportedRun], compared: Sequence[Compared] = ()) -> ReportPage:
     """Return the report of runs; it depends on the results only."""
-    sweeps = sweeps_of(runs)
+    sweeps, searched = sweeps_of(runs), searches_of(runs)
     sections = (
         overview_section(runs),
-        verdicts_section(runs, sweeps, compared),
+        verdicts_section(runs, sweeps, compared, searched),
         comparison_section(compared),
+        lines_section(searched),
         results_section(runs),
         curves_section(sweeps),
         heat_section(sweeps),

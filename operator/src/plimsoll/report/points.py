@@ -148,7 +148,7 @@ def sweeps_of(runs: Sequence[ReportedRun]) -> list[PlottedSweep]:
 
 
 def _sweeps(workload: str, points: Sequence[tuple[ReportedRun, BenchmarkResult]]) -> Iterator[PlottedSweep]:
-    axes = _axes([result for _, result in points])
+    axes = axes_of([result for _, result in points])
     runs = len({run.label for run, _ in points})
     for operation in Operation:
         found = [
@@ -167,6 +167,7 @@ def drawable(result: BenchmarkResult) -> Sequence[OperationSummary]:
     return status.summary.operations if status.summary and status.verdict is not Verdict.INVALID else ()
 
 
-def _axes(results: Sequence[BenchmarkResult]) -> list[str]:
+def axes_of(results: Sequence[BenchmarkResult]) -> list[str]:
+    """Return what differs between points: clients first, then the tool's parameters in their order."""
     names = dict.fromkeys([CLIENTS, *(name for result in results for name in result.spec.parameters)])
     return [name for name in names if len({str(axis_value(result, name)) for result in results}) > 1]

@@ -2,22 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 
+from plimsoll.api.line import LineSearch
 from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
 from plimsoll.measure.latency import PERCENTILES
+from plimsoll.measure.line.wording import headline_text, probes_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted, iops_of
 from plimsoll.report.points import drawable, is_steady, longest_stall, verdict_text
 from plimsoll.report.runs import ReportedRun
+from plimsoll.report.searches import line_of
 from plimsoll.report.text import NONE, duration_text, mebibytes, ratio_text
 from plimsoll.report.verdicts import no_numbers
 from plimsoll.report.view import Cell, Section, Table, Text
 
 _NAMES = [str(p) for p in PERCENTILES]
+_COLUMNS_OF_NUMBERS = 7 + len(_NAMES)
 
 _WORDS = (
     "Rates and latencies are means over the trials that count; ± is half the 95 % confidence interval (Student's "
     "t), CV the standard deviation divided by the mean. A percentile is the mean of the trials' own percentiles, "
-    "absent where a trial has fewer than ten operations beyond it. Click a heading to sort."
+    "absent where a trial has fewer than ten operations beyond it. A search for the line has no means: its line is in "
+    "the last column. Click a heading to sort."
 )
 
 
@@ -38,24 +43,48 @@ def results_section(runs: Sequence[ReportedRun]) -> Section:
 
 
 def _rows(run: ReportedRun | None, result: BenchmarkResult) -> Iterator[list[Cell]]:
+    if (search := result.spec.line) is not None:
+        yield _search_row(run, result, search)
+        return
     operations: Sequence[OperationSummary | None] = drawable(result) or [None]
     for operation in operations:
         yield _row(run, result, operation)
 
 
-def _row(run: ReportedRun | None, result: BenchmarkResult, operation: OperationSummary | None) -> list[Cell]:
-    spec, status = result.spec, result.status
-    verdict = verdict_text(result)
-    good = len(counted(status.trials)) if operation else 0
-    replaced = len(status.trials) - spec.repetitions
+def _search_row(run: ReportedRun | None, result: BenchmarkResult, search: LineSearch) -> list[Cell]:
+    """Return the line of a search; it has no means, because its trials had different loads."""
+    line = line_of(result)
+    reasons = " ".join(dict.fromkeys(one.reason for one in result.status.findings))
+    return [
+        *_described(run, result),
+        *[Cell(text=NONE)] * (_COLUMNS_OF_NUMBERS + 1),
+        Cell(
+            text=probes_text(line), sort=line.probes, title=f"probes of a search; it may make {result.spec.repetitions}"
+        ),
+        Cell(text=NONE),
+        Cell(text=" ".join(filter(None, (headline_text(line, search), reasons)))),
+    ]
+
+
+def _described(run: ReportedRun | None, result: BenchmarkResult) -> list[Cell]:
+    spec, verdict = result.spec, verdict_text(result)
     return [
         Cell(text=spec.point),
         *([Cell(text=run.label)] if run else []),
         Cell(text=verdict, mark=verdict),
         Cell(text=spec.label),
         Cell(text=str(spec.clients), sort=spec.clients),
+    ]
+
+
+def _row(run: ReportedRun | None, result: BenchmarkResult, operation: OperationSummary | None) -> list[Cell]:
+    spec, status = result.spec, result.status
+    good = len(counted(status.trials)) if operation else 0
+    replaced = len(status.trials) - spec.repetitions
+    return [
+        *_described(run, result),
         Cell(text=operation.operation if operation else NONE),
-        *(_numbers(result, operation) if operation else [Cell(text=NONE)] * (7 + len(_NAMES))),
+        *(_numbers(result, operation) if operation else [Cell(text=NONE)] * _COLUMNS_OF_NUMBERS),
         Cell(
             text=f"{good}/{spec.repetitions}",
             sort=good / spec.repetitions if spec.repetitions else 0,

@@ -19,6 +19,7 @@ from plimsoll.report.figure import (
 )
 from plimsoll.report.points import drawable
 from plimsoll.report.runs import ReportedRun
+from plimsoll.report.searches import is_search
 from plimsoll.report.timeline import attempt_text, outcome_text
 from plimsoll.report.view import Cell, Chart, Json, Section, Table, Text
 
@@ -50,6 +51,9 @@ def _charts(number: int, run: ReportedRun, *, several: bool) -> Iterator[Chart]:
     """Yield a figure for each workload and operation of a run, split if it has many points."""
     found: dict[tuple[str, Operation], list[_Case]] = {}
     for result in run.results:
+        if is_search(result):
+            # Rates of different loads do not scatter around a mean.
+            continue
         operations = {one.operation for trial in result.status.trials for one in trial.operations}
         summaries = {one.operation: one for one in drawable(result)}
         for operation in sorted(operations, key=[*Operation].index):

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.measure.checking.check import verdict_of
+from plimsoll.measure.line.wording import probes_made
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import counted, iops_of
+from plimsoll.report.lines import headline_sentences
 from plimsoll.report.points import (
     UNFINISHED,
     PlottedPoint,
@@ -18,6 +20,7 @@ from plimsoll.report.points import (
     verdict_text,
 )
 from plimsoll.report.runs import Compared, ReportedRun
+from plimsoll.report.searches import SearchedWorkload, is_search, line_of
 from plimsoll.report.text import bytes_rate_text, count_text, duration_text
 from plimsoll.report.view import Block, Counts, Reasons, Section, Text, VerdictReason
 from plimsoll.tools.registry import DEPTH_AXES
@@ -31,7 +34,10 @@ _STEEP = 1.5
 
 
 def verdicts_section(
-    runs: Sequence[ReportedRun], sweeps: Sequence[PlottedSweep], compared: Sequence[Compared]
+    runs: Sequence[ReportedRun],
+    sweeps: Sequence[PlottedSweep],
+    compared: Sequence[Compared],
+    searched: Sequence[SearchedWorkload] = (),
 ) -> Section:
     """Return the verdicts with their reasons, and the summary."""
     results = [result for run in runs for result in run.results]
@@ -40,6 +46,7 @@ def verdicts_section(
     sentences = [
         *(_run_text(run) for run in runs),
         *(_compared_text(one) for one in compared),
+        *headline_sentences(searched),
         *_longest_stall(runs),
         *_saturations(sweeps),
         *_peaks(sweeps),
@@ -72,12 +79,20 @@ def _run_text(run: ReportedRun) -> str:
     """Return the verdicts of a run's points and the outcomes of its attempts."""
     found = Counter(verdict_text(result) for result in run.results)
     points = ", ".join(f"{found[verdict]} {verdict}" for verdict in _VERDICTS if found[verdict])
-    trials = [trial for result in run.results for trial in result.status.trials]
-    good = sum(len(counted(result.status.trials)) for result in run.results)
-    planned = sum(result.spec.repetitions for result in run.results)
-    aborted = sum(trial.outcome is Outcome.ABORTED for trial in trials)
+    aborted = sum(trial.outcome is Outcome.ABORTED for result in run.results for trial in result.status.trials)
     lost = f"; {count_text(aborted, 'aborted attempt')}" if aborted else ""
-    return f"{run.label}: {points} of {len(run.results)} points. {good} of {planned} planned trials count{lost}."
+    return f"{run.label}: {points} of {len(run.results)} points. {' and '.join(_counts(run))} count{lost}."
+
+
+def _counts(run: ReportedRun) -> Iterator[str]:
+    """Yield the trials that count of those planned, and the probes that count of those made."""
+    repeated = [result for result in run.results if not is_search(result)]
+    lines = [line_of(result) for result in run.results if is_search(result)]
+    if repeated:
+        good = sum(len(counted(result.status.trials)) for result in repeated)
+        yield f"{good} of {sum(result.spec.repetitions for result in repeated)} planned trials"
+    if lines:
+        yield f"{sum(line.counted for line in lines)} of {count_text(sum(line.probes for line in lines), 'probe')}"
 
 
 def _compared_text(one: Compared) -> str:
@@ -181,6 +196,8 @@ def no_numbers(result: BenchmarkResult) -> str:
     worst = next((one for one in result.status.findings if one.verdict is Verdict.INVALID), None)
     if worst is not None:
         return f"{worst.reason}: {worst.message}"
+    if is_search(result):
+        return f"search for the line: {probes_made(line_of(result))}"
     if not result.status.final:
         passes = {trial.pass_number for trial in result.status.trials}
         return f"not finished: {len(passes)} of {result.spec.repetitions} trials recorded"

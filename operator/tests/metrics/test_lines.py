@@ -1,0 +1,119 @@
+"""From the result of a search for the line to its metrics."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from plimsoll.api.line import LineSearch, Objective, Vary
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.metrics import catalogue
+from plimsoll.metrics.results import record_of, samples_of
+from plimsoll.metrics.sample import Sample
+from support.offered import linear
+from support.scrapes import values
+from support.searched import OBJECTIVE, SEARCH, searched
+
+POINT = ("default", "baseline", "line", "line-000")
+_LINE = {
+    catalogue.RESULT_LINE_INFO,
+    catalogue.RESULT_LINE_PROBES,
+    catalogue.RESULT_LINE_RATE,
+    catalogue.RESULT_LINE_RATE_BOUND,
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> BenchmarkResult:
+    return searched()
+
+
+def exposed(result: BenchmarkResult) -> list[Sample]:
+    return list(samples_of([record_of(result.model_dump(mode="json", by_alias=True, exclude_none=True))]))
+
+
+def changed(result: BenchmarkResult, *, line: dict[str, Any] | None = None, **status: Any) -> BenchmarkResult:
+    """Return a result with other values in its status, and in its line."""
+    assert result.status.line is not None
+    update = status | {"line": result.status.line.model_copy(update=line or {})}
+    return result.model_copy(update={"status": result.status.model_copy(update=update)})
+
+
+def test_a_search_has_its_line_with_both_ends_of_the_interval(found: BenchmarkResult) -> None:
+    line = found.status.line
+    assert line is not None
+    samples = exposed(found)
+    assert values(samples, catalogue.RESULT_LINE_RATE) == {POINT: line.estimate}
+    bounds = {(*POINT, "low"): line.low, (*POINT, "high"): line.high}
+    assert values(samples, catalogue.RESULT_LINE_RATE_BOUND) == bounds
+    assert values(samples, catalogue.RESULT_LINE_INFO) == {(*POINT, "Precise", "p99 <= 5 ms"): 1}
+    assert values(samples, catalogue.RESULT_LINE_PROBES) == {POINT: line.probes}
+    assert values(samples, catalogue.RESULT_TRIALS) == {POINT: line.counted}
+
+
+def test_no_rate_of_a_search_looks_like_one_that_was_measured(found: BenchmarkResult) -> None:
+    metrics = {sample.metric for sample in exposed(found)}
+    assert metrics >= _LINE
+    operations = {metric for metric in metrics if "operation" in metric.labels}
+    assert operations == set()
+    assert catalogue.RESULT_LINE_DEPTH not in metrics
+
+
+def test_a_point_at_one_load_has_no_line() -> None:
+    search = searched()
+    spec = search.spec.model_copy(update={"line": None})
+    assert not {sample.metric for sample in exposed(search.model_copy(update={"spec": spec}))} & _LINE
+
+
+def test_a_line_of_depths_has_metrics_of_its_own() -> None:
+    search = LineSearch(vary=Vary.DEPTH, start=500, limit=200_000, objectives=(OBJECTIVE,))
+    samples = exposed(searched(search_for=search))
+    assert set(values(samples, catalogue.RESULT_LINE_DEPTH)) == {POINT}
+    assert len(values(samples, catalogue.RESULT_LINE_DEPTH_BOUND)) == 2
+    assert values(samples, catalogue.RESULT_LINE_RATE) == {}
+
+
+def test_a_line_above_the_limit_has_a_lower_bound_that_was_tried() -> None:
+    limited = SEARCH.model_copy(update={"limit": 4000})
+    search = searched(linear(12_000, 0.03), search_for=limited)
+    assert search.status.line is not None
+    assert search.status.line.low is not None
+    assert search.status.line.low >= 4000
+    samples = exposed(search)
+    assert values(samples, catalogue.RESULT_LINE_RATE) == {}
+    assert values(samples, catalogue.RESULT_LINE_RATE_BOUND) == {(*POINT, "low"): 4000}
+
+
+def test_the_objectives_are_those_that_all_had_to_hold(found: BenchmarkResult) -> None:
+    objectives = (Objective(percentile="50", latency_microseconds=800), OBJECTIVE)
+    spec = found.spec.model_copy(update={"line": SEARCH.model_copy(update={"objectives": objectives})})
+    samples = exposed(found.model_copy(update={"spec": spec}))
+    (labels,) = values(samples, catalogue.RESULT_LINE_INFO)
+    assert labels[-1] == "p50 <= 800 µs and p99 <= 5 ms"
+
+
+def test_a_search_that_goes_on_has_nothing() -> None:
+    assert exposed(searched(probes=5))[0].metric is catalogue.RESULTS_OMITTED
+
+
+def test_of_an_invalid_search_there_is_a_verdict_and_no_number(found: BenchmarkResult) -> None:
+    samples = exposed(changed(found, verdict=Verdict.INVALID))
+    assert {sample.metric for sample in samples if sample.labels} == {catalogue.RESULT_INFO, catalogue.RESULT_VERDICT}
+
+
+def test_the_trials_of_a_search_still_show_whether_to_believe_them(found: BenchmarkResult) -> None:
+    (seconds,) = values(exposed(found), catalogue.RESULT_TIME).values()
+    assert seconds == max(_finished(found))
+
+
+def test_a_search_has_at_most_14_series(found: BenchmarkResult) -> None:
+    """As the docs say; simulated trials have neither a common window nor a series."""
+    not_simulated = {catalogue.RESULT_STALL, catalogue.RESULT_OVERLAP, catalogue.RESULT_SPREAD}
+    samples = [sample for sample in exposed(found) if sample.labels]
+    assert not {sample.metric for sample in samples} & not_simulated
+    assert len(samples) + len(not_simulated) == 14
+
+
+def _finished(result: BenchmarkResult) -> list[float]:
+    return [datetime.fromisoformat(trial.finished_at).timestamp() for trial in result.status.trials]

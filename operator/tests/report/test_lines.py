@@ -1,0 +1,280 @@
+"""Searches for the line: their figures, tables and sentences, and sections that leave them out."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.api.line import Line, Objective, ProbeOutcome
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.report.lines import lines_section
+from plimsoll.report.overview import overview_section
+from plimsoll.report.page import make_page
+from plimsoll.report.runs import runs_of
+from plimsoll.report.searches import searches_of
+from plimsoll.report.table import results_section
+from plimsoll.report.verdicts import verdicts_section
+from plimsoll.report.view import Chart, Section
+from support.offered import HockeyStick, linear
+from support.repeated import result, steady, trials_of
+from support.reports import charts_of, run_of, tables_of, texts, words_of
+from support.searched import OBJECTIVE, SEARCH, searched
+
+
+def other(point: str = "line-001", *, run: str = "baseline") -> BenchmarkResult:
+    """Return a search at another block size, on storage whose depth fills."""
+    storage = HockeyStick(6000, latency_noise=0.05)
+    label = "randread 64Ki up to qd64"
+    return searched(storage, run=run, point=point, parameters={"blockSize": "64Ki"}, label=label)
+
+
+@pytest.fixture(scope="module")
+def small() -> BenchmarkResult:
+    return searched()
+
+
+@pytest.fixture(scope="module")
+def large() -> BenchmarkResult:
+    return other()
+
+
+def section(*results: BenchmarkResult) -> Section:
+    found = lines_section(searches_of(runs_of(results)))
+    assert found is not None
+    return found
+
+
+def figures(*results: BenchmarkResult) -> list[Chart]:
+    return charts_of(section(*results))
+
+
+def shapes(chart: Chart, kind: str) -> list[Any]:
+    return [shape for shape in chart.layout["shapes"] if shape["type"] == kind]
+
+
+def with_line(point: BenchmarkResult, line: Line) -> BenchmarkResult:
+    return point.model_copy(update={"status": point.status.model_copy(update={"line": line})})
+
+
+def with_first_trial(point: BenchmarkResult, **update: Any) -> BenchmarkResult:
+    first, *rest = point.status.trials
+    trials = (first.model_copy(update=update), *rest)
+    return point.model_copy(update={"status": point.status.model_copy(update={"trials": trials})})
+
+
+def test_without_a_search_there_is_no_section() -> None:
+    assert lines_section(searches_of([run_of([result(trials_of(steady(100)))])])) is None
+
+
+def test_every_probe_is_a_mark_by_its_outcome(large: BenchmarkResult) -> None:
+    (chart,) = figures(large)
+    marks = [trace for trace in chart.data if trace["mode"] == "markers"]
+    drawn = sorted((x, trace["name"]) for trace in marks for x in trace["x"])
+    words = {ProbeOutcome.NOT_ACHIEVED: "not achieved", ProbeOutcome.DEPTH_FULL: "depth full"}
+    probes = [trial.probe for trial in large.status.trials if trial.probe]
+    assert drawn == sorted((one.offered, words.get(one.outcome, one.outcome.value.lower())) for one in probes)
+    forms = {trace["name"]: {*trace["marker"]["symbol"]} for trace in marks}
+    assert all(len(found) == 1 for found in forms.values())
+    assert len({*map(str, forms.values())}) == len(forms) >= 3
+
+
+def test_marks_are_at_the_latency_of_the_objective_in_microseconds(small: BenchmarkResult) -> None:
+    (chart,) = figures(small)
+    met = next(trace for trace in chart.data if trace["name"] == "met")
+    first = small.status.trials[0]
+    assert met["x"][0] == 500
+    assert met["y"][0] == first.operations[0].latency.percentiles["99"] / 1000
+    assert "offered 500, achieved 500 IOPS" in met["text"][0]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "symbol"),
+    [(Verdict.VALID, "circle"), (Verdict.SUSPECT, "circle-open-dot"), (Verdict.INVALID, "circle-open")],
+)
+def test_a_probe_that_is_not_valid_is_hollow(small: BenchmarkResult, verdict: Verdict, symbol: str) -> None:
+    (chart,) = figures(with_first_trial(small, verdict=verdict))
+    met = next(trace for trace in chart.data if trace["name"] == "met")
+    assert met["marker"]["symbol"][0] == symbol
+
+
+def test_a_probe_without_the_percentile_is_below_all_others(small: BenchmarkResult) -> None:
+    (chart,) = figures(with_first_trial(small, operations=()))
+    heights = [
+        (y, x)
+        for trace in chart.data
+        if trace["mode"] == "markers"
+        for x, y in zip(trace["x"], trace["y"], strict=True)
+    ]
+    assert min(heights)[1] == 500
+    curve = next(trace for trace in chart.data if trace["mode"] == "lines")
+    assert 500 not in curve["x"]
+
+
+def test_the_estimate_is_a_line_with_its_interval_as_a_band(small: BenchmarkResult) -> None:
+    (chart,) = figures(small)
+    line = small.status.line
+    assert line is not None
+    (band,) = shapes(chart, "rect")
+    assert (band["x0"], band["x1"]) == (line.low, line.high)
+    objective, estimate = shapes(chart, "line")
+    assert estimate["x0"] == estimate["x1"] == line.estimate
+    assert objective["y0"] == objective["y1"] == 5000
+    assert objective["label"]["text"] == "p99 <= 5 ms"
+
+
+@pytest.mark.parametrize(
+    ("line", "band"),
+    [
+        (Line(probes=7, counted=7, low=16_000), (16_000, 32_000)),
+        (Line(probes=7, counted=7, high=700), (500, 700)),
+        (Line(probes=7, counted=7, high=300), None),
+        (Line(probes=0, counted=0), None),
+    ],
+)
+def test_an_open_interval_ends_at_the_loads_that_were_tried(
+    small: BenchmarkResult, line: Line, band: tuple[int, int] | None
+) -> None:
+    (chart,) = figures(with_line(small, line))
+    found = [(one["x0"], one["x1"]) for one in shapes(chart, "rect")]
+    assert found == ([] if band is None else [band])
+    assert len(shapes(chart, "line")) == 1
+
+
+def test_each_objective_has_a_figure(small: BenchmarkResult) -> None:
+    objectives = (Objective(percentile="99.9", latency_microseconds=20_000), OBJECTIVE)
+    spec = small.spec.model_copy(update={"line": SEARCH.model_copy(update={"objectives": objectives})})
+    tail, p99 = figures(small.model_copy(update={"spec": spec}))
+    assert (tail.title, p99.title) == ("p99.9 latency against load: line", "p99 latency against load: line")
+    first = small.status.trials[0].operations[0].latency.percentiles
+    heights = [next(trace for trace in chart.data if trace["name"] == "met")["y"][0] for chart in (tail, p99)]
+    assert heights == [first["99.9"] / 1000, first["99"] / 1000]
+    assert len({tail.key, p99.key}) == 2
+
+
+def test_searches_over_an_axis_are_drawn_together_and_beside_each_other(
+    small: BenchmarkResult, large: BenchmarkResult
+) -> None:
+    latency, lines = figures(small, large)
+    curves = [trace for trace in latency.data if trace["mode"] == "lines"]
+    assert [trace["name"].partition(":")[0] for trace in curves] == ["4Ki", "64Ki"]
+    assert len({(one["line"]["color"], one["line"]["dash"]) for one in curves}) == 2
+    assert len(shapes(latency, "rect")) == 2
+    legend = [trace["name"] for trace in latency.data if trace.get("showlegend", True)]
+    assert len(legend) == len({*legend}), "each search and each form once"
+    (trace,) = lines.data
+    assert trace["y"] == ["4Ki", "64Ki"]
+    estimates = [one.status.line.estimate for one in (small, large) if one.status.line]
+    assert trace["x"] == estimates
+    assert small.status.line is not None
+    assert small.status.line.high is not None
+    assert small.status.line.estimate is not None
+    assert trace["error_x"]["array"][0] == small.status.line.high - small.status.line.estimate
+
+
+def test_a_line_of_which_only_a_bound_is_known_points_away_from_it(
+    small: BenchmarkResult, large: BenchmarkResult
+) -> None:
+    above = with_line(large, Line(probes=9, counted=9, low=200_000))
+    below = with_line(other("line-002"), Line(probes=9, counted=9, high=300))
+    *_, lines = figures(small, above, below)
+    (trace,) = lines.data
+    assert trace["marker"]["symbol"] == ["circle", "triangle-right", "triangle-left"]
+    assert trace["x"][1:] == [200_000, 300]
+
+
+def test_searches_of_several_runs_have_their_runs_in_their_names(small: BenchmarkResult) -> None:
+    latency, lines = figures(small, searched(linear(10_000, 0.03), run="candidate"))
+    assert lines.data[0]["y"] == ["baseline", "candidate"]
+    assert "baseline" in latency.description
+    assert "Run" in tables_of(section(small, searched(run="candidate")))[0].headings
+
+
+def test_searches_with_other_objectives_are_not_drawn_together(small: BenchmarkResult) -> None:
+    slower = SEARCH.model_copy(update={"objectives": (Objective(percentile="99", latency_microseconds=9000),)})
+    spec = small.spec.model_copy(update={"line": slower, "point": "line-001"})
+    charts = figures(small, small.model_copy(update={"spec": spec}))
+    assert len(charts) == len({chart.key for chart in charts}) == 2
+
+
+def test_more_searches_than_a_figure_can_show_are_split() -> None:
+    many = [
+        searched(probes=3, point=f"line-{number:03d}", parameters={"blockSize": f"{2**number}Ki"})
+        for number in range(7)
+    ]
+    charts = figures(*many)
+    assert [chart.title[-8:] for chart in charts] == ["(1 of 2)", "(2 of 2)"]
+    assert sum(trace["mode"] == "lines" for chart in charts for trace in chart.data) == 7
+
+
+def test_a_sentence_says_what_was_found_and_why_it_ended(small: BenchmarkResult) -> None:
+    words = words_of(section(small))
+    assert "line-000, randread 4Ki up to qd64: carries 12,400 ± 600 IOPS at p99 <= 5 ms (95 % interval" in words
+    assert "The search ended after 19 probes" in words
+
+
+def test_tables_have_every_line_and_every_probe(small: BenchmarkResult, large: BenchmarkResult) -> None:
+    lines, probes = tables_of(section(small, large))
+    assert [row[0] for row in texts(lines)] == ["line-000", "line-001"]
+    assert len(probes.rows) == len(small.status.trials) + len(large.status.trials)
+    first = dict(zip(probes.headings, texts(probes)[0], strict=True))
+    assert first["Offered, IOPS"] == "500"
+    assert (first["Outcome"], first["Verdict"], first["Depth full"]) == ("met", "Valid", "0.0 %")
+    full = [row for row in texts(probes) if "90.0 %" in row]
+    assert full
+    assert {row[probes.headings.index("Outcome")] for row in full} <= {"not achieved", "depth full"}
+
+
+def test_a_search_that_goes_on_has_its_probes_and_no_estimate() -> None:
+    found = section(searched(probes=3))
+    (chart,) = charts_of(found)
+    assert shapes(chart, "rect") == []
+    assert "is not known yet" in words_of(found)
+    assert texts(tables_of(found)[0])[0][-1] == "searching"
+
+
+def test_a_search_without_a_probe_has_a_row_and_no_figure() -> None:
+    bare = searched(probes=0)
+    bare = bare.model_copy(update={"status": bare.status.model_copy(update={"line": None})})
+    found = section(bare)
+    assert charts_of(found) == []
+    assert len(tables_of(found)) == 1
+
+
+def test_the_verdicts_start_with_the_lines(small: BenchmarkResult) -> None:
+    runs = runs_of([small, result(trials_of(steady(100)))])
+    words = words_of(verdicts_section(runs, [], [], searches_of(runs)))
+    assert "line, randread 4Ki up to qd64: carries 12,400 ± 600 IOPS at p99 <= 5 ms." in words
+    assert "5 of 5 planned trials and 19 of 19 probes count." in words
+
+
+def test_the_overview_does_not_count_probes_as_repetitions(small: BenchmarkResult) -> None:
+    (table,) = tables_of(overview_section(runs_of([small, result(trials_of(steady(100)))])))
+    facts = dict(texts(table))
+    assert facts["Points"] == "1, each measured 5 times; 1 searched for the line"
+    assert facts["Attempts"] == "24 for 5 planned trials and 19 probes"
+    (table,) = tables_of(overview_section(runs_of([small])))
+    assert dict(texts(table))["Points"] == "1 searched for the line"
+    assert dict(texts(table))["Attempts"] == "19 for 19 probes"
+
+
+def test_the_results_have_the_line_in_place_of_means(small: BenchmarkResult) -> None:
+    (table,) = tables_of(results_section(runs_of([small, result(trials_of(steady(100)))])))
+    assert {len(row) for row in table.rows} == {len(table.headings)}
+    row = dict(zip(table.headings, texts(table)[0], strict=True))
+    assert (row["Trials"], row["IOPS"], row["p99"]) == ("19", "-", "-")
+    assert row["Reasons"] == "carries 12,400 ± 600 IOPS at p99 <= 5 ms"
+
+
+def test_a_page_of_searches_only_has_no_section_of_means(small: BenchmarkResult, large: BenchmarkResult) -> None:
+    page = make_page(runs_of([small, large]))
+    assert [one.key for one in page.sections] == ["what", "verdicts", "line", "results", "trials", "provenance"]
+    trials = next(one for one in page.sections if one.key == "trials")
+    assert charts_of(trials) == []
+
+
+def test_a_search_changes_no_section_of_other_points(small: BenchmarkResult) -> None:
+    point = result(trials_of(steady(100)))
+    alone = {one.key: one for one in make_page(runs_of([point])).sections}
+    both = {one.key: one for one in make_page(runs_of([point, small])).sections}
+    assert both.keys() - alone.keys() == {"line"}
+    assert charts_of(both["trials"]) == charts_of(alone["trials"])

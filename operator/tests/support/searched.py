@@ -1,0 +1,171 @@
+"""Results of searches for the line, made on simulated storage."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome
+from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.result import (
+    BenchmarkResult,
+    Finding,
+    Fingerprint,
+    Latency,
+    OperationResult,
+    Rates,
+    ResultMeta,
+    ResultSpec,
+    ResultStatus,
+    Trial,
+)
+from plimsoll.measure.line.probe import MOST_DROPPED, Observation
+from plimsoll.measure.line.settings import Settings
+from support.offered import SECONDS, Storage, linear, search
+
+OBJECTIVE = Objective(percentile="99", latency_microseconds=5_000)
+SEARCH = LineSearch(start=500, limit=200_000, objectives=(OBJECTIVE,))
+
+_BLOCK = 4096
+_OF_P99 = {"50": 0.4, "90": 0.7, "95": 0.8, "99": 1.0, "99.9": 1.3, "99.99": 1.7}
+"""Each percentile of a trial, as a part of the measured one."""
+
+_MEAN_OF_P99 = 0.45
+
+
+def searched(
+    storage: Storage | None = None,
+    *,
+    run: str = "baseline",
+    point: str = "line-000",
+    label: str = "randread 4Ki up to qd64",
+    parameters: Mapping[str, JsonValue] | None = None,
+    search_for: LineSearch = SEARCH,
+    seed: object = 1,
+    probes: int | None = None,
+    clients: int = 2,
+) -> BenchmarkResult:
+    """Return the result of a search whose objective is that of `offered`; unfinished after some probes.
+
+    Args:
+        storage: what is measured; a line at 12 000 operations per second that scatters by 3 % by default.
+        probes: the number of probes after which the search is looked at; until its end by default.
+
+    """
+    observed, found = _search(storage or linear(12_000, 0.03), search_for, clients, seed)
+    is_final = probes is None
+    trials = tuple(trial_of(number, one) for number, one in enumerate(observed[:probes]))
+    line = found if is_final else Line(probes=len(trials), counted=len(trials))
+    verdict, findings = _judged(line)
+    return BenchmarkResult(
+        metadata=ResultMeta(name=f"{run}-{point}", namespace="default"),
+        spec=ResultSpec(
+            run=run,
+            run_uid=f"uid of {run}",
+            point=point,
+            workload=point.rpartition("-")[0],
+            tool="fio",
+            label=label,
+            parameters={"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
+            clients=clients,
+            runtime_seconds=SECONDS,
+            ramp_seconds=10,
+            repetitions=40,
+            line=search_for,
+        ),
+        status=ResultStatus(
+            trials=trials,
+            line=line,
+            verdict=verdict if is_final else None,
+            findings=findings if is_final else (),
+            fingerprint=Fingerprint(
+                identity={"tool": "fio"}, context={"seed": 1}, identity_sha256="", context_sha256=""
+            ),
+            final=is_final,
+        ),
+    )
+
+
+def trial_of(number: int, observation: Observation) -> Trial:
+    """Return the trial of one probe, a minute after the one before."""
+    rates = Rates(iops=observation.achieved, bytes_per_second=round(observation.achieved) * _BLOCK)
+    return Trial(
+        pass_number=number,
+        attempt=0,
+        epoch="e",
+        clients=(0, 1),
+        probe=Probe(
+            offered=observation.offered,
+            achieved=observation.achieved,
+            depth_full_percent=100 * (observation.dropped_share or 0.0),
+            outcome=_outcome(observation),
+        ),
+        outcome=Outcome.MEASURED,
+        started_at=f"2026-01-01T00:{number:02}:00.000Z",
+        finished_at=f"2026-01-01T00:{number:02}:59.000Z",
+        verdict=Verdict.VALID,
+        operations=(
+            OperationResult(
+                operation=Operation.READ,
+                ios=observation.operations,
+                bytes=observation.operations * _BLOCK,
+                rates=rates,
+                whole_run=rates,
+                sum_of_rates=rates,
+                latency=_latency(observation),
+            ),
+        ),
+    )
+
+
+def _search(storage: Storage, search_for: LineSearch, clients: int, seed: object) -> tuple[Sequence[Observation], Line]:
+    observed: list[Observation] = []
+
+    def recorded(load: float, number: int, chance: random.Random) -> Observation:
+        observed.append(storage(load, number, chance))
+        return observed[-1]
+
+    settings = Settings(
+        start=search_for.start,
+        limit=search_for.limit,
+        precision_percent=search_for.precision_percent,
+        step=clients,
+    )
+    line, _ = search(recorded, settings, seed)
+    return observed, Line(
+        ending=line.ending,
+        probes=line.probes,
+        counted=line.counted,
+        estimate=line.estimate,
+        low=line.low,
+        high=line.high,
+    )
+
+
+def _outcome(observation: Observation) -> ProbeOutcome:
+    latency = observation.latencies[0]
+    if latency is not None and latency > OBJECTIVE.latency_nanoseconds:
+        return ProbeOutcome.LATE
+    if observation.achieved < 0.99 * observation.offered:
+        return ProbeOutcome.NOT_ACHIEVED
+    if (observation.dropped_share or 0.0) >= MOST_DROPPED:
+        return ProbeOutcome.DEPTH_FULL
+    return ProbeOutcome.UNKNOWN if latency is None else ProbeOutcome.MET
+
+
+def _latency(observation: Observation) -> Latency:
+    p99 = observation.latencies[0]
+    known = {} if p99 is None else {name: round(share * p99) for name, share in _OF_P99.items()}
+    return Latency(
+        kind=LatencyKind.FULL,
+        count=observation.operations,
+        mean_nanoseconds=_MEAN_OF_P99 * (p99 or 0.0),
+        percentiles=known,
+    )
+
+
+def _judged(line: Line) -> tuple[Verdict, tuple[Finding, ...]]:
+    if line.ending not in {Ending.NOT_MONOTONE, Ending.DRIFTING}:
+        return Verdict.VALID, ()
+    reason = str(line.ending)
+    return Verdict.SUSPECT, (Finding(reason=reason, verdict=Verdict.SUSPECT, message="the line is doubtful"),)
