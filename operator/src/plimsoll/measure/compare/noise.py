@@ -14,7 +14,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.between import components_of
 from plimsoll.measure.compare.family import ALONE
 from plimsoll.measure.compare.inference import Between, detectable_change
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.metrics import OF_TRIALS, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.sides import Side, noise_note, side_of
 from plimsoll.measure.summary import counted
 
@@ -61,7 +61,7 @@ def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: i
     found = []
     for operation in (one for one in Operation if one in done):
         gates = gates_of(rule, good, operation)
-        for metric in Metric:
+        for metric in OF_TRIALS:
             values = [values_of(run, operation, metric) for run in runs]
             if any(value is not None for run in values for value in run):
                 found.append(_noise(operation, metric, values, replace(rule, gates=gates), trials))
