@@ -121,7 +121,11 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
         results = as_one_run(used)
     except RepeatsDifferError as error:
         return _Part(gaps=gaps, doubts=[str(error)])
-    values = {quantity: series for result in results for quantity, series in _values(variant, result, points[result.spec.point])}
+    values = {
+        quantity: series
+        for result in results
+        for quantity, series in _values(variant, result, points[result.spec.point])
+    }
     incomplete = {quantity: quantity.point for quantity, series in values.items() if len(series) < len(known)}
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
@@ -195,9 +199,7 @@ def _values(
 
 
 def _quantity(variant: str, spec: ResultSpec, operation: Operation, metric: Metric) -> Quantity:
-    return Quantity(
-        variant=variant, workload=spec.workload, point=spec.point, operation=operation, metric=metric
-    )
+    return Quantity(variant=variant, workload=spec.workload, point=spec.point, operation=operation, metric=metric)
 
 
 def _has(trial: Trial, operation: Operation) -> bool:
