@@ -45,6 +45,11 @@ class Position:
     probes: int
     is_estimate: bool = True
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is an estimate with both ends of its interval."""
+        return self.is_estimate and math.isfinite(self.down) and math.isfinite(self.up)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineChange:

@@ -97,8 +97,7 @@ def _position(result: BenchmarkResult) -> Position | None:
 
 def _between(results: Sequence[BenchmarkResult]) -> Between | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
-    found = [one for one in map(_position, filter(_is_usable, results)) if one is not None and one.is_estimate]
-    known = [one for one in found if math.isfinite(one.down) and math.isfinite(one.up)]
+    known = [one for one in map(_position, filter(_is_usable, results)) if one is not None and one.has_interval]
     if len(known) < MINIMUM_RUNS:
         return None
     _, spread = moments([one.value for one in known])
@@ -164,9 +163,8 @@ def _side(result: BenchmarkResult) -> Side:
     line, position = result.status.line, _position(result)
     if line is None:
         return Side(trials=0)
-    deviation = (position.down + position.up) / 2 if position and position.is_estimate else None
-    known = deviation is not None and math.isfinite(deviation)
-    return Side(trials=line.counted, mean=line.estimate, deviation=deviation if known else None)
+    deviation = (position.down + position.up) / 2 if position and position.has_interval else None
+    return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
 
 
 def _ratio(logarithm: float) -> float | None:

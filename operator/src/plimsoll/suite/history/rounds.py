@@ -126,11 +126,11 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
         for result in results
         for quantity, series in _values(variant, result, points[result.spec.point])
     }
-    incomplete = {quantity: quantity.point for quantity, series in values.items() if len(series) < len(known)}
+    incomplete = [quantity for quantity, series in values.items() if len(series) < len(known)]
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
         conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
-        gaps=[*gaps, *_valueless(sorted({*incomplete.values()}))],
+        gaps=[*gaps, *_valueless(incomplete)],
         doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
     )
 
@@ -150,9 +150,13 @@ def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
         yield f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}"
 
 
-def _valueless(points: Sequence[str]) -> Iterator[str]:
+def _valueless(quantities: Sequence[Quantity]) -> Iterator[str]:
+    lines = sorted({one.point for one in quantities if one.metric is Metric.LINE})
+    if lines:
+        yield f"the line is above all loads, NotMonotone or Drifting in a run: {first_few(lines)}"
+    points = sorted({one.point for one in quantities if one.metric is not Metric.LINE})
     if points:
-        yield f"a gating metric has no value, or is 0, in a run (a line: it is above all loads): {first_few(points)}"
+        yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"
 
 
 def _is_invalid(results: Sequence[BenchmarkResult], runs: int) -> bool:
