@@ -35,6 +35,10 @@ _SHAPES: Mapping[str, Callable[..., Storage]] = {
     "queue, its speed scatters": lambda line, noise: HockeyStick(line, speed_noise=noise),
     "cliff": cliff,
 }
+_HEADING = (
+    *("storage", "noise", "precisionPercent", "compared"),
+    *("false Regression", "no change is NoRegression", "10 % lower is found", "20 % lower is found"),
+)
 
 
 def main() -> None:
@@ -45,10 +49,8 @@ def main() -> None:
 
 
 def _rows(searches: int) -> Iterator[Sequence[str]]:
-    heading = ("storage", "noise", "precisionPercent", "compared", "false Regression", "no change is NoRegression")
-    heading += ("10 % lower is found", "20 % lower is found")
-    yield heading
-    yield ["---"] * len(heading)
+    yield _HEADING
+    yield ["---"] * len(_HEADING)
     for name, shape in _SHAPES.items():
         for noise in _NOISES:
             for precision in _PRECISIONS:

@@ -17,9 +17,6 @@ from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import counted, summarise
 
-_LEAST_RUNS = 2
-"""Of an interval."""
-
 
 class RepeatsDifferError(ValueError):
     """Runs that should be repetitions measured different things; the message names the point and the runs."""
@@ -105,11 +102,11 @@ def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Li
     it has none: the others would be a selection.
     """
     known = [line for line in lines if line is not None]
-    if not known:
-        return None
+    if not known or len(lines) == 1:
+        return known[0] if known else None
     values = [value for value in estimates if value is not None]
     probes = sum(line.probes for line in known)
-    if len(values) < max(len(lines), _LEAST_RUNS):
+    if len(values) < len(lines):
         return Line(ending=_common_ending(known), probes=probes, counted=len(known))
     mean, variance = moments_of_logarithms(values)
     half = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(variance / len(values))

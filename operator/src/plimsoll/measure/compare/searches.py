@@ -20,10 +20,10 @@ from plimsoll.measure.compare.results import MetricComparison, deviation_of
 from plimsoll.measure.compare.sides import Side
 from plimsoll.measure.statistics import CONFIDENCE
 
-LINES = 0.008
+LINES = 0.006
 """One-sided, of all lines of a comparison that tests nothing else."""
 
-LINES_AMONG = 0.001
+LINES_AMONG = 0.0005
 """The same if it also tests metrics of points."""
 
 _ONE_SIDED = 1 - CONFIDENCE

@@ -21,6 +21,11 @@ def quantity_text(operation: Operation, metric: Metric) -> str:
     return metric.value if metric is Metric.LINE else f"{operation} {metric}"
 
 
+def operation_text(change: Change) -> str:
+    """Return the operation of a change."""
+    return "all" if change.metric is Metric.LINE else change.operation.value
+
+
 def change_text(ratio: float | None) -> str:
     """Return a ratio of candidate to baseline as a change: `-3.2 %`."""
     return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"

@@ -1,8 +1,9 @@
 """The verdict on a hypothesis: held or refuted if the whole 95 % interval says so.
 
 The trial is the unit of statistics, or the run if every side has at least three of them: only repeated runs show the
-noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio is that of geometric means, scaling the exponent of a power law fitted to all values. Points
-of the same runs are compared within each run: what makes a whole run faster or slower changes neither.
+noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio is that of geometric
+means, scaling the exponent of a power law fitted to all values. Points of the same runs are compared within each run:
+what makes a whole run faster or slower changes neither.
 """
 
 import math
