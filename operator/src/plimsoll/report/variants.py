@@ -49,6 +49,22 @@ class _Quantity:
     is_of_operation: bool = True
 
 
+def _of_operation(
+    result: BenchmarkResult, operation: Operation, statistic: Callable[[OperationSummary], Statistic | None]
+) -> Statistic | None:
+    found = (statistic(summary) for summary in drawable(result) if summary.operation is operation)
+    return next(found, None)
+
+
+def _line(result: BenchmarkResult, operation: Operation) -> Statistic | None:
+    """Return the line; None for all but the first operation of its trials, so that it is drawn once."""
+    line = result.status.line if result.status.verdict is not Verdict.INVALID else None
+    done = {each.operation for trial in result.status.trials for each in trial.operations}
+    if line is None or line.estimate is None or next((one for one in Operation if one in done), None) is not operation:
+        return None
+    return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
+
+
 _QUANTITIES = (
     _Quantity(
         key="rate",
@@ -71,27 +87,11 @@ _QUANTITIES = (
         key="line",
         title="line",
         axis=linear_axis("load at the line"),
-        statistic=lambda result, operation: _line(result, operation),
+        statistic=_line,
         text=rate_text,
         is_of_operation=False,
     ),
 )
-
-
-def _of_operation(
-    result: BenchmarkResult, operation: Operation, statistic: Callable[[OperationSummary], Statistic | None]
-) -> Statistic | None:
-    found = (statistic(summary) for summary in drawable(result) if summary.operation is operation)
-    return next(found, None)
-
-
-def _line(result: BenchmarkResult, operation: Operation) -> Statistic | None:
-    """Return the line; None for all but the first operation of its trials, so that it is drawn once."""
-    line = result.status.line if result.status.verdict is not Verdict.INVALID else None
-    done = {each.operation for trial in result.status.trials for each in trial.operations}
-    if line is None or line.estimate is None or next((one for one in Operation if one in done), None) is not operation:
-        return None
-    return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +129,13 @@ def _charts(
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(mark.place for _, marks in drawn for mark in marks)
         what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
+        of = f"{quantity.title} of {operation}s of" if quantity.is_of_operation else f"{quantity.title} of"
         title = f"{workload}: {what}{part_text(part, len(parts))}"
         yield Chart(
             key=f"{key}-{quantity.key}-{part}",
             title=title,
             description=(
-                f"{quantity.title} of {f'{operation}s of ' if quantity.is_of_operation else ''}{workload} at {count_text(len(places), 'point')}, a series for "
+                f"{of} {workload} at {count_text(len(places), 'point')}, a series for "
                 f"each of {count_text(len(drawn), 'variant')}."
             ),
             data=[_trace(index, name, marks, quantity) for index, (name, marks) in enumerate(drawn)],

@@ -15,6 +15,7 @@ from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.lines import LineChange, Position, line_estimate
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.noise import noise_of
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.results import Comparison, MetricComparison
 from support.lines import SEARCH, above, below, line, searched
@@ -201,3 +202,15 @@ def test_p_values_agree_with_the_interval(value: float, down: float, up: float, 
     assert change.p_lower(high) == pytest.approx(0.025, rel=1e-3)
     assert change.p_higher(low) == pytest.approx(0.025, rel=1e-3)
     assert math.isclose(change.p_lower(change.estimate), 0.5) or change.p_lower(change.estimate) == 1
+
+
+def test_noise_of_a_search_is_the_error_of_its_line() -> None:
+    (alone,) = noise_of([searched(line(12_000))], _RULE, 5)
+    # An interval of 10 % is 4 standard errors wide; 2.5 + 0.84 errors of a difference are found in 80 % of cases.
+    assert alone.within == pytest.approx(0.1 / 2 / 2.09, rel=0.01)
+    assert alone.detectable == pytest.approx(0.106, abs=0.003)
+    assert (alone.metric, alone.between) == (Metric.LINE, None)
+    runs = [searched(line(load), run=f"same-{load}") for load in (10_000, 12_000, 14_000)]
+    (several,) = noise_of(runs, _RULE, 5)
+    assert several.between == pytest.approx(0.166, abs=0.01)
+    assert not noise_of([searched(above())], _RULE, 5)

@@ -69,7 +69,7 @@ def compare_lines(
 def _case(pair: Pair, floor: Floor) -> _Case:
     problem = line_problem("baseline", pair.baseline) or line_problem("candidate", pair.candidate) or _unlike(pair)
     baseline, candidate = _position(pair.baseline), _position(pair.candidate)
-    between = _between(floor.results_of(pair)) if floor.runs else None
+    between = lines_between(floor.results_of(pair)) if floor.runs else None
     if floor.runs and between is None:
         problem = problem or _UNKNOWN_NOISE
     if problem or baseline is None or candidate is None:
@@ -95,7 +95,7 @@ def _position(result: BenchmarkResult) -> Position | None:
     return position_of(line, search) if line is not None and search is not None else None
 
 
-def _between(results: Sequence[BenchmarkResult]) -> Between | None:
+def lines_between(results: Sequence[BenchmarkResult]) -> Between | None:
     """Return the variance of the runs' lines beyond their own errors; None if it is unknown."""
     known = [one for one in map(_position, filter(_is_usable, results)) if one is not None and one.has_interval]
     if len(known) < MINIMUM_RUNS:
@@ -142,24 +142,26 @@ def _conclusion(change: LineChange, threshold: float, bound: float, *, worse: bo
 
 def _incomparable(case: _Case) -> MetricComparison:
     return MetricComparison(
-        operation=_operation(case.pair),
+        operation=operation_of([case.pair.baseline, case.pair.candidate]),
         metric=Metric.LINE,
         gates=True,
-        baseline=_side(case.pair.baseline),
-        candidate=_side(case.pair.candidate),
+        baseline=side_of_line(case.pair.baseline),
+        candidate=side_of_line(case.pair.candidate),
         between=deviation_of(case.between),
         conclusion=Conclusion.INCONCLUSIVE,
         notes=tuple(filter(None, [case.problem])),
     )
 
 
-def _operation(pair: Pair) -> Operation:
-    trials = [trial for result in (pair.baseline, pair.candidate) for trial in result.status.trials]
+def operation_of(results: Sequence[BenchmarkResult]) -> Operation:
+    """Return the first operation of these searches; their line is one of all operations together."""
+    trials = [trial for result in results for trial in result.status.trials]
     done = {result.operation for trial in trials for result in trial.operations}
     return next((one for one in Operation if one in done), Operation.READ)
 
 
-def _side(result: BenchmarkResult) -> Side:
+def side_of_line(result: BenchmarkResult) -> Side:
+    """Describe the line of a result: its trials are probes, its deviation is the standard error."""
     line, position = result.status.line, _position(result)
     if line is None:
         return Side(trials=0)

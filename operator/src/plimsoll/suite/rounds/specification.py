@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.document import Plan
 from plimsoll.suite.children import variant_plans
@@ -68,9 +68,10 @@ def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
     if trials <= MAX_TRIALS:
         return ""
     searches = f", {MOST_PROBES} for a search" if any(line for of_plan in points for _, line in of_plan) else ""
+    of_what = f"points times repetitions{searches}"
     variants = f"{len(of_variants)} variant{'s' * (len(of_variants) > 1)}"
     return (
-        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} (points times repetitions{searches}), times "
+        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} ({of_what}), times "
         f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure fewer "
         "points, or divide the suite"
     )
