@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from plimsoll.api.errors import Problem, SpecError
-from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.document import Plan
 from plimsoll.suite.children import variant_plans
@@ -62,16 +61,13 @@ def read_specification(document: JsonValue) -> Specification:
 
 def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
     """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
-    points = [[(plan.repetitions, one.line) for one in plan.points] for plan in plans]
-    of_variants = [sum(MOST_PROBES if line else repetitions for repetitions, line in of_plan) for of_plan in points]
+    of_variants = [len(plan.points) * plan.repetitions for plan in plans]
     trials = sum(of_variants) * repeat
     if trials <= MAX_TRIALS:
         return ""
-    searches = f", {MOST_PROBES} for a search" if any(line for of_plan in points for _, line in of_plan) else ""
-    of_what = f"points times repetitions{searches}"
     variants = f"{len(of_variants)} variant{'s' * (len(of_variants) > 1)}"
     return (
-        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} ({of_what}), times "
+        f"a round would have {trials:,} trials: {sum(of_variants):,} in {variants} (points times repetitions), times "
         f"repeat {repeat}; the operator evaluates at most {MAX_TRIALS:,}: lower repeat or repetitions, measure fewer "
         "points, or divide the suite"
     )
