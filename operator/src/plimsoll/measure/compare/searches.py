@@ -1,7 +1,7 @@
 """Compares the lines of two runs: a lower line is a regression.
 
-Each side has one estimate with an interval, instead of trials that repeat a load, so `LineChange` decides. The levels
-keep false alarms of a comparison below 1 % together with all other tests; see `docs/comparing.md`.
+Each side has one estimate with an interval, instead of trials that repeat a load, so `LineChange` decides. The rates
+of error that follow from the levels are in `docs/comparing.md`.
 """
 
 import math
