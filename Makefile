@@ -168,8 +168,9 @@ bench-rounds: setup ## Measure how often rounds of suites are judged right: the 
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/rounds.py $(ROUNDS)
 
 .PHONY: bench-line
-bench-line: setup ## Measure how well the line is found: the tables of docs/line.md; takes half an hour
+bench-line: setup ## Measure how well the line is found and compared: tables of docs/line.md and docs/comparing.md; takes half an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/line.py $(SEARCHES)
+	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs

@@ -14,6 +14,7 @@ from plimsoll.cli import main
 from plimsoll.cli.compare import EXIT_OF
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric
+from support.lines import above, line, searched
 from support.repeated import result, steady, trials_of
 
 
@@ -65,6 +66,27 @@ def test_regression() -> None:
     ]
     assert "Tolerated: 5 % less rate, 10 % more latency. Gates: iops, p99." in text
     assert "- Regression in 1 of 2 gating metrics" in text
+
+
+def test_a_lower_line_is_a_regression() -> None:
+    save("before", [searched(line(12_000), run="before")])
+    save("after", [searched(line(9_600), run="after")])
+    text = compare("before", "after", code=3)
+    assert "12,000" in text
+    assert "9,600" in text
+    assert "-20.0 %" in text
+    assert "20+20" in text
+    assert "Trials of a line are its probes." in text
+    document = json.loads(compare("before", "after", "-o", "json", code=3))
+    assert document["gates"] == ["iops", "p99", "line"]
+    (row,) = csv.DictReader(compare("before", "after", "-o", "csv", code=3).splitlines())
+    assert (row["metric"], row["conclusion"], row["baseline"]) == ("line", "Regression", "12000.0")
+
+
+def test_lines_above_all_loads_have_no_ratio() -> None:
+    for name in ("before", "after"):
+        save(name, [searched(above(), run=name)])
+    assert "above 200,000, the highest load that was offered; how far is unknown" in compare("before", "after", code=4)
 
 
 def test_no_regression() -> None:

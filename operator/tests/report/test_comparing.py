@@ -15,6 +15,7 @@ from plimsoll.report.layering import layers_section
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.text import MEBIBYTE
 from plimsoll.tools.registry import LAYERS
+from support.lines import line, searched
 from support.repeated import result, steady, trials_of
 from support.reports import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
 
@@ -37,6 +38,15 @@ def test_a_regression_is_drawn_with_its_interval_and_the_threshold() -> None:
     assert [shape["x0"] for shape in rate.layout["shapes"]] == [1, 0.95]
     assert [shape["x0"] for shape in latency.layout["shapes"]] == [1, 1.1]
     assert words_of(section).startswith("after against before: Regression: Regression in 1 of 2 gating metrics")
+
+
+def test_a_lower_line_is_drawn_as_a_rate() -> None:
+    section = comparison_section([compared([searched(line(12_000))], [searched(line(9_600), run="candidate")])])
+    (chart,) = charts_of(section)
+    assert [(trace["name"], trace["y"]) for trace in chart.data] == [("Regression", ["line-000 line"])]
+    (table,) = tables_of(section)
+    assert texts(table)[0][2:7] == ["all", "line", "12,000", "9,600", "-20.0 %"]
+    assert "its trials are the probes behind it" in words_of(section)
 
 
 def test_the_table_has_every_metric_and_marks_only_those_that_gate() -> None:

@@ -12,6 +12,7 @@ from plimsoll.suite.evaluation import RoundResults, evaluate
 from plimsoll.suite.projection import projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
 from plimsoll.suite.rounds.observed import Judgement
+from support.lines import line, searched
 from support.repeated import measured, result, steady, trial, trials_of
 from support.results import RESULT
 from support.suite_documents import suite_document
@@ -193,6 +194,40 @@ def test_part_of_a_result_that_is_read_is_evaluated_like_the_whole() -> None:
     )
     asked = spec(ACCEPTED, BETWEEN, hypotheses=[HYPOTHESIS])
     assert judged(asked, part, EARLIER) == judged(asked, found, EARLIER)
+
+
+def with_line(load: float, name: str) -> list[BenchmarkResult]:
+    return [searched(line(load), run=name, point="reads-000")]
+
+
+def lines_of(minute: int, **loads: Sequence[float]) -> RoundResults:
+    runs = {
+        variant: {
+            f"{variant}-{number}": [projected(_stored(one)) for one in with_line(load, f"{variant}-{number}")]
+            for number, load in enumerate(of)
+        }
+        for variant, of in loads.items()
+    }
+    return RoundResults(minute=minute, digest="d", repeat=3, runs=runs)
+
+
+def test_a_round_regresses_where_the_line_fell() -> None:
+    before = [
+        lines_of(minute, small=(12_000 + minute, 12_100, 11_900), large=(20_000, 20_200 - minute, 19_800))
+        for minute in range(1, 5)
+    ]
+    about = {"workload": "reads", "quantity": "line"}
+    hypothesis = HYPOTHESIS | {"left": about | {"variant": "large"}, "of": about | {"variant": "small"}}
+    asked = spec(ACCEPTED, BETWEEN, hypotheses=[hypothesis])
+    fallen = judged(asked, lines_of(9, small=(12_000, 12_100, 11_900), large=(15_000, 15_100, 14_900)), before)
+    assert fallen.verdict is RoundVerdict.REGRESSED
+    assert "variant large: Regression: reads line -25.0 %" in fallen.message
+    assert fallen.hypotheses[0].verdict == "Held"
+    costs = next(one for one in fallen.comparisons if one.name == "costs")
+    assert costs.verdict == "NoRegression"
+    assert costs.estimate == pytest.approx(0.25, abs=0.01)
+    same = judged(asked, lines_of(9, small=(12_000, 12_100, 11_900), large=(20_000, 20_100, 19_900)), before)
+    assert same.verdict is RoundVerdict.NO_REGRESSION
 
 
 def test_part_has_neither_distributions_nor_hosts_and_ignores_later_additions() -> None:

@@ -64,3 +64,23 @@ def test_hypothesis_on_other_points_is_refused(hypothesis: dict[str, Any], expec
     found = planned(hypotheses=[{"name": "deep", "atLeastPercent": 200} | hypothesis])
     assert found
     assert all(problem.startswith(f"spec.hypotheses[0].{expected}") for problem in found)
+
+
+def test_a_line_is_asked_of_a_workload_that_searches_for_it_and_nothing_else_is() -> None:
+    def asked(quantity: str, run: Any) -> list[str]:
+        sides = {
+            side: {"workload": "reads", "where": {"ioDepth": depth}, "quantity": quantity}
+            for side, depth in (("left", 16), ("of", 1))
+        }
+        return planned(run=run, hypotheses=[{"name": "deep", "atLeastPercent": 90} | sides])
+
+    run = suite_document()["spec"]["run"]
+    objectives = [{"percentile": "99", "latencyMicroseconds": 5000}]
+    search = {"line": {"start": 500, "limit": 200_000, "objectives": objectives}}
+    searching = run | {"workloads": [one | search for one in run["workloads"]]}
+    assert asked("line", searching) == []
+    assert [problem.split(": ")[1].split(";")[0] for problem in asked("line", run)] == [
+        "workload reads does not search for the line"
+    ] * 2
+    assert all("choose line" in problem for problem in asked("iops", searching))
+    assert len(asked("iops", searching)) == 2

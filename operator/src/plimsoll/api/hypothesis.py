@@ -30,7 +30,10 @@ _SCALING = "over with exponentAtLeast or exponentAtMost"
 
 
 class Quantity(StrEnum):
-    """A quantity of an operation, with one value per trial: a rate per second, or a latency in nanoseconds."""
+    """A quantity: a rate per second or a latency in nanoseconds of each trial of an operation, or the line of a search.
+
+    The line is a load: operations per second, or operations in flight.
+    """
 
     BYTES = "bytesPerSecond"
     IOPS = "iops"
@@ -41,11 +44,12 @@ class Quantity(StrEnum):
     P99 = "p99"
     P999 = "p99.9"
     P9999 = "p99.99"
+    LINE = "line"
 
     @property
     def is_rate(self) -> bool:
-        """Whether it is a rate; otherwise it is a latency."""
-        return self in (Quantity.BYTES, Quantity.IOPS)
+        """Whether it is a rate or a load, so that more is better; otherwise it is a latency."""
+        return self in (Quantity.BYTES, Quantity.IOPS, Quantity.LINE)
 
     @property
     def percentile(self) -> str | None:
@@ -106,7 +110,7 @@ class Selector(Model):
         where: Values that select one point of a workload with several: parameters of its tool as the workload writes
             them, such as blockSize 4Mi, and clients.
         quantity: What is compared: bytesPerSecond, iops, meanLatency, or a percentile of latency (p50, p90, p95, p99,
-            p99.9, p99.99), as far as the tool reports it.
+            p99.9, p99.99), as far as the tool reports it; line if the workload searches for it, and nothing else then.
 
     """
 

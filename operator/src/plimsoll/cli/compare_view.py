@@ -11,6 +11,7 @@ from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison
 from plimsoll.measure.compare.wording import (
     change_text,
@@ -19,6 +20,7 @@ from plimsoll.measure.compare.wording import (
     is_left_to_mean,
     mean_text,
     notes_of,
+    operation_text,
     passes_text,
     trials_text,
     verdict_text,
@@ -57,6 +59,7 @@ def _legend(comparison: Comparison) -> str:
     words = (
         "At worst: with 95 % confidence it is no worse.",
         "In brackets: metrics that do not gate; their p-values are not adjusted.",
+        "Trials of a line are its probes." if Metric.LINE in comparison.gates else "",
         "The mean decides what a point alone leaves Inconclusive, unless that is suspected to be a regression."
         if comparison.means
         else "",
@@ -111,7 +114,7 @@ def _name(workload: str, what: str) -> Text:
 
 _Column = FittedColumn[_Line]
 _POINT = _Column(heading="Point", cell=lambda line: line.name, folded=True)
-_OPERATION = _Column(heading="Op", cell=text_of(lambda line: line.change.operation.value))
+_OPERATION = _Column(heading="Op", cell=text_of(lambda line: operation_text(line.change)))
 _METRIC = _Column(heading="Metric", cell=text_of(lambda line: line.change.metric.value))
 _BASELINE = _Column(heading="Baseline", cell=text_of(lambda line: line.baseline), right=True)
 _CANDIDATE = _Column(heading="Candidate", cell=text_of(lambda line: line.candidate), right=True)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule
+from plimsoll.measure.compare.metrics import DEFAULT_GATES, OF_TRIALS, Metric, RegressionRule
 
 _DEFAULT = RegressionRule()
 _PERCENT = 100
@@ -36,10 +36,10 @@ def rule_options(function: F) -> F:
             "--gate",
             "gates",
             multiple=True,
-            type=click.Choice([metric.value for metric in Metric]),
-            default=[metric.value for metric in Metric if metric in DEFAULT_GATES],
+            type=click.Choice([metric.value for metric in OF_TRIALS]),
+            default=[metric.value for metric in OF_TRIALS if metric in DEFAULT_GATES],
             show_default=True,
-            help="Metric that gates; may be repeated. The others are only reported.",
+            help="Metric that gates; may be repeated. The others are only reported. The line of a search always gates.",
         ),
     )
     for option in reversed(options):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.results import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.wording import (
     change_text,
@@ -11,6 +12,7 @@ from plimsoll.measure.compare.wording import (
     is_left_to_mean,
     mean_text,
     notes_of,
+    operation_text,
     passes_text,
     place_of,
     trials_text,
@@ -40,6 +42,8 @@ _OF_MEANS = (
     "The mean change of a workload decides what its points alone leave Inconclusive, unless a regression of a point is "
     "suspected. "
 )
+
+_OF_LINES = "A line has one estimate with an interval in each run; its trials are the probes behind it. "
 
 _Line = tuple[PointComparison, MetricComparison]
 
@@ -92,7 +96,7 @@ def _words(names: str, one: Compared, comparison: Comparison) -> Iterator[str]:
     yield (
         f"Tolerated: {limits}. Regression: significantly worse, by more than that. NoRegression: with 95 % confidence "
         "no worse than that. Inconclusive: not enough evidence, which is not a weak form of NoRegression. "
-        f"{_OF_MEANS if comparison.means else ''}"
+        f"{_OF_MEANS if comparison.means else ''}{_OF_LINES if Metric.LINE in comparison.gates else ''}"
         f"Gates: {', '.join(comparison.gates)}. The noise between runs is unknown here and may look like a change; "
         "`plimsoll compare --noise` takes it into account."
     )
@@ -203,7 +207,7 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
     return [
         Cell(text=point.baseline),
         Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
-        Cell(text=metric.operation),
+        Cell(text=operation_text(metric)),
         Cell(text=metric.metric),
         Cell(text=metric_text(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
         Cell(text=metric_text(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),

@@ -43,7 +43,7 @@ def metric_text(metric: Metric, value: float | None) -> str:
     """Return a value of a compared metric."""
     if metric is Metric.BYTES:
         return bytes_rate_text(value)
-    if metric is Metric.IOPS:
+    if metric in (Metric.IOPS, Metric.LINE):
         return NONE if value is None else rate_text(value)
     return duration_text(value)
 

@@ -208,6 +208,8 @@ def _interval(metric: Metric, row: TrendRow) -> str:
 def _axis_title(metric: Metric) -> str:
     if metric is Metric.BYTES:
         return "MiB per second"
+    if metric is Metric.LINE:
+        return "load at the line"
     return "operations per second" if metric is Metric.IOPS else f"{metric} latency"
 
 

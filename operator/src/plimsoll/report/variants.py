@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.names import Operation
-from plimsoll.api.result import OperationSummary, Statistic
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.api.result import BenchmarkResult, OperationSummary, Statistic
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 from plimsoll.report.figure import (
@@ -38,14 +38,31 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Quantity:
-    """A quantity on the vertical axis, in units of `scale`."""
+    """A quantity on the vertical axis, in units of `scale`; the line is one of all operations together."""
 
     key: str
     title: str
     axis: Json
-    statistic: Callable[[OperationSummary], Statistic | None]
+    statistic: Callable[[BenchmarkResult, Operation], Statistic | None]
     text: Callable[[float], str]
     scale: float = 1
+    is_of_operation: bool = True
+
+
+def _of_operation(
+    result: BenchmarkResult, operation: Operation, statistic: Callable[[OperationSummary], Statistic | None]
+) -> Statistic | None:
+    found = (statistic(summary) for summary in drawable(result) if summary.operation is operation)
+    return next(found, None)
+
+
+def _line(result: BenchmarkResult, operation: Operation) -> Statistic | None:
+    """Return the line; None for all but the first operation of its trials, so that it is drawn once."""
+    line = result.status.line if result.status.verdict is not Verdict.INVALID else None
+    done = {each.operation for trial in result.status.trials for each in trial.operations}
+    if line is None or line.estimate is None or next((one for one in Operation if one in done), None) is not operation:
+        return None
+    return Statistic(trials=line.counted, mean=line.estimate, low=line.low, high=line.high)
 
 
 _QUANTITIES = (
@@ -53,16 +70,26 @@ _QUANTITIES = (
         key="rate",
         title="operations per second",
         axis=linear_axis("operations per second"),
-        statistic=iops_of,
+        statistic=lambda result, operation: _of_operation(result, operation, iops_of),
         text=lambda value: f"{rate_text(value)} IOPS",
     ),
     _Quantity(
         key="p99",
         title="p99 latency",
         axis=latency_axis("p99 latency"),
-        statistic=lambda operation: operation.percentiles.get(_P99),
+        statistic=lambda result, operation: _of_operation(
+            result, operation, lambda summary: summary.percentiles.get(_P99)
+        ),
         text=duration_text,
         scale=MICROSECOND,
+    ),
+    _Quantity(
+        key="line",
+        title="line",
+        axis=linear_axis("load at the line"),
+        statistic=_line,
+        text=rate_text,
+        is_of_operation=False,
     ),
 )
 
@@ -101,12 +128,14 @@ def _charts(
     for part, drawn in enumerate(parts):
         # Points of variants may differ in what the variants set.
         places = dict.fromkeys(mark.place for _, marks in drawn for mark in marks)
-        title = f"{workload}: {operation}, {quantity.title}{part_text(part, len(parts))}"
+        what = f"{operation}, {quantity.title}" if quantity.is_of_operation else quantity.title
+        of = f"{quantity.title} of {operation}s of" if quantity.is_of_operation else f"{quantity.title} of"
+        title = f"{workload}: {what}{part_text(part, len(parts))}"
         yield Chart(
             key=f"{key}-{quantity.key}-{part}",
             title=title,
             description=(
-                f"{quantity.title} of {operation}s of {workload} at {count_text(len(places), 'point')}, a series for "
+                f"{of} {workload} at {count_text(len(places), 'point')}, a series for "
                 f"each of {count_text(len(drawn), 'variant')}."
             ),
             data=[_trace(index, name, marks, quantity) for index, (name, marks) in enumerate(drawn)],
@@ -123,10 +152,9 @@ def _marks(run: ReportedRun, workload: str, operation: Operation, quantity: _Qua
     for result in run.results:
         if result.spec.workload != workload:
             continue
-        for summary in drawable(result):
-            statistic = quantity.statistic(summary)
-            if summary.operation is operation and statistic is not None and statistic.mean > 0:
-                yield _Mark(place=result.spec.point, verdict=verdict_text(result), statistic=statistic)
+        statistic = quantity.statistic(result, operation)
+        if statistic is not None and statistic.mean > 0:
+            yield _Mark(place=result.spec.point, verdict=verdict_text(result), statistic=statistic)
 
 
 def _trace(index: int, name: str, marks: Sequence[_Mark], quantity: _Quantity) -> Json:

@@ -14,7 +14,7 @@ from plimsoll.api.suite_status import (
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.results import Change, Comparison, ratios_of
-from plimsoll.measure.compare.wording import change_text, mean_text, place_of
+from plimsoll.measure.compare.wording import change_text, mean_text, place_of, quantity_text
 from plimsoll.measure.hypotheses.decision import Decision
 from plimsoll.measure.wording import quote
 from plimsoll.suite.compared import VariantComparison
@@ -147,7 +147,7 @@ def _of_rounds(one: Found) -> _Deciding:
     place = one.point or (f"{workload}, mean of {one.points} points" if one.points > 1 else workload)
     ratios = ratios_of(metric, one.change)
     return _Deciding(
-        place=f"{place} {operation} {metric}",
+        place=f"{place} {quantity_text(operation, metric)}",
         metric=metric,
         ratio=ratios.ratio,
         low=ratios.low,

@@ -18,7 +18,7 @@ _OF_TRIAL = (
     "operations",
 )
 _OF_OPERATION = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
-_OF_STATUS = ("verdict", "findings", "environment", "fingerprint", "final")
+_OF_STATUS = ("line", "verdict", "findings", "environment", "fingerprint", "final")
 _HISTOGRAM = "histogram"
 
 

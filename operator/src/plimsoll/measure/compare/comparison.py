@@ -4,6 +4,8 @@ The trial is the unit: percentiles are compared as those of each trial, and hist
 hides how much trials differ. Points whose trials are too few to show anything alone still show their mean change: it
 decides whether a workload with several points has no regression, unless one of them is suspected of one.
 
+A search for the line has one estimate with an interval, not trials that repeat a load: `searches` compares it.
+
 This covers the scatter of trials. Only repeated runs, the floor, show the noise between runs; without them the rates of
 error hold for two runs that share everything except the change.
 """
@@ -26,6 +28,7 @@ from plimsoll.measure.compare.results import (
     deviation_of,
     ratios_of,
 )
+from plimsoll.measure.compare.searches import compare_lines, is_search
 from plimsoll.measure.compare.sides import Case, cases_of
 
 NO_FLOOR = Floor()
@@ -33,12 +36,14 @@ NO_FLOOR = Floor()
 
 def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -> Comparison:
     """Compare two runs, point by point as matched."""
-    cases = [[*cases_of(pair, rule, floor)] for pair in matching.pairs]
+    cases = [[] if is_search(pair) else [*cases_of(pair, rule, floor)] for pair in matching.pairs]
     samples = [case.sample for of_point in cases for case in of_point if case.sample]
     means = compare_means(matching.pairs, samples, rule, floor)
     assessed = iter(assess_points(samples, _regressed(means)))
+    searches = [pair for pair in matching.pairs if is_search(pair)]
+    lines = iter(compare_lines(searches, rule, floor, alone=len(searches) == len(matching.pairs)))
     judged = [
-        tuple(_metrics(pair, of_point, assessed, means, rule))
+        (next(lines),) if is_search(pair) else tuple(_metrics(pair, of_point, assessed, means, rule))
         for pair, of_point in zip(matching.pairs, cases, strict=True)
     ]
     points = tuple(_point(pair, metrics) for pair, metrics in zip(matching.pairs, judged, strict=True))
@@ -51,7 +56,7 @@ def compare(matching: Matching, rule: RegressionRule, floor: Floor = NO_FLOOR) -
         reasons=(*doubts, *tally(means, gating)),
         rate_threshold=rule.rate,
         latency_threshold=rule.latency,
-        gates=tuple(metric for metric in Metric if metric in rule.gates),
+        gates=tuple(metric for metric in Metric if metric in rule.gates or (searches and metric is Metric.LINE)),
         means=means,
         points=points,
         baseline_only=tuple(result.spec.point for result in matching.baseline_only),

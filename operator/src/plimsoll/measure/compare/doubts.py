@@ -25,7 +25,7 @@ def repeated_runs(matching: Matching) -> Iterator[str]:
 
 def repeated_too_often(name: str, results: Sequence[BenchmarkResult]) -> Iterator[str]:
     """Yield that a run repeated too many trials, if it did."""
-    planned = sum(result.spec.repetitions for result in results)
+    planned = sum(map(_planned, results))
     failed = sum(len(_failed_passes(result.status.trials)) for result in results)
     if failed > MAX_REPLACED * planned:
         yield (
@@ -60,6 +60,13 @@ def _mark(name: str, result: BenchmarkResult) -> str:
         return ""
     reasons = ", ".join(dict.fromkeys(finding.reason for finding in status.findings))
     return f"the {name} is {status.verdict}: {reasons or 'no reason is recorded'}"
+
+
+def _planned(result: BenchmarkResult) -> int:
+    """Return the number of planned trials; a search needs as many as it made."""
+    if result.spec.line is None:
+        return result.spec.repetitions
+    return len({trial.pass_number for trial in result.status.trials})
 
 
 def _failed_passes(trials: Sequence[Trial]) -> set[int]:

@@ -1,5 +1,7 @@
 """The quantities that comparisons use, and their values in each trial.
 
+The line has one value per search instead.
+
 Which direction is better and which change matters is data, so all other code treats rates and latencies alike.
 """
 
@@ -14,7 +16,7 @@ from plimsoll.measure.quantities import counts_operations
 
 
 class Metric(StrEnum):
-    """A quantity with one value per trial: a rate per second, or a latency in nanoseconds."""
+    """A quantity: a rate per second or a latency in nanoseconds of each trial, or the line of a search."""
 
     IOPS = "iops"
     BYTES = "bytesPerSecond"
@@ -22,17 +24,22 @@ class Metric(StrEnum):
     P50 = "p50"
     P99 = "p99"
     P999 = "p99.9"
+    LINE = "line"
+    """The load at which latency breaks: operations per second, or operations in flight."""
 
     @property
     def is_rate(self) -> bool:
         """Whether more is better; for latencies less is."""
-        return self in (Metric.IOPS, Metric.BYTES)
+        return self in (Metric.IOPS, Metric.BYTES, Metric.LINE)
 
     @property
     def percentile(self) -> str | None:
         """The key in `Latency.percentiles`; None for other metrics."""
         return self.removeprefix("p") if self in (Metric.P50, Metric.P99, Metric.P999) else None
 
+
+OF_TRIALS = tuple(metric for metric in Metric if metric is not Metric.LINE)
+"""The metrics with a value in each trial."""
 
 DEFAULT_GATES = frozenset({Metric.IOPS, Metric.P99})
 """Bytes follow from operations of one size, and the mean latency from their rate and depth (Little's law): as gates
@@ -46,7 +53,7 @@ class RegressionRule:
     Attributes:
         rate: the tolerated decrease of a rate, as a part of the baseline's: 0.05.
         latency: the tolerated increase of a latency, likewise.
-        gates: the metrics that decide; the others are only reported.
+        gates: the metrics that decide; the others are only reported. The line of a search always decides.
 
     """
 

@@ -7,10 +7,14 @@ the unit, the scatter of a comparison contains that noise, and no other runs are
 import math
 from collections.abc import Iterable, Sequence
 
+from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Operation, Outcome, Verdict
 from plimsoll.api.operation import Latency, OperationResult, Rates
 from plimsoll.api.result import BenchmarkResult, Finding, ResultStatus, Trial
+from plimsoll.measure.compare.inference import moments_of_logarithms
+from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.matching import match_points
+from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 from plimsoll.measure.summary import counted, summarise
 
 
@@ -36,14 +40,16 @@ def _counterpart(result: BenchmarkResult, run: Sequence[BenchmarkResult]) -> Ben
 def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
     known = [result for result in results if result is not None]
     _check_same(first, known)
-    found = [_trial(number, result) for number, result in enumerate(results) if result is not None]
+    represent = _trial if first.spec.line is None else _last_probe
+    found = [represent(number, result) for number, result in enumerate(results) if result is not None]
     trials = tuple(trial for trial in found if trial is not None)
     return first.model_copy(
         update={
             "spec": first.spec.model_copy(update={"repetitions": len(results)}),
             "status": ResultStatus(
                 trials=trials,
-                summary=summarise(trials, len(results)).summary,
+                summary=summarise(trials, len(results)).summary if first.spec.line is None else None,
+                line=_line([result.status.line for result in known], [line_estimate(result) for result in known]),
                 verdict=_worst(result.status.verdict for result in known),
                 findings=_distinct(finding for result in known for finding in result.status.findings),
                 environment=first.status.environment,
@@ -81,6 +87,38 @@ def _trial(number: int, result: BenchmarkResult) -> Trial | None:
         verdict=_worst(trial.verdict for trial in trials) or Verdict.VALID,
         operations=tuple(_mean(operation, [_of(trial, operation) for trial in trials]) for operation in done),
     )
+
+
+def _last_probe(number: int, result: BenchmarkResult) -> Trial | None:
+    """Return the last probe of a search that counts, which stands for the run; None if none does."""
+    trials = counted(result.status.trials)
+    return trials[-1].model_copy(update={"pass_number": number, "attempt": 0}) if trials else None
+
+
+def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:
+    """Return the line of all runs, in which each run counts like a probe; None if no run searched for it.
+
+    Its interval is that of the geometric mean, so it contains the noise between runs. Without an estimate of every run
+    it has none: the others would be a selection.
+    """
+    known = [line for line in lines if line is not None]
+    if not known or len(lines) == 1:
+        return known[0] if known else None
+    values = [value for value in estimates if value is not None]
+    probes = sum(line.probes for line in known)
+    if len(values) < len(lines):
+        return Line(ending=_common_ending(known), probes=probes, counted=len(known))
+    mean, variance = moments_of_logarithms(values)
+    half = t_quantile((1 + CONFIDENCE) / 2, len(values) - 1) * math.sqrt(variance / len(values))
+    low, estimate, high = map(math.exp, (mean - half, mean, mean + half))
+    ending = _common_ending(known)
+    return Line(ending=ending, probes=probes, counted=len(values), estimate=estimate, low=low, high=high)
+
+
+def _common_ending(lines: Sequence[Line]) -> Ending | None:
+    """Return the worst ending; None if a search goes on."""
+    endings = [line.ending for line in lines]
+    return None if None in endings else max(filter(None, endings), key=[*Ending].index)
 
 
 def _of(trial: Trial, operation: Operation) -> OperationResult | None:

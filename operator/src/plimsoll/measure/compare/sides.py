@@ -14,7 +14,7 @@ from plimsoll.measure.compare.between import MINIMUM_RUNS, Floor, components_of
 from plimsoll.measure.compare.family import Sample
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS, Between, log_deviation
 from plimsoll.measure.compare.matching import Pair
-from plimsoll.measure.compare.metrics import Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.metrics import OF_TRIALS, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.passes import Trials, series_of
 from plimsoll.measure.compare.ranks import falls_into_two
 from plimsoll.measure.latency import MINIMUM_BEYOND
@@ -85,7 +85,7 @@ def cases_of(pair: Pair, rule: RegressionRule, floor: Floor) -> Iterator[Case]:
     done = {result.operation for trial in both for result in trial.operations}
     for operation in (one for one in Operation if one in done):
         gates = gates_of(rule, both, operation)
-        for metric in Metric:
+        for metric in OF_TRIALS:
             known = any(value is not None for value in values_of(both, operation, metric))
             if known or (metric in gates and _is_measured(both, operation, metric)):
                 yield _case(pair, operation, metric, rule, same, gates=metric in gates)

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from plimsoll.api.names import Operation
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric
 from plimsoll.measure.compare.overall import has_to_decide
 from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison, PointComparison
 
@@ -11,7 +13,17 @@ _UNKNOWN = "-"
 
 def place_of(point: PointComparison, metric: MetricComparison) -> str:
     """Return the point, the operation and the metric."""
-    return f"{point.baseline} {metric.operation} {metric.metric}"
+    return f"{point.baseline} {quantity_text(metric.operation, metric.metric)}"
+
+
+def quantity_text(operation: Operation, metric: Metric) -> str:
+    """Return an operation and a metric: `read iops`. The line is one of all operations together."""
+    return metric.value if metric is Metric.LINE else f"{operation} {metric}"
+
+
+def operation_text(change: Change) -> str:
+    """Return the operation of a change."""
+    return "all" if change.metric is Metric.LINE else change.operation.value
 
 
 def change_text(ratio: float | None) -> str:

@@ -161,5 +161,5 @@ def _suspect(basis: Sequence[Basis]) -> Iterator[str]:
 
 
 def _uncounted(judgement: Judgement) -> Iterator[str]:
-    if judgement.unit is Unit.TRIAL:
+    if judgement.unit in (Unit.TRIAL, Unit.PROBE):
         yield f"noise between runs is not counted; it is if each variant has at least {MINIMUM_REPLICATES} runs"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll.measure.compare.inference import log_change, moments
+from plimsoll.measure.compare.lines import LineChange, Position
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile
 
 _QUANTILE = (1 + CONFIDENCE) / 2
@@ -36,6 +37,24 @@ def log_ratio_of_pairs(left: Sequence[float], of: Sequence[float]) -> Interval:
     """Return the same from pairs: at least two of positive values."""
     mean, variance = moments([math.log(one) - math.log(other) for one, other in zip(left, of, strict=True)])
     return _interval(mean, math.sqrt(variance / len(left)), len(left) - 1)
+
+
+def log_ratio_of_lines(left: Sequence[Position], of: Sequence[Position]) -> Interval:
+    """Return the same of lines, from their own intervals: at least one on each side."""
+    change = LineChange(baseline=_mean_position(of), candidate=_mean_position(left))
+    low, high = change.interval()
+    return Interval(estimate=change.estimate, low=low, high=high)
+
+
+def _mean_position(lines: Sequence[Position]) -> Position:
+    """Return the mean of several lines with the error that follows from theirs."""
+    number = len(lines)
+    return Position(
+        value=math.fsum(one.value for one in lines) / number,
+        down=math.hypot(*(one.down for one in lines)) / number,
+        up=math.hypot(*(one.up for one in lines)) / number,
+        probes=min(one.probes for one in lines),
+    )
 
 
 def exponent(blocks: Sequence[Sequence[tuple[float, float]]]) -> Interval:

@@ -1,8 +1,9 @@
 """The verdict on a hypothesis: held or refuted if the whole 95 % interval says so.
 
 The trial is the unit of statistics, or the run if every side has at least three of them: only repeated runs show the
-noise between runs. A ratio is that of geometric means, scaling the exponent of a power law fitted to all values. Points
-of the same runs are compared within each run: what makes a whole run faster or slower changes neither.
+noise between runs. Lines of fewer runs have intervals of their own, from their probes. A ratio is that of geometric
+means, scaling the exponent of a power law fitted to all values. Points of the same runs are compared within each run:
+what makes a whole run faster or slower changes neither.
 """
 
 import math
@@ -11,7 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.hypothesis import Hypothesis
-from plimsoll.measure.hypotheses.inference import Interval, exponent, geometric_mean, log_ratio, log_ratio_of_pairs
+from plimsoll.measure.compare.lines import Position
+from plimsoll.measure.hypotheses.inference import (
+    Interval,
+    exponent,
+    geometric_mean,
+    log_ratio,
+    log_ratio_of_lines,
+    log_ratio_of_pairs,
+)
 from plimsoll.measure.hypotheses.samples import Sample
 
 MINIMUM_REPLICATES = 3
@@ -37,6 +46,7 @@ class Unit(StrEnum):
 
     TRIAL = "Trial"
     RUN = "Run"
+    PROBE = "Probe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +78,11 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
     if problems:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     places = _places(samples)
-    unit = Unit.RUN if min(map(len, places.values())) >= MINIMUM_REPLICATES else Unit.TRIAL
+    unit = _unit(places)
     if few := tuple(_too_few(hypothesis, unit, places)):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=few)
+    if unlike := tuple(_unlike(samples)):
+        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=unlike)
     interval = _exponent(unit, places) if hypothesis.over else _log_ratio(unit, places)
     return Judgement(
         verdict=_verdict(interval, _limits(hypothesis)),
@@ -87,6 +99,23 @@ def _places(samples: Sequence[Sample]) -> _Places:
     return places
 
 
+def _unit(places: _Places) -> Unit:
+    if min(map(len, places.values())) >= MINIMUM_REPLICATES:
+        return Unit.RUN
+    return Unit.PROBE if all(_lines(samples) for samples in places.values()) else Unit.TRIAL
+
+
+def _lines(samples: Sequence[Sample]) -> list[Position]:
+    return [sample.line for sample in samples if sample.line is not None]
+
+
+def _unlike(samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield that lines are loads of different kinds."""
+    kinds = {sample.result.spec.line.vary for sample in samples if sample.result.spec.line is not None}
+    if len(kinds) > 1:
+        yield f"the searches vary different loads ({' and '.join(sorted(kinds))}), so their lines have no ratio"
+
+
 def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
     """Return the value of each run, or of each trial of all runs."""
     if unit is Unit.RUN:
@@ -95,6 +124,10 @@ def _values(unit: Unit, samples: Sequence[Sample]) -> list[float]:
 
 
 def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[str]:
+    if unit is Unit.PROBE:
+        if hypothesis.over:
+            yield f"how lines scale shows only in at least {MINIMUM_REPLICATES} runs of each variant (repeat)"
+        return
     for (field, axis_value), samples in places.items():
         count = len(_values(unit, samples))
         if count < MINIMUM_REPLICATES:
@@ -105,6 +138,8 @@ def _too_few(hypothesis: Hypothesis, unit: Unit, places: _Places) -> Iterator[st
 
 def _log_ratio(unit: Unit, places: _Places) -> Interval:
     left, of = places["left", None], places["of", None]
+    if unit is Unit.PROBE:
+        return log_ratio_of_lines(_lines(left), _lines(of))
     runs = [[(sample.selected.variant, sample.selected.run) for sample in side] for side in (left, of)]
     compare = log_ratio_of_pairs if unit is Unit.RUN and runs[0] == runs[1] else log_ratio
     return compare(_values(unit, left), _values(unit, of))
@@ -142,5 +177,11 @@ def _as_ratio(interval: Interval) -> Interval:
 def _replicates(unit: Unit, places: _Places) -> Iterator[int]:
     """Yield the number of units behind each field; the same runs measured all values of an axis."""
     for field in dict.fromkeys(field for field, _ in places):
-        counts = [len(_values(unit, samples)) for (one, _), samples in places.items() if one == field]
+        counts = [_count(unit, samples) for (one, _), samples in places.items() if one == field]
         yield counts[0] if unit is Unit.RUN else sum(counts)
+
+
+def _count(unit: Unit, samples: Sequence[Sample]) -> int:
+    if unit is Unit.PROBE:
+        return sum(line.probes for line in _lines(samples))
+    return len(_values(unit, samples))

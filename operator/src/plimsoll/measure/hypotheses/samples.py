@@ -1,4 +1,4 @@
-"""The values of the selected points, trial by trial, or why they decide nothing.
+"""The values of the selected points, trial by trial, or why they decide nothing. The line has one value per run.
 
 Only trials that count are used: neither Invalid ones, nor attempts that a later one replaced. A value that is missing
 or has no logarithm is a problem of the whole hypothesis: without it the others would be a selection.
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from plimsoll.api.hypothesis import Quantity, Selector
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, OperationResult, Trial
+from plimsoll.measure.compare.lines import Position, line_problem, position_of
 from plimsoll.measure.hypotheses.selection import SelectedPoint, VariantRun
 from plimsoll.measure.hypotheses.texts import listed
 from plimsoll.measure.latency import MINIMUM_BEYOND
@@ -63,6 +64,7 @@ class Sample:
         field: the selector's name in the hypothesis.
         values: of each trial that counts; all positive if there are no problems.
         problems: why the point decides nothing.
+        line: where the line is, with its errors; None if the quantity is another one.
 
     """
 
@@ -70,6 +72,7 @@ class Sample:
     selected: SelectedPoint[MeasuredPoint]
     values: tuple[float, ...]
     problems: tuple[str, ...]
+    line: Position | None = None
 
     @property
     def result(self) -> BenchmarkResult:
@@ -82,12 +85,46 @@ def sample_of(field: str, selector: Selector, selected: SelectedPoint[MeasuredPo
     result = selected.point.result
     where = f"{selected.point.name} of run {selected.run}"
     problems = [*_unusable(result, where)]
+    if not problems and (result.spec.line is not None or selector.quantity is Quantity.LINE):
+        return _line_sample(field, selector, selected, where)
     trials = [] if problems else counted(result.status.trials)
     operation, problem = _operation(field, selector, trials, where) if trials else (None, "")
     values = _values(trials, operation, selector.quantity) if operation else []
     problems += [problem] if problem else _value_problems(field, selector, values, _results(trials, operation), where)
     known = tuple(value for value in values if value is not None)
     return Sample(field=field, selected=selected, values=() if problems else known, problems=tuple(problems))
+
+
+def _line_sample(field: str, selector: Selector, selected: SelectedPoint[MeasuredPoint], where: str) -> Sample:
+    result = selected.point.result
+    line, search = result.status.line, result.spec.line
+    position = position_of(line, search) if line is not None and search is not None else None
+    problem = _line_problem(field, selector, result, position, where)
+    values = (math.exp(position.value),) if position is not None and not problem else ()
+    return Sample(field=field, selected=selected, values=values, problems=tuple(filter(None, [problem])), line=position)
+
+
+def _line_problem(
+    field: str, selector: Selector, result: BenchmarkResult, position: Position | None, where: str
+) -> str:
+    if selector.quantity is not Quantity.LINE:
+        return (
+            f"{field}.quantity: {where} searches for the line, so its trials have different loads; "
+            f"choose {Quantity.LINE}"
+        )
+    if result.spec.line is None:
+        return (
+            f"{field}.quantity: {where} does not search for the line; choose another quantity, or set line in its "
+            "workload"
+        )
+    if problem := line_problem(f"point {where}", result):
+        return problem
+    if position is None or not position.has_interval:
+        return (
+            f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or "
+            "lower start"
+        )
+    return ""
 
 
 def _unusable(result: BenchmarkResult, where: str) -> Iterator[str]:

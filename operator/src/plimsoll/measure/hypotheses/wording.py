@@ -16,7 +16,17 @@ _MOST_DECIMALS = 6
 _DIGITS_FROM = 1e6
 _EXPONENT_DECIMALS = 2
 _SAME = 1e-6
-_QUANTITIES = {Quantity.BYTES: "throughput", Quantity.IOPS: "IOPS", Quantity.MEAN: "mean latency"}
+_QUANTITIES = {
+    Quantity.BYTES: "throughput",
+    Quantity.IOPS: "IOPS",
+    Quantity.MEAN: "mean latency",
+    Quantity.LINE: "line",
+}
+_NARROWER = {
+    Unit.TRIAL: "more repetitions narrow it",
+    Unit.RUN: "more runs (repeat) narrow it",
+    Unit.PROBE: "a lower precisionPercent narrows it",
+}
 
 Bounds = tuple[float | None, float | None]
 
@@ -39,8 +49,7 @@ def interval_reason(hypothesis: Hypothesis, judgement: Judgement) -> tuple[str, 
     """Return why an interval decides nothing; empty if it does."""
     if judgement.interval is None or judgement.verdict is not HypothesisVerdict.UNDECIDED:
         return ()
-    more = "runs (repeat)" if judgement.unit is Unit.RUN else "repetitions"
-    return (f"{_includes(hypothesis, judgement.interval)}; more {more} narrow it",)
+    return (f"{_includes(hypothesis, judgement.interval)}; {_NARROWER[judgement.unit or Unit.TRIAL]}",)
 
 
 def expectation_text(bounds: Bounds, *, is_ratio: bool) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.api.names import Operation, Verdict
-from plimsoll.api.result import BenchmarkResult, Fingerprint, Trial
+from plimsoll.api.result import BenchmarkResult, Fingerprint, ResultSpec, Trial
 from plimsoll.measure.compare.doubts import repeated_too_often
 from plimsoll.measure.compare.inference import logarithm
+from plimsoll.measure.compare.lines import line_estimate
 from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.passes import Series
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
@@ -120,12 +121,16 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
         results = as_one_run(used)
     except RepeatsDifferError as error:
         return _Part(gaps=gaps, doubts=[str(error)])
-    values = {quantity: series for result in results for quantity, series in _values(variant, result)}
-    incomplete = {quantity: quantity.point for quantity, series in values.items() if len(series) < len(known)}
+    values = {
+        quantity: series
+        for result in results
+        for quantity, series in _values(variant, result, points[result.spec.point])
+    }
+    incomplete = [quantity for quantity, series in values.items() if len(series) < len(known)]
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
         conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
-        gaps=[*gaps, *_valueless(sorted({*incomplete.values()}))],
+        gaps=[*gaps, *_valueless(incomplete)],
         doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
     )
 
@@ -145,7 +150,11 @@ def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
         yield f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}"
 
 
-def _valueless(points: Sequence[str]) -> Iterator[str]:
+def _valueless(quantities: Sequence[Quantity]) -> Iterator[str]:
+    lines = sorted({one.point for one in quantities if one.metric is Metric.LINE})
+    if lines:
+        yield f"the line is above all loads, NotMonotone or Drifting in a run: {first_few(lines)}"
+    points = sorted({one.point for one in quantities if one.metric is not Metric.LINE})
     if points:
         yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"
 
@@ -168,9 +177,20 @@ def _has_uneven_caches(results: Sequence[BenchmarkResult]) -> bool:
     return len(states) > 1 or DROPPED_IN_PART in states
 
 
-def _values(variant: str, result: BenchmarkResult) -> Iterator[tuple[Quantity, Series]]:
-    """Yield the gating quantities of a point; a rate also if it has no value, other metrics if a run has one."""
-    trials = result.status.trials
+def _values(
+    variant: str, result: BenchmarkResult, runs: Sequence[BenchmarkResult]
+) -> Iterator[tuple[Quantity, Series]]:
+    """Yield the gating quantities of a point; a rate also if it has no value, other metrics if a run has one.
+
+    `result` is that of all `runs` together. The line has one value per run, and no operation of its own.
+    """
+    trials, spec = result.status.trials, result.spec
+    if spec.line is not None:
+        done = (one for one in Operation if any(_has(trial, one) for trial in trials))
+        lines = enumerate(map(line_estimate, runs))
+        series = {number: logarithm(value) for number, value in lines if value}
+        yield _quantity(variant, spec, next(done, Operation.READ), Metric.LINE), series
+        return
     for operation in (one for one in Operation if any(_has(trial, one) for trial in trials)):
         for metric in sorted(gates_of(RegressionRule(gates=DEFAULT_GATES), trials, operation)):
             series = {
@@ -179,17 +199,11 @@ def _values(variant: str, result: BenchmarkResult) -> Iterator[tuple[Quantity, S
                 if value
             }
             if series or metric.is_rate:
-                spec = result.spec
-                yield (
-                    Quantity(
-                        variant=variant,
-                        workload=spec.workload,
-                        point=spec.point,
-                        operation=operation,
-                        metric=metric,
-                    ),
-                    series,
-                )
+                yield _quantity(variant, spec, operation, metric), series
+
+
+def _quantity(variant: str, spec: ResultSpec, operation: Operation, metric: Metric) -> Quantity:
+    return Quantity(variant=variant, workload=spec.workload, point=spec.point, operation=operation, metric=metric)
 
 
 def _has(trial: Trial, operation: Operation) -> bool:

@@ -1,0 +1,168 @@
+"""The change of the line between two runs, from one estimate with a 95 % interval of each.
+
+The logarithm of an estimate is taken as normal, with an error of its own on each side, because intervals need not be
+symmetric. The interval of the ratio combines the errors that point the same way: its lower end the upper one of the
+baseline and the lower one of the candidate. Source: Zou and Donner, Construction of Confidence Limits about Effect
+Measures, 2008 (MOVER). Tails are those of Student's t with one degree of freedom less than probes, since the scatter of
+the storage is known only from these.
+
+A search that ended beyond the loads that it may offer gives a bound: one of its errors is infinite, and so is that of a
+change that it says nothing about.
+"""
+
+import math
+from dataclasses import dataclass
+
+from plimsoll.api.line import Ending, Line, LineSearch
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.compare.inference import Between
+from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
+
+_QUANTILE = (1 + CONFIDENCE) / 2
+_UNRELIABLE = {
+    Ending.NOT_MONOTONE: "breaks in a range of loads and holds at higher ones, so that it has no line",
+    Ending.DRIFTING: "became slower or faster during the search, so that its line moved",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a line is.
+
+    Attributes:
+        value: logarithm of the estimate, or of the only bound that is known.
+        down: standard error towards lower loads; infinite if nothing limits the line there.
+        up: the same towards higher loads.
+        probes: number of probes behind it.
+        is_estimate: whether the value is an estimate; otherwise the line is on one side of it.
+
+    """
+
+    value: float
+    down: float
+    up: float
+    probes: int
+    is_estimate: bool = True
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is an estimate with both ends of its interval."""
+        return self.is_estimate and math.isfinite(self.down) and math.isfinite(self.up)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineChange:
+    """The change of the logarithm of a line.
+
+    Attributes:
+        between: the noise between runs; None if it is unknown, and then assumed to be zero.
+
+    """
+
+    baseline: Position
+    candidate: Position
+    between: Between | None = None
+
+    @property
+    def estimate(self) -> float:
+        """The difference of the logarithms; of a bound, how large the change is at least or at most."""
+        return self.candidate.value - self.baseline.value
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether both sides have an estimate."""
+        return self.baseline.is_estimate and self.candidate.is_estimate
+
+    @property
+    def error_below(self) -> float:
+        """The standard error of how much lower the change could be."""
+        return math.hypot(self.baseline.up, self.candidate.down, self._apart)
+
+    @property
+    def error_above(self) -> float:
+        """The standard error of how much higher the change could be."""
+        return math.hypot(self.baseline.down, self.candidate.up, self._apart)
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of the errors."""
+        found = max(1, min(self.baseline.probes, self.candidate.probes) - 1)
+        return min(found, self.between.runs - 1) if self.between else found
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the confidence interval of the change; an end may be infinite."""
+        factor = t_quantile((1 + confidence) / 2, self.freedom)
+        return self.estimate - factor * self.error_below, self.estimate + factor * self.error_above
+
+    def p_lower(self, change: float = 0.0) -> float:
+        """Return the one-sided probability of an estimate at most this low if the truth is `change`."""
+        return self._tail(change - self.estimate, self.error_above)
+
+    def p_higher(self, change: float = 0.0) -> float:
+        """Return the one-sided probability of an estimate at least this high if the truth is `change`."""
+        return self._tail(self.estimate - change, self.error_below)
+
+    @property
+    def _apart(self) -> float:
+        return math.sqrt(2 * self.between.variance) if self.between else 0.0
+
+    def _tail(self, distance: float, error: float) -> float:
+        """Return the probability of at least this distance; 1 if the error is not known."""
+        if math.isinf(error):
+            return 1.0
+        if not error:
+            return 0.0 if distance > 0 else 1.0
+        half = two_sided_tail(distance / error, self.freedom) / 2
+        return half if distance > 0 else 1 - half
+
+
+def position_of(line: Line, search: LineSearch) -> Position | None:
+    """Return where a line is; None if nothing is known of it.
+
+    A lower bound counts up to the limit of the search only: beyond it no load was offered.
+    """
+    factor = t_quantile(_QUANTILE, max(1, line.counted - 1))
+    if line.estimate:
+        return Position(
+            value=math.log(line.estimate),
+            down=math.log(line.estimate / line.low) / factor if line.low else math.inf,
+            up=math.log(line.high / line.estimate) / factor if line.high else math.inf,
+            probes=line.counted,
+        )
+    if line.low and not line.high:
+        return _bound(min(line.low, search.limit), 0.0, math.inf, line.counted)
+    if line.high and not line.low:
+        return _bound(line.high, math.inf, 0.0, line.counted)
+    return None
+
+
+def _bound(load: float, down: float, up: float, probes: int) -> Position:
+    return Position(value=math.log(load), down=down, up=up, probes=probes, is_estimate=False)
+
+
+def line_problem(name: str, result: BenchmarkResult) -> str:
+    """Return why the line of a result cannot be used; empty if it can."""
+    line = result.status.line
+    if result.spec.line is None:
+        return f"the {name} does not search for the line; compare runs that do"
+    if result.status.verdict is Verdict.INVALID or (line is not None and not line.counted):
+        return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
+    if line is None or line.ending is None:
+        return f"the search of the {name} is not finished"
+    if line.ending in _UNRELIABLE:
+        return f"the storage of the {name} {_UNRELIABLE[line.ending]} ({line.ending}); measure again"
+    if position_of(line, result.spec.line) is None:
+        return f"the line of the {name} is unknown; measure again"
+    return ""
+
+
+def line_estimate(result: BenchmarkResult) -> float | None:
+    """Return the line of a run as one value, from which the noise between runs follows; None if it has none.
+
+    Of a line below all loads that may be offered it is the upper bound: the line is no higher.
+    """
+    line = result.status.line
+    if line is None or line_problem("run", result):
+        return None
+    return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate

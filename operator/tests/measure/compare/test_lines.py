@@ -1,0 +1,216 @@
+"""A lower line is a regression, as far as the intervals of both searches show."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, Vary
+from plimsoll.api.names import Verdict
+from plimsoll.api.result import BenchmarkResult
+from plimsoll.measure.compare.between import Floor
+from plimsoll.measure.compare.comparison import NO_FLOOR, compare
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.lines import LineChange, Position, line_estimate
+from plimsoll.measure.compare.matching import match_points
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.measure.compare.noise import noise_of
+from plimsoll.measure.compare.repeats import as_one_run
+from plimsoll.measure.compare.results import Comparison, MetricComparison
+from support.lines import SEARCH, above, below, line, searched
+from support.repeated import result, steady, trials_of
+
+_RULE = RegressionRule()
+
+
+def _comparison(
+    baseline: list[BenchmarkResult], candidate: list[BenchmarkResult], floor: Floor = NO_FLOOR
+) -> Comparison:
+    return compare(match_points(baseline, candidate, also_by_name=True), _RULE, floor)
+
+
+def _line(comparison: Comparison) -> MetricComparison:
+    (metric,) = comparison.points[0].metrics
+    assert metric.metric is Metric.LINE
+    return metric
+
+
+def _of(baseline: Line | None, candidate: Line | None) -> MetricComparison:
+    found = _comparison([searched(baseline)], [searched(candidate, run="candidate")])
+    assert found.conclusion is _line(found).conclusion
+    return _line(found)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "conclusion"),
+    [
+        (line(12_000), line(9_600), Conclusion.REGRESSION),
+        (line(12_000, width=0.03), line(10_800, width=0.03), Conclusion.REGRESSION),
+        (line(12_000), line(11_400), Conclusion.INCONCLUSIVE),
+        (line(12_000), line(12_000), Conclusion.INCONCLUSIVE),
+        (line(12_000, width=0.04), line(12_000, width=0.04), Conclusion.NO_REGRESSION),
+        (line(12_000), line(15_000), Conclusion.NO_REGRESSION),
+        (above(), line(150_000), Conclusion.REGRESSION),
+        (above(), line(195_000), Conclusion.INCONCLUSIVE),
+        (above(), above(), Conclusion.INCONCLUSIVE),
+        (line(150_000), above(), Conclusion.NO_REGRESSION),
+        (line(12_000), below(), Conclusion.REGRESSION),
+        (below(), below(), Conclusion.INCONCLUSIVE),
+        (below(), line(12_000), Conclusion.NO_REGRESSION),
+        (above(), below(), Conclusion.REGRESSION),
+        (line(12_000), line(6_000, ending=Ending.NOT_MONOTONE), Conclusion.INCONCLUSIVE),
+        (line(12_000), line(6_000, ending=Ending.DRIFTING), Conclusion.INCONCLUSIVE),
+        (line(12_000), line(6_000, ending=None), Conclusion.INCONCLUSIVE),
+        (line(12_000), None, Conclusion.INCONCLUSIVE),
+    ],
+)
+def test_conclusions(baseline: Line, candidate: Line, conclusion: Conclusion) -> None:
+    assert _of(baseline, candidate).conclusion is conclusion
+
+
+def test_numbers_of_a_regression() -> None:
+    found = _of(line(12_000), line(9_600))
+    assert found.ratio == pytest.approx(0.8)
+    assert (found.baseline.mean, found.candidate.mean, found.baseline.trials) == (12_000, 9_600, 20)
+    # Each interval is 10 % of its estimate wide, so that of the ratio is about sqrt(2) as wide.
+    assert found.low == pytest.approx(0.8 * (1 - 0.0712), abs=0.003)
+    assert found.high == pytest.approx(0.8 * (1 + 0.0712), abs=0.003)
+    assert found.confirmed
+
+
+def test_a_bound_has_no_ratio_and_says_why() -> None:
+    found = _of(above(), line(150_000))
+    assert (found.ratio, found.low) == (None, None)
+    assert found.high is not None
+    assert found.high < 1
+    assert "above 200,000" in found.notes[0]
+
+
+def test_too_wide_intervals_say_how_narrow_they_have_to_be() -> None:
+    (note,) = _of(line(12_000), line(12_000)).notes
+    assert "precisionPercent" in note
+    part = int(note.split(": ")[1].split(" %")[0]) / 100
+    narrower = _of(line(12_000, width=0.099 * part), line(12_000, width=0.099 * part))
+    assert narrower.conclusion is Conclusion.NO_REGRESSION
+    assert _of(line(12_000, width=0.105 * part), line(12_000, width=0.105 * part)).notes
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SEARCH.model_copy(update={"vary": Vary.DEPTH}),
+        LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=4000),)),
+    ],
+)
+def test_different_searches_have_no_ratio(other: LineSearch) -> None:
+    found = _line(_comparison([searched(line(12_000))], [searched(line(6_000), run="candidate", search=other)]))
+    assert (found.ratio, found.conclusion) == (None, Conclusion.INCONCLUSIVE)
+    assert "cannot be compared" in found.notes[0]
+
+
+def test_a_search_and_a_point_at_one_load_have_no_ratio() -> None:
+    plain = result(trials_of(steady(1000)), run="candidate", point="line-000")
+    found = _line(_comparison([searched(line(12_000))], [plain]))
+    assert "candidate does not search" in found.notes[0]
+
+
+def test_an_invalid_search_decides_nothing() -> None:
+    candidate = searched(line(6_000), run="candidate", verdict=Verdict.INVALID)
+    assert _comparison([searched(line(12_000))], [candidate]).conclusion is Conclusion.INCONCLUSIVE
+
+
+def test_a_suspect_search_is_compared_and_named() -> None:
+    found = _comparison([searched(line(12_000))], [searched(line(6_000), run="candidate", verdict=Verdict.SUSPECT)])
+    assert found.conclusion is Conclusion.REGRESSION
+    assert found.points[0].notes == ("the candidate is Suspect: no reason is recorded",)
+
+
+def test_beside_other_points_the_level_is_stricter() -> None:
+    plain = [result(trials_of(steady(1000)), run=run, point="w-000") for run in ("baseline", "candidate")]
+    lines = [searched(line(12_000)), searched(line(10_800), run="candidate")]
+    alone = _line(_comparison([lines[0]], [lines[1]]))
+    among = _comparison([lines[0], plain[0]], [lines[1], plain[1]])
+    assert among.conclusion is not Conclusion.REGRESSION
+    assert Metric.LINE in among.gates
+    assert alone.level is not None
+    assert _line(among).level is not None
+    assert alone.level > (_line(among).level or 1)
+
+
+def test_noise_between_runs_widens_the_interval() -> None:
+    same = [[searched(line(load), run=f"same-{load}")] for load in (10_000, 12_000, 14_000)]
+    baseline, candidate = [searched(line(12_000))], [searched(line(9_600), run="candidate")]
+    assert _comparison(baseline, candidate).conclusion is Conclusion.REGRESSION
+    found = _comparison(baseline, candidate, Floor(runs=same))
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert _line(found).between == pytest.approx(0.166, abs=0.01)
+    unknown = _comparison(baseline, candidate, Floor(runs=[same[0], [searched(above(), run="same")]]))
+    assert "noise between runs is unknown" in _line(unknown).notes[0]
+
+
+def test_repeated_runs_count_as_trials() -> None:
+    def one_run(loads: tuple[float, ...], name: str) -> list[BenchmarkResult]:
+        return as_one_run([[searched(line(load), run=f"{name}-{load}")] for load in loads])
+
+    baseline = one_run((11_900, 12_000, 12_100, 12_000), "baseline")
+    assert baseline[0].status.summary is None
+    assert len(baseline[0].status.trials) == 4
+    fallen = _comparison(baseline, one_run((9_900, 10_000, 10_100, 10_000), "candidate"))
+    assert fallen.conclusion is Conclusion.REGRESSION
+    assert _line(fallen).baseline.trials == 4
+    assert _comparison(baseline, one_run((11_900, 12_050, 12_100, 12_000), "c")).conclusion is Conclusion.NO_REGRESSION
+    # Runs that scatter by much more than their own intervals show noise between runs.
+    noisy = _comparison(baseline, one_run((8_000, 12_000, 9_000, 11_000), "candidate"))
+    assert noisy.conclusion is Conclusion.INCONCLUSIVE
+
+
+def test_a_repeated_run_without_an_estimate_leaves_none() -> None:
+    runs = [[searched(line(12_000), run="a")], [searched(above(), run="b")], [searched(line(12_000), run="c")]]
+    (combined,) = as_one_run(runs)
+    assert combined.status.line is not None
+    assert combined.status.line.estimate is None
+    assert line_estimate(combined) is None
+
+
+_LOADS = st.floats(min_value=100, max_value=100_000)
+_WIDTHS = st.floats(min_value=0.001, max_value=0.5)
+
+
+@given(_LOADS, _LOADS, _WIDTHS, _WIDTHS)
+def test_swapped_runs_have_the_opposite_change(ours: float, theirs: float, width: float, other: float) -> None:
+    there = _of(line(ours, width=width), line(theirs, width=other))
+    back = _of(line(theirs, width=other), line(ours, width=width))
+    assert there.low is not None
+    assert back.high is not None
+    assert there.low * back.high == pytest.approx(1)
+    assert {there.conclusion, back.conclusion} != {Conclusion.REGRESSION}
+
+
+@given(_LOADS, _LOADS, _WIDTHS)
+def test_a_lower_candidate_is_never_judged_better(ours: float, theirs: float, width: float) -> None:
+    order = [Conclusion.REGRESSION, Conclusion.INCONCLUSIVE, Conclusion.NO_REGRESSION]
+    found = [_of(line(ours, width=width), line(load, width=width)).conclusion for load in (theirs, 0.9 * theirs)]
+    assert order.index(found[1]) <= order.index(found[0])
+
+
+@given(st.floats(-1, 1), st.floats(0.001, 1), st.floats(0.001, 1), st.integers(2, 40))
+def test_p_values_agree_with_the_interval(value: float, down: float, up: float, probes: int) -> None:
+    position = Position(value=value, down=down, up=up, probes=probes)
+    change = LineChange(baseline=Position(value=0, down=up, up=down, probes=probes), candidate=position)
+    low, high = change.interval()
+    assert change.p_lower(high) == pytest.approx(0.025, rel=1e-3)
+    assert change.p_higher(low) == pytest.approx(0.025, rel=1e-3)
+    assert math.isclose(change.p_lower(change.estimate), 0.5) or change.p_lower(change.estimate) == 1
+
+
+def test_noise_of_a_search_is_the_error_of_its_line() -> None:
+    (alone,) = noise_of([searched(line(12_000))], _RULE, 5)
+    # An interval of 10 % is 4 standard errors wide; 2.5 + 0.84 errors of a difference are found in 80 % of cases.
+    assert alone.within == pytest.approx(0.1 / 2 / 2.09, rel=0.01)
+    assert alone.detectable == pytest.approx(0.106, abs=0.003)
+    assert (alone.metric, alone.between) == (Metric.LINE, None)
+    runs = [searched(line(load), run=f"same-{load}") for load in (10_000, 12_000, 14_000)]
+    (several,) = noise_of(runs, _RULE, 5)
+    assert several.between == pytest.approx(0.166, abs=0.01)
+    assert not noise_of([searched(above())], _RULE, 5)

@@ -1,0 +1,84 @@
+"""Hypotheses on lines are decided on the intervals of searches, or on repeated runs."""
+
+import pytest
+
+from plimsoll.api.hypothesis import Hypothesis
+from plimsoll.api.line import Line, Vary
+from plimsoll.measure.hypotheses.decision import Decision, decide
+from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Unit
+from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from support.hypotheses import decided, hypothesis, point, trials
+from support.lines import SEARCH, above, line, searched
+
+
+def _asked(percent: int = 90, quantity: str = "line") -> Hypothesis:
+    left, of = ({"workload": name, "quantity": quantity} for name in ("rbd", "rados"))
+    return hypothesis(left=left, of=of, atLeastPercent=percent)
+
+
+def _run(rbd: Line | None, rados: Line | None, number: int = 1) -> MeasuredRun:
+    results = [searched(found, run=f"r{number}", point=f"{name}-0") for name, found in (("rbd", rbd), ("rados", rados))]
+    return measured_run("v", f"r{number}", results)
+
+
+def _decided(rbd: Line | None, rados: Line | None, percent: int = 90) -> Decision:
+    return decided(_asked(percent), _run(rbd, rados))
+
+
+@pytest.mark.parametrize(
+    ("load", "verdict"),
+    [
+        (11_800, HypothesisVerdict.HELD),
+        (11_000, HypothesisVerdict.UNDECIDED),
+        (9_600, HypothesisVerdict.REFUTED),
+    ],
+)
+def test_one_run_is_decided_on_the_intervals(load: float, verdict: HypothesisVerdict) -> None:
+    found = _decided(line(load), line(12_000))
+    assert found.verdict is verdict
+    assert found.estimate == pytest.approx(load / 12_000)
+    assert (found.unit, found.replicates) == (Unit.PROBE, (20, 20))
+    assert found.notes == ("noise between runs is not counted; it is if each variant has at least 3 runs",)
+    assert f"% ({100 * (found.low or 0):.0f} to" in found.sentence
+    assert "of the line of rados" in found.sentence
+
+
+def test_an_undecided_hypothesis_needs_narrower_intervals() -> None:
+    assert "precisionPercent" in _decided(line(11_000), line(12_000)).reasons[0]
+
+
+def test_three_runs_show_the_noise_between_them() -> None:
+    runs = [_run(line(load), line(12_000), number) for number, load in enumerate((11_900, 12_000, 12_100))]
+    (found,) = decide(_asked(), runs)
+    assert (found.unit, found.replicates, found.verdict) == (Unit.RUN, (3, 3), HypothesisVerdict.HELD)
+    apart = [_run(line(load), line(12_000), number) for number, load in enumerate((9_000, 12_000, 15_000))]
+    assert decide(_asked(), apart)[0].verdict is HypothesisVerdict.UNDECIDED
+
+
+@pytest.mark.parametrize("missing", [above(), line(12_000, ending=None), None])
+def test_without_an_interval_nothing_is_decided(missing: Line | None) -> None:
+    found = _decided(missing, line(12_000))
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert found.estimate is None
+    assert "rbd-0 of run r1" in found.reasons[0]
+
+
+def test_a_search_has_no_other_quantity() -> None:
+    found = decided(_asked(quantity="iops"), _run(line(12_000), line(12_000)))
+    assert "choose line" in found.reasons[0]
+
+
+def test_a_point_at_one_load_has_no_line() -> None:
+    results = [searched(line(12_000), run="r1", point="rbd-0"), point("rados-0", trials([98, 99, 100]))]
+    found = decided(_asked(), measured_run("v", "r1", results))
+    assert "rados-0 of run r1 does not search for the line" in found.reasons[0]
+
+
+def test_different_loads_have_no_ratio() -> None:
+    other = SEARCH.model_copy(update={"vary": Vary.DEPTH})
+    results = [
+        searched(line(12_000), run="r1", point="rbd-0"),
+        searched(line(12_000), run="r1", point="rados-0", search=other),
+    ]
+    found = decided(_asked(), measured_run("v", "r1", results))
+    assert found.reasons == ("the searches vary different loads (Depth and Rate), so their lines have no ratio",)

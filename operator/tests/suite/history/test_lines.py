@@ -1,0 +1,64 @@
+"""Rounds of a suite whose workloads search for the line."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from plimsoll.api.line import Ending, Line
+from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import Metric, RegressionRule
+from plimsoll.suite.history.history import JudgedRound
+from plimsoll.suite.history.judging import RoundJudgement, judge
+from plimsoll.suite.history.rounds import MeasuredRound, measured_round
+from plimsoll.suite.history.trend import trends_of
+from plimsoll.suite.outcomes import outcomes_of_rounds
+from support.lines import above, below, line, searched
+
+_BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
+
+
+def _round(minute: int, lines: Sequence[Line]) -> MeasuredRound:
+    runs = [[searched(found, run=f"r{minute}-{number}")] for number, found in enumerate(lines)]
+    return measured_round(minute=minute, digest="d", repeat=len(lines), runs={"v": runs})
+
+
+def _judged(*lines: Line) -> RoundJudgement:
+    earlier = [_round(minute, [*map(line, loads)]) for minute, loads in enumerate(_BEFORE)]
+    return judge(earlier, earlier, _round(9, lines), ["v"], RegressionRule())
+
+
+@pytest.mark.parametrize(
+    ("lines", "conclusion"),
+    [
+        ((line(9_600), line(9_700)), Conclusion.REGRESSION),
+        ((line(12_000), line(12_100)), Conclusion.NO_REGRESSION),
+        ((line(15_000), line(15_100)), Conclusion.NO_REGRESSION),
+        ((below(), below()), Conclusion.REGRESSION),
+        ((above(), line(12_000)), Conclusion.INCONCLUSIVE),
+        ((line(12_000, ending=Ending.DRIFTING), line(12_000)), Conclusion.INCONCLUSIVE),
+    ],
+)
+def test_conclusions(lines: Sequence[Line], conclusion: Conclusion) -> None:
+    assert _judged(*lines).conclusion is conclusion
+
+
+def test_the_outcome_names_the_line() -> None:
+    (outcome,) = outcomes_of_rounds("upgrade", _judged(line(9_600), line(9_700)))
+    assert outcome.message.startswith("line line -19.")
+    assert outcome.estimate == pytest.approx(-0.197, abs=0.003)
+
+
+def test_a_round_has_one_value_per_run_and_keeps_what_it_lacks() -> None:
+    found = _round(1, [line(12_000), line(12_500)])
+    (quantity,) = found.values
+    assert quantity.metric is Metric.LINE
+    assert [*found.values[quantity]] == [0, 1]
+    lacking = _round(1, [above(), line(12_000)])
+    assert not lacking.values
+    assert lacking.gaps["v"] == ["the line is above all loads, NotMonotone or Drifting in a run: line-000"]
+
+
+def test_the_trend_follows_the_line() -> None:
+    rounds = [JudgedRound(measured=_round(minute, [*map(line, loads)])) for minute, loads in enumerate(_BEFORE)]
+    (trend,) = trends_of(rounds)
+    assert [round(row.estimate, -2) for row in trend.rows] == [12_000] * 4
