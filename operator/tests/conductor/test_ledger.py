@@ -22,7 +22,8 @@ from plimsoll.api.result import (
     Trial,
 )
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.ledger import Ledger, is_settled
+from plimsoll.conductor.attempts import is_settled
+from plimsoll.conductor.ledger import Ledger
 from plimsoll.measure.histogram import Histogram
 from plimsoll.plan.fingerprint import fingerprint
 from support.simulated_plan import make_plan

@@ -105,7 +105,8 @@ def result_of(plan: Plan, point: Point, status: ResultStatus) -> BenchmarkResult
             clients=point.clients,
             runtime_seconds=point.runtime_seconds,
             ramp_seconds=point.ramp_seconds,
-            repetitions=plan.repetitions,
+            repetitions=plan.trials_of(point),
+            line=point.line,
         ),
         status=status,
     )

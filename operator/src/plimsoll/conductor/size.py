@@ -5,9 +5,12 @@ from typing import TypeVar
 
 from plimsoll.api.model import Model
 from plimsoll.api.result import Latency, ResultStatus, Trial
+from plimsoll.measure.wording import quote
 
 MAX_STATUS_BYTES = 248 * 2**10
 """The part of 256 KiB that metadata and specification leave to a status."""
+
+_REASON_CHARACTERS = 120
 
 M = TypeVar("M", bound=Model)
 
@@ -28,6 +31,20 @@ def outcome_of(trial: Trial) -> Trial:
     )
     reduced = _without_command(_without_storage(_without_cached_nodes(trial)))
     return _with(reduced, slowest=(), operations=operations)
+
+
+def bare_outcome_of(trial: Trial) -> Trial:
+    """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons."""
+    findings = tuple(
+        _with(finding, message=quote(finding.message, _REASON_CHARACTERS), clients=()) for finding in trial.findings
+    )
+    return _with(outcome_of(trial), operations=(), findings=findings, warnings=(), hosts=None, tool=None)
+
+
+def without_histograms(trial: Trial) -> Trial:
+    """Return a trial with the percentiles, but without the histograms of its latencies."""
+    operations = [_with(one, latency=_with(one.latency, histogram=None)) for one in trial.operations]
+    return _with(trial, operations=tuple(operations))
 
 
 def fit(status: ResultStatus) -> ResultStatus:

@@ -9,7 +9,7 @@ from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.file_system import FileSystem
-from plimsoll.api.line import LineSearch
+from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.prepare import Prepare
@@ -221,6 +221,10 @@ class Plan(Model):
     def is_server(self, number: int) -> bool:
         """Whether the member with that number is a server."""
         return number >= self.clients
+
+    def trials_of(self, point: Point) -> int:
+        """Return the number of trials of a point; of a search for the line, the most that it may need."""
+        return self.repetitions if point.line is None else MOST_PROBES
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""

@@ -47,8 +47,10 @@ def result(run: Run, plan: Plan, point: Point) -> Json:
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
-        "repetitions": plan.repetitions,
+        "repetitions": plan.trials_of(point),
     }
+    if point.line is not None:
+        spec["line"] = point.line.model_dump(mode="json", by_alias=True)
     return manifest(
         RESULT_KIND, metadata(run, name, component="result", owned=not is_retained, labels=labels), spec=spec
     )
