@@ -159,8 +159,8 @@ class Measurement(Model):
             busiest of its processes, at either end of a network; absent if the tool does not report it.
         in_flight: operations that the tool was configured to keep in flight all the time, over all submitters; absent
             if there is no such number: with a limited rate, with fsync, or with trims, which run one after the other.
-        depth_full_share: share of submissions, 0 to 1, that took the last place of the configured depth, so that the next
-            operation may have had to wait for one to complete; absent if the tool does not report it exactly.
+        depth_full_share: share of submissions, 0 to 1, that took the last place of the configured depth, so that the
+            next operation may have had to wait for one to complete; absent if the tool does not report it exactly.
         work_bytes: bytes after which the load ends, limited by the requested runtime; absent if it has no end.
         data_bytes: size of the files that the tool worked on, if that is not the whole data set.
         bypasses_cache: the I/O bypassed the client's page cache.

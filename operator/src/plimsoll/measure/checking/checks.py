@@ -1,8 +1,8 @@
 """Every check that a number has to pass, with its limits and what to do when it fails.
 
 This table, with `cluster_checks`, `host_checks`, `line_checks`, `link_checks` and `phase_checks`, contains all limits
-except those of SNIA's criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`,
-`load`, `phases`, `hosts`, `cluster`, `terms`, `links`, `summary` and `line.summary` compute the values.
+except those of SNIA's criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it.
+`judge`, `load`, `phases`, `hosts`, `cluster`, `terms`, `links`, `summary` and `line.summary` compute the values.
 """
 
 from collections.abc import Sequence
