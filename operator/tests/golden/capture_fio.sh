@@ -88,6 +88,9 @@ capture numjobs2 "${size[@]}" "${timed[@]}" --rw=randread --bs=4k --iodepth=4 --
 capture ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=4 --rw=randread --bs=4k --iodepth=4 --rate_iops=1000
 capture randrw-jobs2-ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=5 --rw=randrw --rwmixread=70 --bs=8k \
     --iodepth=4 --numjobs=2 --rate_iops=350,150
+# Random arrivals: operations that are due during a wait start together, so that the depth is full at times.
+capture poisson-jobs2 "${size[@]}" --time_based=1 --ramp_time=1 --runtime=3 --randrepeat=0 --rw=randrw --rwmixread=70 --bs=4k \
+    --iodepth=4 --numjobs=2 --rate_iops=700,300 --rate_process=poisson
 # As deep as where old versions logged empty histograms.
 capture read-128k-qd256 "${size[@]}" "${timed[@]}" --rw=read --bs=128k --iodepth=256 --rate_iops=1000
 # 500 operations at once, then nothing for 2.6 s, and so on.

@@ -28,6 +28,9 @@ _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
         "gaps-randrw-jobs2": FioParameters.model_validate(
             {"pattern": "randrw", "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "readPercent": 70}
         ),
+        "poisson-jobs2": FioParameters.model_validate(
+            {"pattern": "randrw", "ioDepth": 4, "jobs": 2, "readPercent": 70, "rateIops": 2000, "arrivals": "Poisson"}
+        ),
         "read-128k-qd256": FioParameters.model_validate({"pattern": "read", "blockSize": "128Ki", "ioDepth": 256}),
         "noise": FioParameters.model_validate({"engine": "psync"}),
         "trim": FioParameters.model_validate({"pattern": "randtrim", "blockSize": "64Ki", "ioDepth": 4}),

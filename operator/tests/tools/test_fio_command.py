@@ -172,6 +172,13 @@ def test_mixed_pattern_names_share_and_rates() -> None:
     assert (given_options["rwmixread"], given_options["rate_iops"]) == ("70", "350,150")
 
 
+def test_random_arrivals_are_requested_only_if_asked_for() -> None:
+    poisson = measured(FioParameters.model_validate({"rateIops": 100, "arrivals": "Poisson"}), device())
+    assert (poisson["rate_iops"], poisson["rate_process"]) == ("100", "poisson")
+    for fields in ({"rateIops": 100, "arrivals": "Even"}, {"rateIops": 100}):
+        assert "rate_process" not in measured(FioParameters.model_validate(fields), device())
+
+
 def test_colons_in_a_path_do_not_separate_files() -> None:
     assert measured(FioParameters(), device(path="/dev/disk/by-path/pci-0:1"))["filename"] == (
         r"/dev/disk/by-path/pci-0\:1"

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 
 from plimsoll.api.errors import problems_of
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.tools.fio import FioParameters
 from plimsoll.tools.fio.parameters import Engine, Pattern
@@ -36,6 +37,8 @@ def test_defaults_are_a_small_random_read() -> None:
         ({"pattern": "readwrite"}, "readwrite 50/50 4Ki qd1"),
         ({"pattern": "write", "engine": "psync", "fsyncEvery": 8}, "write 4Ki qd1 psync fsync/8"),
         ({"rateIops": 500, "directIo": False}, "randread 4Ki qd1 max 500 IOPS buffered"),
+        ({"rateIops": 500, "arrivals": "Poisson", "ioDepth": 64}, "randread 4Ki qd64 offers 500 IOPS"),
+        ({"rateIops": 500, "arrivals": "Even"}, "randread 4Ki qd1 max 500 IOPS"),
         ({"pattern": "write", "files": "SharedFile"}, "write 4Ki qd1 shared file"),
         ({"pattern": "read", "readBack": "NextClient", "files": "FilePerClient"}, "read 4Ki qd1 of the next client"),
     ],
@@ -48,6 +51,8 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
     ("fields", "field", "words"),
     [
         ({"blockSize": 100}, "blockSize", "512"),
+        ({"arrivals": "Poisson"}, "arrivals", "set rateIops, or remove it"),
+        ({"arrivals": "Random", "rateIops": 5}, "arrivals", "Poisson"),
         ({"pattern": "randrw", "readBack": "NextClient"}, "readBack", "applies only to the patterns read and randread"),
         ({"pattern": "write", "readBack": "NextClient"}, "readBack", "remove it, or use one of them"),
         ({"blockSize": 1000}, "blockSize", "multiple of 512"),
@@ -105,3 +110,50 @@ def test_parameters_survive_a_plan(pattern: Pattern, engine: Engine, depth: int,
         pattern=pattern, engine=engine, io_depth=1 if engine.is_synchronous else depth, block_size=512 * blocks
     )
     assert FioParameters.model_validate(original.model_dump(mode="json")) == original
+
+
+patterns = st.sampled_from(Pattern)
+job_counts = st.integers(1, 64)
+shares_of_reads = st.integers(1, 99)
+
+
+def mixable(pattern: Pattern, percent: int, jobs: int) -> FioParameters:
+    return FioParameters(pattern=pattern, read_percent=percent if pattern.is_mixed else None, jobs=jobs)
+
+
+@given(pattern=patterns, percent=shares_of_reads, jobs=job_counts, multiple=st.integers(1, 1000))
+def test_offered_rate_is_exactly_that_of_all_jobs_and_directions(
+    pattern: Pattern, percent: int, jobs: int, multiple: int
+) -> None:
+    base = mixable(pattern, percent, jobs)
+    load = multiple * base.load_step(Vary.RATE)
+    offering = base.at_load(Vary.RATE, load)
+    assert sum(offering.rate_per_job.values()) * jobs == load
+    for operation, share in base.shares.items():
+        assert 100 * jobs * offering.rate_per_job[operation] == load * share
+    assert offering.is_open_loop
+    assert offering.in_flight is None
+
+
+@given(pattern=patterns, percent=shares_of_reads, jobs=job_counts)
+def test_no_lower_rate_is_divided_without_a_remainder(pattern: Pattern, percent: int, jobs: int) -> None:
+    base = mixable(pattern, percent, jobs)
+    step = base.load_step(Vary.RATE)
+    assert not any(all(load * share % (100 * jobs) == 0 for share in base.shares.values()) for load in range(1, step))
+
+
+@given(jobs=job_counts, depth=st.integers(1, 1024))
+def test_depth_is_exactly_that_of_all_jobs(jobs: int, depth: int) -> None:
+    base = FioParameters(jobs=jobs)
+    load = depth * base.load_step(Vary.DEPTH)
+    assert base.at_load(Vary.DEPTH, load).in_flight == load
+
+
+def test_load_beyond_the_greatest_depth_is_an_error() -> None:
+    with pytest.raises(ValidationError, match="1024"):
+        FioParameters().at_load(Vary.DEPTH, 1025)
+
+
+def test_rate_has_no_serial_latency_only_if_several_are_in_flight() -> None:
+    assert parameters(rateIops=100, arrivals="Poisson").serial_size == parameters(rateIops=100).serial_size == 4096
+    assert parameters(rateIops=100, arrivals="Poisson", ioDepth=2).serial_size is None

@@ -161,6 +161,9 @@ def _load(parameters: FioParameters) -> Iterator[str]:
     if parameters.rate_per_job:
         # In the order read, write; a single value applies to the only operation.
         yield f"--rate_iops={','.join(map(str, parameters.rate_per_job.values()))}"
+    if parameters.is_open_loop:
+        # Each job and direction has its own times, which the seed determines. Times that have passed are caught up.
+        yield "--rate_process=poisson"
 
 
 def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:

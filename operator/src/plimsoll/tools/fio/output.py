@@ -14,6 +14,7 @@ from plimsoll.measure.latency import merge_samples
 from plimsoll.measure.sample import MAX_NAME, LatencySample, Measurement, OperationSample
 from plimsoll.tools.base import DataSet, Output, OutputError
 from plimsoll.tools.fio.command import DOCUMENT, JOB, work_bytes
+from plimsoll.tools.fio.depth import depth_full_share
 from plimsoll.tools.fio.document import MAX_MILLISECONDS, Found, read_document
 from plimsoll.tools.fio.fields import unknown_fields
 from plimsoll.tools.fio.latency import read_latency
@@ -71,6 +72,7 @@ def parse_measurement(parameters: FioParameters, target: DataSet, output: Output
         operations=tuple(logged),
         submitters=parameters.jobs,
         in_flight=parameters.in_flight,
+        depth_full_share=depth_full_share(jobs, parameters.io_depth),
         work_bytes=work_bytes(parameters, target),
         bypasses_cache=bypasses_cache(parameters, target),
         gaps=gaps,

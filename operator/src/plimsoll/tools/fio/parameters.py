@@ -1,11 +1,13 @@
 """The parameters of fio."""
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from plimsoll.api.line import Vary
 from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
@@ -13,6 +15,7 @@ from plimsoll.api.schema import Rule
 from plimsoll.tools.axes import BlockBytes, Depth
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.fio.rules import (
+    NO_ARRIVALS,
     NOT_BOTH_WAYS,
     NOT_BUFFERED,
     NOT_READ_BACK,
@@ -92,6 +95,13 @@ class Until(StrEnum):
     DATA_SET_DONE = "DataSetDone"
 
 
+class Arrivals(StrEnum):
+    """When the operations of a limited rate are due."""
+
+    EVEN = "Even"
+    POISSON = "Poisson"
+
+
 class Files(StrEnum):
     """Which files of a shared volume the clients work on."""
 
@@ -125,6 +135,8 @@ class FioParameters(ToolParameters):
         rate_iops: Maximum operations per second of each client, over all its jobs and directions together; no limit if
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
+        arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, as those of many
+            independent users. Each job has its own times. Even if absent. Requires rateIops.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
@@ -158,6 +170,7 @@ class FioParameters(ToolParameters):
     read_percent: Annotated[Integer, Field(ge=1, le=99)] | None = None
     fsync_every: Annotated[Integer, Field(ge=0, le=2**31 - 1)] = 0
     rate_iops: Annotated[Integer, Field(ge=1, le=2**31 - 1)] | None = None
+    arrivals: Arrivals | None = None
     direct_io: Flag = True
     until: Until | None = None
     files: Files | None = None
@@ -208,6 +221,13 @@ class FioParameters(ToolParameters):
         needed = max(-(-100 * jobs // share) for share in shares.values())
         if value < needed:
             raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
+        return value
+
+    @field_validator("arrivals")
+    @classmethod
+    def _check_rate_is_limited(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
+        if value is not None and info.data.get("rate_iops", 1) is None:
+            raise ValueError(NO_ARRIVALS)
         return value
 
     @field_validator("until")
@@ -261,6 +281,11 @@ class FioParameters(ToolParameters):
         return _shares(self.pattern, self.read_percent)
 
     @property
+    def is_open_loop(self) -> bool:
+        """Whether operations are due at random times, which do not depend on the storage."""
+        return self.arrivals is Arrivals.POISSON
+
+    @property
     def rate_per_job(self) -> Mapping[Operation, int]:
         """Operation -> maximum operations per second of one job; empty without a limit."""
         if self.rate_iops is None:
@@ -282,6 +307,20 @@ class FioParameters(ToolParameters):
         is_serial = self.io_depth * self.jobs == 1 and not self.fsync_every and self.direct_io
         return self.block_size if is_serial and self.pattern.is_random and not self.pattern.is_mixed else None
 
+    def load_step(self, vary: Vary) -> int:
+        """Return the least load that jobs share evenly, and of a rate also the directions."""
+        if vary is Vary.DEPTH:
+            return self.jobs
+        parts = 100 * self.jobs
+        return parts // math.gcd(parts, *self.shares.values())
+
+    def at_load(self, vary: Vary, load: int) -> Self:
+        """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
+        changed: dict[str, int | Arrivals] = (
+            {"io_depth": load // self.jobs} if vary is Vary.DEPTH else {"rate_iops": load, "arrivals": Arrivals.POISSON}
+        )
+        return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
+
     def label(self) -> str:
         """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
         shares = "/".join(str(share) for share in self.shares.values())
@@ -293,7 +332,8 @@ class FioParameters(ToolParameters):
             (f"x{self.jobs} jobs", self.jobs > 1),
             (self.engine or "", self.engine is not None),
             (f"fsync/{self.fsync_every}", self.fsync_every > 0),
-            (f"max {self.rate_iops} IOPS", self.rate_iops is not None),
+            (f"max {self.rate_iops} IOPS", self.rate_iops is not None and not self.is_open_loop),
+            (f"offers {self.rate_iops} IOPS", self.is_open_loop),
             ("buffered", not self.direct_io),
             ("until done", self.until is not None),
             ("shared file", self.shares_file),

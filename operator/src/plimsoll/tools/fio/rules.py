@@ -14,6 +14,7 @@ NOT_BOTH_WAYS = (
     "cannot be set for readwrite, which would read one half of the data set and write the same half; use randrw, or "
     "remove it"
 )
+NO_ARRIVALS = "has no meaning without rateIops; set rateIops, or remove it"
 NOT_BUFFERED = "cannot be set with directIo false, because data may still be in memory at the end; set directIo true"
 NOT_READ_BACK = "applies only to the patterns read and randread; remove it, or use one of them"
 NEEDS_SHARING = "needs a volume that all clients share; set spec.storage.volume.sharing to Shared, or remove it"
@@ -34,6 +35,11 @@ PARAMETER_RULES = (
         rule="!has(self.until) || self.directIo",
         message=NOT_BUFFERED,
         field_path=".until",
+    ),
+    Rule(
+        rule="!has(self.arrivals) || has(self.rateIops)",
+        message=NO_ARRIVALS,
+        field_path=".arrivals",
     ),
     Rule(
         rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",

@@ -1,0 +1,67 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.tools.fio.depth import EXACT_DEPTHS, depth_full_share
+from plimsoll.tools.reading import JsonObject
+
+from .conftest import Golden, load
+
+_BUCKETS = ("1", "2", "4", "8", "16", "32", ">=64")
+
+
+def job(ios: int, percent: float, bucket: str) -> JsonObject:
+    levels = {**dict.fromkeys(_BUCKETS, 0.0), bucket: percent}
+    counts = {name: {"total_ios": ios if name == "read" else 0} for name in ("read", "write", "trim")}
+    return JsonObject(path="job", fields={**counts, "iodepth_level": levels})
+
+
+def test_random_arrivals_fill_the_depth_at_times() -> None:
+    case = load("3.39", "poisson-jobs2")
+    first, second = json.loads(case.document)["jobs"]
+    done = [one["read"]["total_ios"] + one["write"]["total_ios"] for one in (first, second)]
+    weighted = done[0] * first["iodepth_level"]["4"] + done[1] * second["iodepth_level"]["4"]
+    share = case.parse().depth_full_share
+    assert share == pytest.approx(weighted / sum(done) / 100)
+    assert share == pytest.approx(0.0285, abs=0.0001)
+
+
+def test_rates_of_random_arrivals_are_those_requested() -> None:
+    read, write = load("3.39", "poisson-jobs2").parse().operations
+    # 3 s of a Poisson process: three standard deviations.
+    assert read.ios == pytest.approx(4200, abs=3 * 4200**0.5)
+    assert write.ios == pytest.approx(1800, abs=3 * 1800**0.5)
+
+
+def test_a_depth_of_1_is_always_full(version: str) -> None:
+    assert load(version, "randwrite-4k-qd1").parse().depth_full_share == 1
+
+
+def test_share_is_unknown_for_a_depth_that_shares_its_bucket() -> None:
+    assert depth_full_share([job(100, 50, "16")], 24) is None
+    assert depth_full_share([job(100, 50, ">=64")], 128) is None
+
+
+def test_share_is_unknown_if_nothing_was_submitted() -> None:
+    assert depth_full_share([job(0, 0, "16")], 16) is None
+
+
+def test_missing_shares_are_an_error_that_names_the_field(one_golden: Golden) -> None:
+    document = json.loads(one_golden.document[one_golden.document.index("{\n") :])
+    del document["jobs"][0]["iodepth_level"]
+    with pytest.raises(ValueError, match=r"jobs\[0\]\.iodepth_level is missing"):
+        one_golden.with_document(json.dumps(document)).parse()
+
+
+@given(
+    depth=st.sampled_from(EXACT_DEPTHS),
+    jobs=st.lists(st.tuples(st.integers(1, 10**9), st.floats(0, 100)), min_size=1, max_size=4),
+)
+def test_share_lies_between_those_of_the_jobs(depth: int, jobs: list[tuple[int, float]]) -> None:
+    bucket = f">={depth}" if depth == EXACT_DEPTHS[-1] else str(depth)
+    share = depth_full_share([job(ios, percent, bucket) for ios, percent in jobs], depth)
+    shares = [percent / 100 for _, percent in jobs]
+    assert share is not None
+    assert min(shares) - 1e-9 <= share <= max(shares) + 1e-9
