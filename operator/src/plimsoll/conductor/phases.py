@@ -124,7 +124,7 @@ class Attempt:
             epoch=epoch,
             clients=self.clients,
             new_data_set=self.new_data_set or None,
-            probe=self.offer and probe_of(self.offer),
+            probe=probe_of(self.offer) if self.offer else None,
             outcome=Outcome.ABORTED,
             started_at=self.started_at,
             finished_at=timestamp(moment.wall),

@@ -88,13 +88,13 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         rates=rates,
         operations=operations,
         standstill=None if common is None else standstill_of(intake.measured, common),
-        observation=facts.offer and observed(facts.offer, operations, window, _depth_full_share(intake)),
+        observation=observed(facts.offer, operations, window, _depth_full_share(intake)) if facts.offer else None,
     )
     return _numbers(evidence, judge(evidence))
 
 
 def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
-    standstill, verdict = evidence.standstill, verdict_of(findings)
+    standstill, offer, verdict = evidence.standstill, evidence.facts.offer, verdict_of(findings)
     return TrialNumbers(
         verdict=verdict,
         findings=findings,
@@ -108,7 +108,7 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         tool=tool_use(evidence.intake.answers, evidence.measured),
         warnings=_warnings(evidence.intake),
         matrix=tuple(cells_of(evidence.measured, evidence.facts.nodes)),
-        probe=evidence.facts.offer and probe_of(evidence.facts.offer, evidence.observation, verdict),
+        probe=probe_of(offer, evidence.observation, verdict) if offer else None,
     )
 
 

@@ -50,4 +50,4 @@ def counting_trials(trials: Iterable[Trial]) -> Sequence[Trial]:
 
 def _tried(trial: Trial) -> TriedLoad | None:
     probe = trial.probe
-    return probe and TriedLoad(load=probe.offered, outcome=probe.outcome, verdict=trial.verdict)
+    return None if probe is None else TriedLoad(load=probe.offered, outcome=probe.outcome, verdict=trial.verdict)
