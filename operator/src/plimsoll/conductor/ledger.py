@@ -1,7 +1,7 @@
 """The recorded trials of a plan, and the next one to measure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
@@ -16,7 +16,7 @@ from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.line.summary import summarise_search
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise
-from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.document import Plan
 from plimsoll.plan.fingerprint import fingerprint
 
 
@@ -50,11 +50,7 @@ class Ledger:
 
         A search belongs to the first pass as a whole.
         """
-        for pass_number, order in enumerate(self.plan.order):
-            for index in order:
-                if (key := self._missing(self.plan.points[index], pass_number)) is not None:
-                    return key
-        return None
+        return next(self._all_missing(), None)
 
     def offer(self, key: TrialKey) -> Offer | None:
         """Return the load of the next attempt at a point if that is a search's; None otherwise."""
@@ -101,16 +97,12 @@ class Ledger:
     @property
     def done(self) -> int:
         """Number of (point, pass) pairs that need no further attempt; a search is one pair."""
-        return sum(
-            self._missing(point, pass_number) is None
-            for point in self.plan.points
-            for pass_number in range(self._passes(point))
-        )
+        return self.total - sum(1 for _ in self._all_missing())
 
     @property
     def total(self) -> int:
         """Number of planned (point, pass) pairs."""
-        return sum(map(self._passes, self.plan.points))
+        return len(self.plan.pairs)
 
     def status(self, point: str, environment: Environment | None) -> ResultStatus:
         """Return the status of a point's result.
@@ -119,9 +111,8 @@ class Ledger:
         is added.
         """
         everything = (environment or Environment()).merged(self.plan.environment)
-        planned = self.plan.point(point)
         summary, line, verdict, findings = self._numbers(point)
-        final = all(self._missing(planned, number) is None for number in range(self._passes(planned)))
+        final = all(key.point != point for key in self._all_missing())
         status = ResultStatus(
             trials=self._trials[point],
             summary=summary,
@@ -143,17 +134,20 @@ class Ledger:
         found = summarise_search(trials, search.progress)
         return None, found.line, found.verdict, found.findings
 
-    def _passes(self, point: Point) -> int:
-        return self.plan.repetitions if point.line is None else 1
+    def _all_missing(self) -> Iterator[TrialKey]:
+        """Yield the next attempt at each (pass, point) pair that needs another one."""
+        for pass_number, point in self.plan.pairs:
+            if (key := self._missing(point.name, pass_number)) is not None:
+                yield key
 
-    def _missing(self, point: Point, pass_number: int) -> TrialKey | None:
-        """Return the missing attempt at a (point, pass); None if it needs no further one."""
-        if (search := self.search(point.name)) is not None:
-            return search.next_trial if pass_number == 0 else None
-        attempts = self._attempts(point.name, pass_number)
+    def _missing(self, point: str, pass_number: int) -> TrialKey | None:
+        """Return the next attempt at a point in a pass, or in its search; None if it needs no further one."""
+        if (search := self.search(point)) is not None:
+            return search.next_trial
+        attempts = self._attempts(point, pass_number)
         if is_settled(attempts):
             return None
-        return TrialKey(point=point.name, pass_number=pass_number, attempt=len(attempts))
+        return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
 
     def _fingerprint(self, point: str, environment: Environment) -> Fingerprint:
         drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]

@@ -1,6 +1,6 @@
 """The frozen plan: everything about a run that operator, conductor and agents need, fixed before it starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -9,7 +9,7 @@ from plimsoll.api.ceph_options import CephOption
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError, problems_of
 from plimsoll.api.file_system import FileSystem
-from plimsoll.api.line import MOST_PROBES, LineSearch
+from plimsoll.api.line import LineSearch
 from plimsoll.api.model import Model
 from plimsoll.api.pools import Pool
 from plimsoll.api.prepare import Prepare
@@ -222,9 +222,15 @@ class Plan(Model):
         """Whether the member with that number is a server."""
         return number >= self.clients
 
-    def trials_of(self, point: Point) -> int:
-        """Return the number of trials of a point; of a search for the line, the most that it may need."""
-        return self.repetitions if point.line is None else MOST_PROBES
+    @property
+    def pairs(self) -> Sequence[tuple[int, Point]]:
+        """The (pass, point) pairs in the order of measurement; a search for the line is one pair of the first pass."""
+        return [
+            (number, self.points[index])
+            for number, order in enumerate(self.order)
+            for index in order
+            if number == 0 or self.points[index].line is None
+        ]
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""
