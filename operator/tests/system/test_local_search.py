@@ -36,8 +36,9 @@ def test_a_search_that_was_interrupted_continues_and_finds_that_the_line_is_abov
         run.wait_for_trial(seconds_in=0.5)
         run.interrupt()
         assert run.finish()[0] == EXIT_INTERRUPTED
-    with LocalRun(tmp_path, fio, spec) as run:
-        run.finish(seconds=300)
+    with LocalRun(tmp_path, fio, None, "--resume") as run:
+        code, _, err = run.finish(seconds=300)
+    assert code == 0, err
     (result,) = run.found()
     assert result.spec.repetitions == MOST_PROBES
     assert result.spec.line is not None
@@ -51,7 +52,7 @@ def test_a_search_that_was_interrupted_continues_and_finds_that_the_line_is_abov
     assert status.verdict is not Verdict.INVALID
     assert [trial.probe.offered for trial in status.trials[:2] if trial.probe] == [200, 400]
     counting = [trial.probe for trial in status.trials if trial.probe and trial.probe.outcome is ProbeOutcome.MET]
-    assert len(counting) >= 5
+    assert len(counting) >= 3
     for probe in counting:
         assert probe.achieved == pytest.approx(probe.offered, rel=0.25)
         assert probe.depth_full_percent is not None
