@@ -1,11 +1,9 @@
 """The progress of a local run, read from its results directory."""
 
 import time
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import RunPhase, Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.api.state import RunState, TrialKey
@@ -21,7 +19,7 @@ from plimsoll.cli.watched import (
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, renewal_seconds
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 
 
 class LocalProgress:
@@ -50,8 +48,7 @@ class LocalProgress:
 
     def _watched(self, state: RunState, now: float) -> WatchedRun:
         plan, verdicts = self._plan, [result.status.verdict for result in self._recorded.values()]
-        probes = _probes(self._recorded.values())
-        end = now + remaining_seconds(state, plan, now, probes)
+        end = now + remaining_seconds(state, plan, now)
         is_between_trials = state.phase is RunPhase.MEASURING and state.current is None
         message = "" if is_between_trials else describe(state, plan)
         return WatchedRun(
@@ -65,7 +62,7 @@ class LocalProgress:
             points=[_point(plan, point, self._recorded.get(point.name)) for point in plan.points],
             passes=plan.repetitions,
             searches=_searches(plan),
-            share=done_share(state, plan, now, probes),
+            share=done_share(state, plan, now),
         )
 
 
@@ -76,7 +73,7 @@ def _watched_state(state: RunState) -> WatchedState:
 def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
     if result is None:
         return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-    display = result_display(result.status, plan.repetitions, point.line)
+    display = result_display(result.status, most_trials(plan, point), point.line)
     return WatchedPoint(
         name=point.name,
         label=point.label,
@@ -104,29 +101,22 @@ def describe(state: RunState, plan: Plan) -> str:
     return probe_text(watched.current) if is_probe else trial_text(watched.current, plan.repetitions)
 
 
-def _probes(results: Iterable[BenchmarkResult]) -> int:
-    """Return the number of probes of the search that goes on; 0 without one."""
-    lines = (result.status.line for result in results)
-    return max((line.probes for line in lines if line is not None and line.ending is None), default=0)
-
-
-def done_share(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
-    """Return the part of a run that is done, 0 to 1, by time; `probes` are those of the search that goes on."""
+def done_share(state: RunState, plan: Plan, now: float) -> float:
+    """Return the part of a run that is done, 0 to 1, by time."""
     total = remaining_seconds(RunState(), plan, now)
-    return 1.0 - min(1.0, remaining_seconds(state, plan, now, probes) / total) if total else 1.0
+    return 1.0 - min(1.0, remaining_seconds(state, plan, now) / total) if total else 1.0
 
 
-def remaining_seconds(state: RunState, plan: Plan, now: float, probes: int = 0) -> float:
-    """Return the duration of the remaining trials if none is repeated; of a search, the most that it may last.
+def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
+    """Return the duration of the remaining trials if none is repeated; at most, if some are searches for the line.
 
     Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
-    `probes` are those recorded of the search that goes on.
     """
     preparing = renewal_seconds(plan)
-    remaining = _order(plan)[state.trials_done :]
-    left = sum(_most_trials(plan, index) * (_seconds(plan, index) + preparing) for index in remaining)
-    if probes and remaining and plan.points[remaining[0]].line is not None:
-        left -= min(probes, MOST_PROBES - 1) * (_seconds(plan, remaining[0]) + preparing)
+    trials = [(most_trials(plan, point) if point.line else 1, point) for _, point in plan.pairs[state.trials_done :]]
+    left = sum(number * (_seconds(point) + preparing) for number, point in trials)
+    if trials:
+        left -= state.probes_done * (_seconds(trials[0][1]) + preparing)
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
@@ -134,20 +124,5 @@ def remaining_seconds(state: RunState, plan: Plan, now: float, probes: int = 0) 
     return left - preparing - min(max(0.0, now - state.current.starts_at), length)
 
 
-def _order(plan: Plan) -> list[int]:
-    """Return the points in the order in which they are measured; a search takes place in the first pass only."""
-    return [
-        index
-        for number, indices in enumerate(plan.order)
-        for index in indices
-        if number == 0 or plan.points[index].line is None
-    ]
-
-
-def _most_trials(plan: Plan, index: int) -> int:
-    return 1 if plan.points[index].line is None else MOST_PROBES
-
-
-def _seconds(plan: Plan, index: int) -> int:
-    point = plan.points[index]
+def _seconds(point: Point) -> int:
     return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS

@@ -7,14 +7,13 @@ from itertools import pairwise
 from math import ceil
 from statistics import fmean, median
 
-from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import ConditionType, Outcome, RunPhase
 from plimsoll.api.state import RunState
 from plimsoll.lifecycle.measured import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate, renewal_seconds, trial_seconds
+from plimsoll.plan.estimate import estimate, most_trials, renewal_seconds, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
 """How wrong an estimate may be before it is replaced."""
@@ -25,8 +24,6 @@ _TOLERATED_SHARE = 0.1
 
 def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     """Return when the last trial should be over if no more have to be repeated; None while that is unknown.
-
-    A search for the line counts with all the probes that it may still make, so the end is at the latest then.
 
     The estimate is made when all clients have registered, with each attempt, and during the prefill when it has become
     wrong. Other delays do not move it, so it reveals a run that is behind schedule.
@@ -40,17 +37,13 @@ def estimated_end(run: Run, seen: Observed, now: datetime) -> datetime | None:
     pace = _pace(plan, seen)
     match state.phase:
         case RunPhase.MEASURING:
-            return (
-                _end_from_trial(plan, seen, state, pace)
-                or before
-                or _after(now, _left_seconds(plan, seen, state, pace))
-            )
+            return _end_from_trial(plan, state, pace) or before or _after(now, _left_seconds(plan, state, pace))
         case RunPhase.SETTLING:
-            new = _after(now, plan.prepare.settle_seconds + _left_seconds(plan, seen, state, pace))
+            new = _after(now, plan.prepare.settle_seconds + _left_seconds(plan, state, pace))
             return _unless_close(before, new, now, may_grow=False)
         case RunPhase.PREPARING:
             cost = estimate(plan)
-            afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, seen, state, pace)
+            afterwards = cost.precondition_seconds + cost.settle_seconds + _left_seconds(plan, state, pace)
             new = _after(now, _prefill_seconds(run, state, cost.prefill_seconds, now) + afterwards)
             # The estimate of the last attempt includes the preparations between trials.
             is_known = before is not None and plan.renews_data_sets and any(_all_trials(seen))
@@ -80,6 +73,7 @@ class _Pace:
         preparing: planned between two trials: zero unless each trial has a new data set.
         between: from the end of a trial to the start of the next.
         ratio: of the real to the planned duration of trials, both with what is between them.
+        measured: point -> its measured trials.
 
     """
 
@@ -88,6 +82,7 @@ class _Pace:
     preparing: float
     between: float
     ratio: float
+    measured: Mapping[str, int]
 
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""
@@ -112,6 +107,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
         preparing=preparing,
         between=between,
         ratio=taken / planned if planned else 1.0,
+        measured={name: len(seconds) for name, seconds in took.items()},
     )
 
 
@@ -137,43 +133,34 @@ def _gaps(seen: Observed) -> Iterator[float]:
             yield (other.started - one.finished).total_seconds()
 
 
-def _left(plan: Plan, state: RunState) -> list[tuple[int, Point]]:
-    """Return pass and point of the remaining trials in order, the one in flight first; a search is one entry."""
-    return [
-        (number, plan.points[index])
-        for number, indices in enumerate(plan.order)
-        for index in indices
-        if number == 0 or plan.points[index].line is None
-    ][state.trials_done :]
+def _left(plan: Plan, state: RunState) -> Sequence[tuple[int, Point]]:
+    """Return pass and point of the remaining trials in order, the one in flight first; a search is one of them."""
+    return plan.pairs[state.trials_done :]
 
 
-def _most_trials(point: Point, seen: Observed) -> int:
-    """Return the trials that an entry of `_left` may still need: one, or the remaining probes of a search."""
-    if point.line is None:
-        return 1
-    result = seen.results.get(point.name)
-    return max(1, MOST_PROBES - (result.line.probes if result and result.line else 0))
-
-
-def _left_seconds(plan: Plan, seen: Observed, state: RunState, pace: _Pace) -> float:
-    """Return the seconds from the start of the next trial to the end of the last one; of a search, the most."""
-    seconds = sum(_most_trials(point, seen) * pace.seconds(point) for _, point in _left(plan, state))
+def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
+    """Return the seconds from the start of the next trial to the end of the last one; searches as long as they may."""
+    seconds = sum(pace.seconds(point) * _trials_of(plan, point, pace) for _, point in _left(plan, state))
     # Nothing is prepared after the last trial.
     return max(0.0, seconds - pace.between) if pace.preparing else seconds
 
 
-def _end_from_trial(plan: Plan, seen: Observed, state: RunState, pace: _Pace) -> datetime | None:
+def _trials_of(plan: Plan, point: Point, pace: _Pace) -> int:
+    """Return the trials that a point needs in one pass, or may still need in its search."""
+    return 1 if point.line is None else max(1, most_trials(plan, point) - pace.measured.get(point.name, 0))
+
+
+def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
     """Return when the last trial should be over, counted from the one in flight; None if there is none.
 
     It does not change during an attempt, however long that takes.
     """
     trial = state.in_flight
     number, point = _left(plan, state)[0]
-    is_same_pass = trial is not None and (trial.pass_number == number or point.line is not None)
-    if trial is None or trial.point != point.name or not is_same_pass:
+    if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):
         return None
     begun = datetime.fromisoformat(state.in_flight_since) if state.in_flight_since else _start_of(state)
-    return _after(begun, _left_seconds(plan, seen, state, pace)) if begun else None
+    return _after(begun, _left_seconds(plan, state, pace)) if begun else None
 
 
 def _start_of(state: RunState) -> datetime | None:
