@@ -139,9 +139,14 @@ def test_a_search_takes_as_long_as_all_the_probes_that_it_may_make(plan: Plan) -
     searching, _ = with_a_search(plan)
     others = TRIALS - plan.repetitions
     assert remaining_seconds(RunState(), searching, NOW) == (40 + others) * TRIAL_SECONDS
-    assert remaining_seconds(RunState(), searching, NOW, 12) == (28 + others) * TRIAL_SECONDS
+    assert remaining_seconds(RunState(probes_done=12), searching, NOW) == (28 + others) * TRIAL_SECONDS
     assert remaining_seconds(RunState(trials_done=1), searching, NOW) == others * TRIAL_SECONDS
-    assert 0 < done_share(RunState(), searching, NOW, 12) < done_share(RunState(trials_done=1), searching, NOW) < 1
+    assert (
+        0
+        < done_share(RunState(probes_done=12), searching, NOW)
+        < done_share(RunState(trials_done=1), searching, NOW)
+        < 1
+    )
 
 
 def test_a_probe_in_one_line(plan: Plan) -> None:

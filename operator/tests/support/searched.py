@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     BenchmarkResult,
@@ -19,7 +19,7 @@ from plimsoll.api.result import (
     ResultStatus,
     Trial,
 )
-from plimsoll.measure.line.probe import MOST_DROPPED, Observation
+from plimsoll.measure.line.observation import Observation, outcome_of
 from plimsoll.measure.line.settings import Settings
 from support.offered import SECONDS, Storage, linear, search
 
@@ -97,8 +97,8 @@ def trial_of(number: int, observation: Observation) -> Trial:
         probe=Probe(
             offered=observation.offered,
             achieved=observation.achieved,
-            depth_full_percent=100 * (observation.dropped_share or 0.0),
-            outcome=_outcome(observation),
+            depth_full_percent=100 * (observation.depth_full_share or 0.0),
+            outcome=outcome_of(observation, [OBJECTIVE]),
         ),
         outcome=Outcome.MEASURED,
         started_at=f"2026-01-01T00:{number:02}:00.000Z",
@@ -132,25 +132,7 @@ def _search(storage: Storage, search_for: LineSearch, clients: int, seed: object
         step=clients,
     )
     line, _ = search(recorded, settings, seed)
-    return observed, Line(
-        ending=line.ending,
-        probes=line.probes,
-        counted=line.counted,
-        estimate=line.estimate,
-        low=line.low,
-        high=line.high,
-    )
-
-
-def _outcome(observation: Observation) -> ProbeOutcome:
-    latency = observation.latencies[0]
-    if latency is not None and latency > OBJECTIVE.latency_nanoseconds:
-        return ProbeOutcome.LATE
-    if observation.achieved < 0.99 * observation.offered:
-        return ProbeOutcome.NOT_ACHIEVED
-    if (observation.dropped_share or 0.0) >= MOST_DROPPED:
-        return ProbeOutcome.DEPTH_FULL
-    return ProbeOutcome.UNKNOWN if latency is None else ProbeOutcome.MET
+    return observed, line
 
 
 def _latency(observation: Observation) -> Latency:

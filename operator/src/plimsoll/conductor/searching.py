@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from plimsoll.api.line import MOST_PROBES, LineSearch, Vary
+from plimsoll.api.line import MOST_PROBES, LineSearch
 from plimsoll.api.result import Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.attempts import free_attempts, is_settled
@@ -17,10 +17,9 @@ from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.line.probe import tried_loads
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.wording import interval_text, is_known, unit_text
 from plimsoll.plan.document import Point
 from plimsoll.plan.line import search_settings
-
-_UNITS = {Vary.RATE: "IOPS", Vary.DEPTH: "in flight"}
 
 _NEIGHBOURS = 2
 """On each side of the line, the trials that keep their histograms: a result has room for a few."""
@@ -64,7 +63,7 @@ class Search:
     def message(self) -> str:
         """Return how far the search is: `line-000: probe 12 of at most 40, line 11,800 to 12,900 IOPS`."""
         line = self.progress.line
-        known = f", {_range(line.low, line.high)} {_UNITS[self.asked.vary]}" if line.low or line.high else ""
+        known = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
         return f"{self.point.name}: probe {line.probes + 1} of at most {MOST_PROBES}{known}"
 
 
@@ -112,9 +111,3 @@ def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
         return abs(math.log(loads[number] / centre)), -number
 
     return {number for side in (below, above) for number in sorted(side, key=distance)[:_NEIGHBOURS]}
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if low is None:
-        return f"line below {high:,.0f}"
-    return f"line above {low:,.0f}" if high is None else f"line {low:,.0f} to {high:,.0f}"

@@ -281,7 +281,7 @@ def _curve(figure: _Figure, number: int, one: PlottedSearch) -> Json:
         if height is not None and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probe.offered) / _SAME_LOAD), []).append((probe.offered, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
-    name = "median" if figure.is_single else f"{one.name}: {interval_text(one.line)}"
+    name = "median" if figure.is_single else f"{one.name}: {interval_text(one.line, figure.workload.search)}"
     return {
         "type": "scatter",
         "mode": "lines",

@@ -72,7 +72,7 @@ def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Itera
     found = [(workload, one) for workload in workloads for one in workload.searches]
     for workload, one in found[:_MOST_SENTENCES]:
         run = f", {one.run.label}" if several else ""
-        interval = interval_text(one.line)
+        interval = interval_text(one.line, workload.search)
         known = "" if interval == NONE else f" (95 % interval {interval})"
         found_text = f"{headline_text(one.line, workload.search)}{known}"
         point = f"{one.result.spec.point}, {one.result.spec.label}{run}"
@@ -111,7 +111,7 @@ def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) 
         Cell(text=objectives_text(search)),
         Cell(text=load_text(line, search), sort=line.estimate),
         Cell(text=unit_text(search)),
-        Cell(text=interval_text(line), sort=line.low),
+        Cell(text=interval_text(line, search), sort=line.low),
         Cell(text=width_text(line), sort=line.width_percent),
         Cell(text=probes_text(line), sort=line.probes),
         Cell(text=ending_text(line), title=ending_sentence(line, search)),
