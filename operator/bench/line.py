@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from plimsoll.measure.line.result import Line
+from plimsoll.api.line import Line
 from plimsoll.measure.line.settings import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search
 

@@ -1,31 +1,21 @@
 """Recorded trials, missing ones, and the size of a result."""
 
-import math
-import random
-
 import pytest
-from pydantic import JsonValue
 
 from plimsoll.api.environment import Environment, PlatformEnvironment
-from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, Verdict
+from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import (
     Abort,
     ClientSummary,
     Finding,
-    HostSummary,
-    Latency,
-    OperationResult,
-    Rates,
-    Series,
-    Steadiness,
-    SteadyState,
     Trial,
 )
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.ledger import Ledger, is_settled
-from plimsoll.measure.histogram import Histogram
+from plimsoll.conductor.attempts import is_settled
+from plimsoll.conductor.ledger import Ledger
 from plimsoll.plan.fingerprint import fingerprint
 from support.simulated_plan import make_plan
+from support.worst_results import FACTS, HOST, full_operation
 
 LIMIT_OF_A_RESULT = 256 * 2**10
 
@@ -92,60 +82,6 @@ def test_a_point_has_no_verdict_before_its_last_trial() -> None:
     assert status.verdict is Verdict.VALID
 
 
-STEADINESS = Steadiness(
-    attained=False, rounds=(12345678.123456789,) * 5, range_ratio=0.12345678901234567, slope_ratio=0.12345678901234567
-)
-HOST = HostSummary(
-    cpu=1.2345678901234567,
-    cpu_limit=2.0,
-    throttled_seconds=12.345678901234567,
-    node_cpu_busy=0.12345678901234567,
-    memory_bytes=10**11,
-    received_bytes_per_second=10**10,
-    sent_bytes_per_second=10**10,
-    device_read_bytes_per_second=10**10,
-    device_written_bytes_per_second=10**10,
-    device_busy=0.12345678901234567,
-    device_queue=123.45678901234567,
-    device_read_request_bytes=2**24,
-    device_write_request_bytes=2**24,
-)
-
-
-def full_operation(operation: Operation, seed: int) -> OperationResult:
-    """Return a result larger than real ones: noisy counts in hundreds of bins, from microseconds to seconds."""
-    chance = random.Random(seed)  # noqa: S311 - numbers, not secrets
-    counts = {
-        index: 1 + int(1e6 * math.exp(-(((index - 800) / 200) ** 2)) * chance.uniform(0.9, 1.1))
-        for index in range(400, 1200)
-    }
-    return OperationResult(
-        operation=operation,
-        ios=10**12,
-        bytes=10**15,
-        rates=Rates(iops=10**7, bytes_per_second=10**11),
-        whole_run=Rates(iops=10**7, bytes_per_second=10**11),
-        sum_of_rates=Rates(iops=10**7, bytes_per_second=10**11),
-        bias=-0.12345678901234567,
-        latency=Latency(
-            kind=LatencyKind.FULL,
-            count=10**12,
-            mean_nanoseconds=123456789.12345678,
-            standard_deviation_nanoseconds=123456789.12345678,
-            min_nanoseconds=10**6,
-            max_nanoseconds=10**10,
-            percentiles=dict.fromkeys(("50", "90", "95", "99", "99.9", "99.99"), 10**9),
-            histogram=Histogram(counts=counts).encode(),
-        ),
-        series=Series(
-            interval_seconds=3,
-            iops=tuple(chance.randrange(10**6, 10**7) for _ in range(120)),
-            bytes_per_second=tuple(chance.randrange(10**10, 10**11) for _ in range(120)),
-        ),
-        steady_state=SteadyState(round_seconds=72.1234567891, rate=STEADINESS, p99=STEADINESS),
-    )
-
-
 def test_the_largest_result_stays_below_its_limit() -> None:
     """10 repetitions of a mixed workload with syncs on 1000 clients, each repeated twice before it counted."""
     plan = make_plan(points=1, repetitions=10)
@@ -174,8 +110,7 @@ def test_the_largest_result_stays_below_its_limit() -> None:
         for attempt in range(2):
             ledger.add("w-000", make_trial(number, attempt, verdict=Verdict.INVALID, **rest))
         ledger.add("w-000", make_trial(number, 2, verdict=Verdict.SUSPECT, **rest))
-    facts: dict[str, JsonValue] = {f"fact{n}": [f"{m:02d}" * 20 for m in range(16)] for n in range(8)}
-    environment = Environment.model_validate({"nodes": ["node-" + "x" * 40] * 64, **facts})
+    environment = Environment.model_validate({"nodes": ["node-" + "x" * 40] * 64, **FACTS})
     status = ledger.status("w-000", environment)
     text = status.model_dump_json(exclude_none=True)
     assert len(text) < LIMIT_OF_A_RESULT, len(text)

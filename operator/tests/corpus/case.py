@@ -10,6 +10,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from plimsoll.api.model import Model
+from plimsoll.api.line import Ending
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
 from plimsoll.tools.fio import FioParameters
 
@@ -280,6 +281,25 @@ class Session(Model):
     events: tuple[Event, ...] = ()
 
 
+class Searched(Model):
+    """A whole search for the line on storage that does not scatter.
+
+    Attributes:
+        start: the first load.
+        limit: the highest load.
+        precision_percent: of the search.
+        breaks: from and below which load trials break; without an end, all higher ones do.
+        slower_percent: by how much these loads fall after each probe.
+
+    """
+
+    start: int = 500
+    limit: int = 50_000
+    precision_percent: int = 10
+    breaks: tuple[tuple[float, float | None], ...]
+    slower_percent: float = 0.0
+
+
 class Reason(Model):
     """An expected finding.
 
@@ -333,6 +353,8 @@ class Expectation(Model):
         phase: in which a session ends.
         failure: parts of the message of a failed session.
         attempts: exactly the attempts of a session.
+        ending: of a search.
+        line: load in the interval of a search; absent if the storage has no line.
 
     """
 
@@ -347,6 +369,8 @@ class Expectation(Model):
     phase: RunPhase | None = None
     failure: tuple[str, ...] = ()
     attempts: tuple[ExpectedAttempt, ...] = ()
+    ending: Ending | None = None
+    line: float | None = None
 
 
 class Case(Model):
@@ -365,12 +389,13 @@ class Case(Model):
     trial: Setting | None = None
     faults: tuple[Fault, ...] = ()
     session: Session | None = None
+    search: Searched | None = None
     expect: Expectation
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Self:
-        if (self.trial is None) == (self.session is None):
-            raise ValueError("needs exactly one of trial and session")
+        if sum(kind is not None for kind in (self.trial, self.session, self.search)) != 1:
+            raise ValueError("needs exactly one of trial, session and search")
         if self.trial and self.expect.verdict is not worst(self.expect.reasons):
             raise ValueError("the expected verdict does not follow from the expected reasons")
         if self.session and self.expect.phase is None:

@@ -9,6 +9,7 @@ import pytest
 
 from corpus import case as case_file
 from corpus.case import Case, ExpectedAttempt, Reason, Setting, worst
+from corpus.search_case import search
 from corpus.session_case import conduct
 from corpus.trial_case import SECOND, Measured, measure
 from plimsoll.api.names import Verdict
@@ -20,6 +21,7 @@ PATHS = case_file.paths()
 CASES = {path.stem: case_file.load(path) for path in PATHS}
 TRIALS = [case for case in CASES.values() if case.trial]
 SESSIONS = [case for case in CASES.values() if case.session]
+SEARCHES = [case for case in CASES.values() if case.search]
 LEAST_CASES = 40
 
 
@@ -55,6 +57,18 @@ def test_session_records_exactly_its_attempts(case: Case) -> None:
     assert_numbers(course.status.summary, case)
 
 
+@pytest.mark.parametrize("case", SEARCHES, ids=slug)
+def test_search_ends_with_its_verdict(case: Case) -> None:
+    assert case.search is not None
+    status = search(case.search)
+    assert status.line is not None
+    assert status.line.ending is case.expect.ending
+    assert_findings(status.findings, case.expect.point)
+    assert status.verdict is case.expect.verdict is worst(case.expect.point)
+    if case.expect.line is not None:
+        assert (status.line.low or 0) < case.expect.line < (status.line.high or 0)
+
+
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_file_is_named_after_its_case(path: Path) -> None:
     assert path.stem == case_file.load(path).slug
@@ -75,7 +89,7 @@ def test_corpus_is_large_enough() -> None:
 
 def test_every_check_has_a_case_for_every_verdict_it_can_come_to() -> None:
     possible = {(check.reason, verdict) for check in CHECKS for verdict in limits_of(check.suspect, check.invalid)}
-    shown = {(reason.reason, reason.verdict) for case in TRIALS for reason in all_reasons(case)}
+    shown = {(reason.reason, reason.verdict) for case in [*TRIALS, *SEARCHES] for reason in all_reasons(case)}
     assert shown == possible
 
 

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
-from plimsoll.api.line import Vary
-from plimsoll.api.names import Verdict
-from plimsoll.measure.line.probe import Objective, Observation, Probe, judge_probe
-from plimsoll.measure.line.result import Line
-from plimsoll.measure.line.search import next_probe
+from plimsoll.api.line import Line, Objective, Vary
+from plimsoll.measure.line.observation import Observation, outcome_of
+from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
 from support.queueing import Queue
 
 SECONDS = 60
-OBJECTIVE = Objective(percentile=99, latency_nanoseconds=5_000_000)
+OBJECTIVE = Objective(percentile="99", latency_microseconds=5_000)
 SECOND = 10**9
 IDLE = OBJECTIVE.latency_nanoseconds / SECOND / 8
 """Latency of a storage without load, seconds, where it is not that of a queue."""
@@ -31,7 +30,7 @@ Storage = Callable[[float, int, random.Random], Observation]
 """The load, the number of the probe and a source of noise -> what is measured."""
 
 
-def observation(load: float, latency: float, achieved: float | None = None, dropped: float = 0.0) -> Observation:
+def observation(load: float, latency: float, achieved: float | None = None, full: float = 0.0) -> Observation:
     """Return what a trial measures; latency is the percentile in seconds."""
     rate = load if achieved is None else achieved
     return Observation(
@@ -39,15 +38,14 @@ def observation(load: float, latency: float, achieved: float | None = None, drop
         offered=load,
         achieved=rate,
         operations=round(rate * SECONDS),
-        dropped_share=dropped,
+        depth_full_share=full,
         latencies=(latency * SECOND,),
-        verdict=Verdict.VALID,
     )
 
 
 def overloaded(load: float, capacity: float) -> Observation:
     """Return what a trial measures if a bounded depth is full nearly all the time: a latency that hides the backlog."""
-    return observation(load, IDLE, achieved=min(load, capacity), dropped=_FULL)
+    return observation(load, IDLE, achieved=min(load, capacity), full=_FULL)
 
 
 def linear(line: float, noise: float) -> Storage:
@@ -143,10 +141,11 @@ def _factor(chance: random.Random, noise: float) -> float:
     return math.exp(noise * chance.gauss(0, 1))
 
 
-def search(storage: Storage, settings: Settings, seed: object) -> tuple[Line, Sequence[Probe]]:
+def search(storage: Storage, settings: Settings, seed: object) -> tuple[Line, Sequence[TriedLoad]]:
     """Search for the line of a storage; return it with the probes."""
     chance = random.Random(str(seed))  # noqa: S311 - numbers, not secrets
-    probes: list[Probe] = []
-    while not isinstance(step := next_probe(probes, settings), Line):
-        probes.append(judge_probe(storage(step.load, step.number, chance), [OBJECTIVE]))
-    return step, probes
+    probes: list[TriedLoad] = []
+    while (load := (progress := progress_of(probes, settings)).next_load) is not None:
+        measured = storage(load, len(probes), chance)
+        probes.append(TriedLoad(load=load, outcome=outcome_of(measured, [OBJECTIVE])))
+    return progress.line, probes

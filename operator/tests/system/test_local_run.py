@@ -19,7 +19,7 @@ from plimsoll.api.environment import Extremes
 from plimsoll.api.names import AbortReason, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.conduct import EXIT_INTERRUPTED
-from plimsoll.conductor.ledger import MAX_ATTEMPTS
+from plimsoll.conductor.attempts import MAX_ATTEMPTS
 from plimsoll.conductor.sink import read_plan
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.summary import counted

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.api.errors import SpecError
+from plimsoll.api.line import LineSearch, Vary
 from plimsoll.api.pools import Pool
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.run import decode_run
@@ -23,8 +24,17 @@ from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE
+from plimsoll.measure.line.settings import Settings
 from plimsoll.plan.document import CephTarget, FileSystemTarget, Plan, load_plan
-from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, Estimate, estimate, round_count
+from plimsoll.plan.estimate import (
+    ASSUMED_PREFILL_BYTES_PER_SECOND,
+    Estimate,
+    estimate,
+    most_seconds,
+    most_trials,
+    round_count,
+)
+from plimsoll.plan.line import search_settings
 from plimsoll.report.text import first_few
 
 # Minimum widths of the columns that may be folded.
@@ -117,21 +127,42 @@ def _costs(plan: Plan) -> Table:
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
         ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
-        ("Trials", f"{cost.trials}, plus repeated attempts"),
+        ("Trials", f"{_most(cost)}{cost.trials}, plus repeated attempts"),
+        ("Searches", _searches(plan)),
         ("Servers", _servers(plan.servers) if plan.servers else ""),
         ("Rounds", _rounds(plan)),
-        ("Measuring", f"{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
+        ("Measuring", f"{_most(cost)}{timedelta(seconds=cost.measuring_seconds)} without repeated attempts"),
         ("Prefill", _prefill(plan, cost, rate)),
         ("Overwriting", f"{timedelta(seconds=cost.precondition_seconds)}" if cost.precondition_seconds else ""),
         ("Caches", "dropped on the clients' nodes before every trial" if plan.prepare.drop_caches else ""),
         ("Settling", f"{cost.settle_seconds} s"),
         ("Preparing", _renewal(cost) if plan.renews_data_sets else ""),
-        ("Total", f"{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
+        ("Total", f"{_most(cost)}{timedelta(seconds=cost.total_seconds)} of at most {limit} (timeouts.totalSeconds)"),
         ("Capacity", _capacity(cost)),
     ):
         if text:
             table.add_row(Text(name, style="bold"), Text(text))
     return table
+
+
+def _searches(plan: Plan) -> str:
+    """Return the bounds of each search for the line, one in a line; empty without any."""
+    return "\n".join(
+        f"{point.name}: {_loads(search_settings(point, point.line), point.line)}, at most {most_trials(plan, point)} "
+        f"probes in {timedelta(seconds=most_seconds(plan, point))}"
+        for point in plan.points
+        if point.line is not None
+    )
+
+
+def _loads(settings: Settings, search: LineSearch) -> str:
+    unit = "IOPS" if search.vary is Vary.RATE else "in flight"
+    first, highest = settings.offered(search.start), settings.highest
+    return f"{first:,.0f} to {highest:,.0f} {unit} in steps of {settings.step:,.0f}"
+
+
+def _most(cost: Estimate) -> str:
+    return "at most " if cost.searches else ""
 
 
 def _servers(servers: Servers) -> str:

@@ -19,7 +19,7 @@ from plimsoll.cli.watched import (
 from plimsoll.conductor.display import result_display
 from plimsoll.conductor.sink import read_results, read_state
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, renewal_seconds
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, most_trials, renewal_seconds
 
 
 class LocalProgress:
@@ -69,7 +69,7 @@ def _watched_state(state: RunState) -> WatchedState:
 def _point(plan: Plan, point: Point, result: BenchmarkResult | None) -> WatchedPoint:
     if result is None:
         return WatchedPoint(name=point.name, label=point.label, clients=str(point.clients))
-    display = result_display(result.status, plan.repetitions)
+    display = result_display(result.status, most_trials(plan, point))
     return WatchedPoint(
         name=point.name,
         label=point.label,
@@ -96,13 +96,15 @@ def done_share(state: RunState, plan: Plan, now: float) -> float:
 
 
 def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
-    """Return the duration of the remaining trials if none is repeated.
+    """Return the duration of the remaining trials if none is repeated; at most, if some are searches for the line.
 
     Completed trials are assumed to be the first ones of the plan's order, as they are without repeated attempts.
     """
     preparing = renewal_seconds(plan)
-    order = [index for passes in plan.order for index in passes]
-    left = sum(_seconds(plan, index) + preparing for index in order[state.trials_done :])
+    trials = [(most_trials(plan, point) if point.line else 1, point) for _, point in plan.pairs[state.trials_done :]]
+    left = sum(number * (_seconds(point) + preparing) for number, point in trials)
+    if trials and trials[0][1].line and state.in_flight:
+        left -= state.in_flight.pass_number * (_seconds(trials[0][1]) + preparing)
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS
@@ -110,6 +112,5 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
     return left - preparing - min(max(0.0, now - state.current.starts_at), length)
 
 
-def _seconds(plan: Plan, index: int) -> int:
-    point = plan.points[index]
+def _seconds(point: Point) -> int:
     return point.ramp_seconds + point.runtime_seconds + TRIAL_OVERHEAD_SECONDS

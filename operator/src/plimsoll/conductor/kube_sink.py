@@ -22,6 +22,7 @@ from plimsoll.kube.port import Kind, Kube, Object
 from plimsoll.kube.retry import persist
 from plimsoll.lifecycle import naming
 from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import most_trials
 from plimsoll.tools.registry import TOOLS
 
 RESULT = Kind(api_version=API_VERSION, kind=RESULT_KIND)
@@ -101,7 +102,8 @@ class KubeSink:
         # Name every field, so that the patch removes those without a value.
         fields = (field.serialization_alias or name for name, field in ResultStatus.model_fields.items())
         document: dict[str, Any] = dict.fromkeys(fields) | status.model_dump(mode="json", exclude_none=True)
-        document["display"] = result_display(status, self._plan.repetitions).model_dump(mode="json", exclude_none=True)
+        planned = most_trials(self._plan, self._plan.point(point))
+        document["display"] = result_display(status, planned).model_dump(mode="json", exclude_none=True)
         name = naming.result(self._plan.run.name, point)
         ask = partial(self._kube.patch_status, RESULT, name, self._namespace, document)
         await persist(ask, seconds=self._retry_seconds)

@@ -1,27 +1,23 @@
 """The recorded trials of a plan, and the next one to measure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.line import Line
 from plimsoll.api.matrix import Matrix
-from plimsoll.api.names import AbortReason, Outcome, Verdict
-from plimsoll.api.result import Fingerprint, ResultStatus, Trial
+from plimsoll.api.names import Outcome, Verdict
+from plimsoll.api.result import Finding, Fingerprint, ResultStatus, Summary, Trial
 from plimsoll.api.state import TrialKey
+from plimsoll.conductor.attempts import is_settled
+from plimsoll.conductor.searching import Search, recorded, search_at
 from plimsoll.conductor.size import fit, outcome_of, without_distributions
+from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.line.summary import summarise_search
 from plimsoll.measure.matrix import MatrixCell, extended, matrix_of
 from plimsoll.measure.summary import summarise
 from plimsoll.plan.document import Plan
 from plimsoll.plan.fingerprint import fingerprint
-
-MAX_ATTEMPTS = 3
-"""An aborted or invalid trial is repeated at most twice."""
-
-_FREE_ABORTS = {AbortReason.INTERRUPTED}
-"""Interruptions by the user do not use up a trial's attempts ..."""
-
-MAX_FREE_ATTEMPTS = 20
-"""... up to this number, because the size of results is bounded."""
 
 
 class Ledger:
@@ -44,19 +40,31 @@ class Ledger:
         self._matrices = dict(matrices or {})
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
+        self._searches: dict[str, Search] = {}
         self._trials: dict[str, tuple[Trial, ...]] = {point.name: () for point in plan.points}
         for name, trials in (recorded or {}).items():
             self._trials[name] = tuple(trials)
 
     def next_trial(self) -> TrialKey | None:
-        """Return the first missing attempt in the plan's order; None if none is missing."""
-        for pass_number, order in enumerate(self.plan.order):
-            for index in order:
-                point = self.plan.points[index].name
-                attempts = self._attempts(point, pass_number)
-                if not is_settled(attempts):
-                    return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
-        return None
+        """Return the first missing attempt in the plan's order; None if none is missing.
+
+        A search belongs to the first pass as a whole.
+        """
+        return next(self._all_missing(), None)
+
+    def offer(self, key: TrialKey) -> Offer | None:
+        """Return the load of the next attempt at a point if that is a search's; None otherwise."""
+        search = self.search(key.point)
+        return search.offer if search is not None and search.next_trial == key else None
+
+    def search(self, point: str) -> Search | None:
+        """Return how far the search at a point has come; None without a search."""
+        planned = self.plan.point(point)
+        if planned.line is None:
+            return None
+        if point not in self._searches:
+            self._searches[point] = search_at(planned, planned.line, self._trials[point])
+        return self._searches[point]
 
     def add(self, point: str, trial: Trial, cells: Sequence[MatrixCell] = ()) -> None:
         """Record an attempt with the cells of its matrix; ValueError if it is already recorded."""
@@ -74,6 +82,9 @@ class Ledger:
                 self._matrices[point] = extended(self._matrices.get(point), matrix)
         # The last attempt keeps its clients whatever its verdict, as evidence.
         self._trials[point] = (*earlier, without_distributions(trial) if trial.verdict is Verdict.INVALID else trial)
+        self._searches.pop(point, None)
+        if (search := self.search(point)) is not None:
+            self._trials[point] = recorded(search, self._trials[point])
 
     def has(self, key: TrialKey) -> bool:
         """Whether an attempt is recorded."""
@@ -85,17 +96,13 @@ class Ledger:
 
     @property
     def done(self) -> int:
-        """Number of (point, pass) pairs that need no further attempt."""
-        return sum(
-            is_settled(self._attempts(point.name, pass_number))
-            for point in self.plan.points
-            for pass_number in range(self.plan.repetitions)
-        )
+        """Number of (point, pass) pairs that need no further attempt; a search is one pair."""
+        return self.total - sum(1 for _ in self._all_missing())
 
     @property
     def total(self) -> int:
         """Number of planned (point, pass) pairs."""
-        return len(self.plan.points) * self.plan.repetitions
+        return len(self.plan.pairs)
 
     def status(self, point: str, environment: Environment | None) -> ResultStatus:
         """Return the status of a point's result.
@@ -104,20 +111,43 @@ class Ledger:
         is added.
         """
         everything = (environment or Environment()).merged(self.plan.environment)
-        trials = self._trials[point]
-        numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
-        final = all(is_settled(self._attempts(point, number)) for number in range(self.plan.repetitions))
+        summary, line, verdict, findings = self._numbers(point)
+        final = all(key.point != point for key in self._all_missing())
         status = ResultStatus(
-            trials=trials,
-            summary=numbers.summary,
+            trials=self._trials[point],
+            summary=summary,
+            line=line,
             # Before its last trial, every point would be judged for missing trials.
-            verdict=numbers.verdict if final else None,
-            findings=numbers.findings if final else (),
+            verdict=verdict if final else None,
+            findings=findings if final else (),
             environment=everything,
             fingerprint=self._fingerprint(point, everything) if environment is not None else None,
             final=final,
         )
         return fit(status)
+
+    def _numbers(self, point: str) -> tuple[Summary | None, Line | None, Verdict, tuple[Finding, ...]]:
+        trials, search = self._trials[point], self.search(point)
+        if search is None:
+            numbers = summarise(trials, self.plan.repetitions, self._matrices.get(point))
+            return numbers.summary, None, numbers.verdict, numbers.findings
+        found = summarise_search(trials, search.progress)
+        return None, found.line, found.verdict, found.findings
+
+    def _all_missing(self) -> Iterator[TrialKey]:
+        """Yield the next attempt at each (pass, point) pair that needs another one."""
+        for pass_number, point in self.plan.pairs:
+            if (key := self._missing(point.name, pass_number)) is not None:
+                yield key
+
+    def _missing(self, point: str, pass_number: int) -> TrialKey | None:
+        """Return the next attempt at a point in a pass, or in its search; None if it needs no further one."""
+        if (search := self.search(point)) is not None:
+            return search.next_trial
+        attempts = self._attempts(point, pass_number)
+        if is_settled(attempts):
+            return None
+        return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
 
     def _fingerprint(self, point: str, environment: Environment) -> Fingerprint:
         drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]
@@ -125,11 +155,3 @@ class Ledger:
 
     def _attempts(self, point: str, pass_number: int) -> list[Trial]:
         return [trial for trial in self._trials[point] if trial.pass_number == pass_number]
-
-
-def is_settled(attempts: Sequence[Trial]) -> bool:
-    """Whether a (point, pass) needs no further attempt: it has trustworthy numbers, or has used up its attempts."""
-    if any(trial.outcome is Outcome.MEASURED and trial.verdict is not Verdict.INVALID for trial in attempts):
-        return True
-    free = sum(trial.abort is not None and trial.abort.reason in _FREE_ABORTS for trial in attempts)
-    return len(attempts) - min(free, MAX_FREE_ATTEMPTS) >= MAX_ATTEMPTS

@@ -8,6 +8,8 @@ from plimsoll.api.result import Abort, ResultStatus, Trial
 from plimsoll.api.state import Failure, TrialKey
 from plimsoll.conductor.reporting import timestamp
 from plimsoll.conductor.timings import Moment
+from plimsoll.measure.line.observation import probe_of
+from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.matrix import MatrixCell
 from plimsoll.measure.sample import ClientDocument
 from plimsoll.measure.trial import TrialFacts, TrialNumbers
@@ -38,6 +40,7 @@ class Attempt:
         new_data_set: whether the data sets of all clients were prepared for this attempt.
         caches: what was dropped before the current round; None if nothing was.
         matrix: the cells of the measured attempt.
+        offer: the load of an attempt of a search; `point` is the point at that load.
 
     """
 
@@ -53,6 +56,7 @@ class Attempt:
     numbers: list[TrialNumbers] = field(default_factory=list)
     caches: DroppedCaches | None = None
     matrix: tuple[MatrixCell, ...] = ()
+    offer: Offer | None = None
 
     @property
     def clients(self) -> tuple[int, ...]:
@@ -94,6 +98,7 @@ class Attempt:
             epoch=epoch,
             clients=self.clients,
             new_data_set=self.new_data_set or None,
+            probe=numbers.probe,
             outcome=Outcome.MEASURED,
             started_at=self.started_at,
             finished_at=timestamp(moment.wall),
@@ -119,6 +124,7 @@ class Attempt:
             epoch=epoch,
             clients=self.clients,
             new_data_set=self.new_data_set or None,
+            probe=probe_of(self.offer) if self.offer else None,
             outcome=Outcome.ABORTED,
             started_at=self.started_at,
             finished_at=timestamp(moment.wall),

@@ -88,6 +88,9 @@ def _message(session: Session, missing: Sequence[int], moment: Moment) -> str:
         case Settling():
             step = "prefill" if session.plan.prepare.prefill else "preparation"
             message = f"{_purpose(session)}settling for {session.plan.prepare.settle_seconds} s after the {step}"
+        case InFlight():
+            search = session.ledger.search(session.phase.attempt.key.point)
+            message = search.message if search else ""
     return message
 
 

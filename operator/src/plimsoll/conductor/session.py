@@ -246,7 +246,7 @@ class Session:
         elif self.gate.problems(moment.seconds):
             self._wait_for_cluster(moment)
         else:
-            new = steps.new_attempt(self.plan, key, reporting.timestamp(moment.wall))
+            new = steps.new_attempt(self.ledger, key, reporting.timestamp(moment.wall))
             self.phase = Beginning(attempt=self._unfinished or new)
             self._unfinished = None
             self._effects.append(BeginAttempt())
@@ -364,7 +364,7 @@ class Session:
 
     def _record_orphan(self, key: TrialKey, started_at: str, moment: Moment) -> None:
         """Record the attempt that was in flight when the previous conductor died."""
-        attempt = steps.new_attempt(self.plan, key, started_at)
+        attempt = steps.new_attempt(self.ledger, key, started_at)
         self._record(attempt, attempt.aborted(faults.CONDUCTOR_RESTARTED, epoch=self.epoch, moment=moment))
 
     def _record(self, attempt: Attempt, trial: Trial) -> None:

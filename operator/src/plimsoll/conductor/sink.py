@@ -13,6 +13,7 @@ from plimsoll.api.matrix import Matrix
 from plimsoll.api.result import BenchmarkResult, ResultMeta, ResultSpec, ResultStatus, Trial
 from plimsoll.api.state import RunState
 from plimsoll.plan.document import Plan, Point, load_plan
+from plimsoll.plan.estimate import most_trials
 
 PLAN_FILE = "plan.json"
 STATE_FILE = "state.json"
@@ -105,7 +106,8 @@ def result_of(plan: Plan, point: Point, status: ResultStatus) -> BenchmarkResult
             clients=point.clients,
             runtime_seconds=point.runtime_seconds,
             ramp_seconds=point.ramp_seconds,
-            repetitions=plan.repetitions,
+            repetitions=most_trials(plan, point),
+            line=point.line,
         ),
         status=status,
     )

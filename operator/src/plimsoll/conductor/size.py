@@ -5,13 +5,17 @@ from typing import TypeVar
 
 from plimsoll.api.model import Model
 from plimsoll.api.result import Latency, ResultStatus, Trial
+from plimsoll.measure.wording import quote
 
 MAX_STATUS_BYTES = 248 * 2**10
 """The part of 256 KiB that metadata and specification leave to a status."""
 
+_REASON_CHARACTERS = 80
+
 M = TypeVar("M", bound=Model)
 
-_LEFT_OUT = "left out, because the result would be larger than 256 KiB; use fewer repetitions to have it"
+_LEFT_OUT = "left out, because the result would be larger than 256 KiB"
+_REMEDY = "; use fewer repetitions to have it"
 
 
 def without_distributions(trial: Trial) -> Trial:
@@ -30,17 +34,29 @@ def outcome_of(trial: Trial) -> Trial:
     return _with(reduced, slowest=(), operations=operations)
 
 
+def bare_outcome_of(trial: Trial) -> Trial:
+    """Return the part of a repeated attempt of a search to keep, which may have many: its outcome and the reasons."""
+    return _with(_with_short_findings(outcome_of(trial)), operations=(), warnings=(), hosts=None, tool=None)
+
+
+def without_histograms(trial: Trial) -> Trial:
+    """Return a trial with the percentiles, but without the histograms of its latencies."""
+    operations = [_with(one, latency=_with(one.latency, histogram=None)) for one in trial.operations]
+    return _with(trial, operations=tuple(operations))
+
+
 def fit(status: ResultStatus) -> ResultStatus:
     """Return a status below `MAX_STATUS_BYTES`: if needed without series, hosts, slowest clients, nodes or commands.
 
     The last to go are parts of the matrix.
 
-    Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them.
+    Each trial's warnings name the omissions. Histograms stay, because the summary is computed from them, except in a
+    search, which has none.
     """
-    for name, without in _OPTIONAL:
+    for name, without in (*_OPTIONAL, *(_OPTIONAL_IN_SEARCH if status.line else ())):
         if not _is_too_large(status):
             break
-        warning = f"{name} {_LEFT_OUT}"
+        warning = f"{name} {_LEFT_OUT}{'' if status.line else _REMEDY}"
         status = _with(status, trials=tuple(_warned(trial, without(trial), warning) for trial in status.trials))
     return _without_parts_of_matrix(status) if _is_too_large(status) else status
 
@@ -55,7 +71,7 @@ def _without_parts_of_matrix(status: ResultStatus) -> ResultStatus:
         return status
     matrix = _with(status.summary.matrix, least_bytes_per_second=None, least_iops=None, retransmits=None)
     *others, last = status.trials
-    warning = f"lowest rates and retransmits of pairs {_LEFT_OUT}"
+    warning = f"lowest rates and retransmits of pairs {_LEFT_OUT}{_REMEDY}"
     return _with(
         status,
         summary=_with(status.summary, matrix=matrix),
@@ -89,6 +105,15 @@ def _without_cached_nodes(trial: Trial) -> Trial:
     return _with(trial, caches=caches and _with(caches, nodes=()))
 
 
+def _without_steadiness(trial: Trial) -> Trial:
+    return _with(trial, operations=tuple(_with(operation, steady_state=None) for operation in trial.operations))
+
+
+def _with_short_findings(trial: Trial) -> Trial:
+    short = (_with(one, message=quote(one.message, _REASON_CHARACTERS), clients=()) for one in trial.findings)
+    return _with(trial, findings=tuple(short))
+
+
 def _without_command(trial: Trial) -> Trial:
     return _with(trial, tool=trial.tool and _with(trial.tool, argv=()))
 
@@ -104,4 +129,10 @@ _OPTIONAL: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
     ("slowest OSDs and what was wrong with the cluster", _without_storage),
     ("nodes whose caches were dropped", _without_cached_nodes),
     ("commands of the tools", _without_command),
+)
+
+_OPTIONAL_IN_SEARCH: tuple[tuple[str, Callable[[Trial], Trial]], ...] = (
+    ("steady state", _without_steadiness),
+    ("details of findings", _with_short_findings),
+    ("histograms", without_histograms),
 )

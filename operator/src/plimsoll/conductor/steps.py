@@ -2,20 +2,30 @@
 
 from plimsoll.api.names import Layer
 from plimsoll.api.state import TrialKey
+from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Attempt, JudgeAttempt
 from plimsoll.conductor.roster import Client, Roster
 from plimsoll.conductor.timings import Timings
 from plimsoll.measure.trial import TrialFacts
 from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.line import at_load
 from plimsoll.protocol.messages import AgentState
 from plimsoll.tools.base import StepKind, Timing, ToolParameters
 from plimsoll.tools.cast import Cast
 from plimsoll.tools.registry import TOOLS
 
 
-def new_attempt(plan: Plan, key: TrialKey, started_at: str) -> Attempt:
-    """Return an attempt that begins once all clients are prepared."""
-    return Attempt(key=key, point=plan.point(key.point), started_at=started_at, new_data_set=plan.renews_data_sets)
+def new_attempt(ledger: Ledger, key: TrialKey, started_at: str) -> Attempt:
+    """Return an attempt that begins once all clients are prepared; that of a search at the load that it needs."""
+    plan = ledger.plan
+    point, offer = plan.point(key.point), ledger.offer(key)
+    return Attempt(
+        key=key,
+        point=point if offer is None else at_load(point, offer.search, offer.load),
+        started_at=started_at,
+        new_data_set=plan.renews_data_sets,
+        offer=offer,
+    )
 
 
 def has_step(point: Point, step: StepKind) -> bool:
@@ -73,6 +83,7 @@ def judging(attempt: Attempt, plan: Plan, roster: Roster) -> JudgeAttempt:
         measures_network=tool.layer is Layer.NETWORK,
         quantities=tool.quantities,
         network_bytes_per_second=plan.network_bytes_per_second,
+        offer=attempt.offer,
         nodes={client.number: client.node for client in roster.get(attempt.round.members)},
     )
     return JudgeAttempt(facts=facts, documents=attempt.documents)

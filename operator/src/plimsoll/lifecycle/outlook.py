@@ -13,7 +13,7 @@ from plimsoll.lifecycle.measured import TrialFact
 from plimsoll.lifecycle.observed import Observed, age_seconds
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
-from plimsoll.plan.estimate import estimate, renewal_seconds, trial_seconds
+from plimsoll.plan.estimate import estimate, most_trials, renewal_seconds, trial_seconds
 
 _TOLERATED_SECONDS = 10.0
 """How wrong an estimate may be before it is replaced."""
@@ -73,6 +73,7 @@ class _Pace:
         preparing: planned between two trials: zero unless each trial has a new data set.
         between: from the end of a trial to the start of the next.
         ratio: of the real to the planned duration of trials, both with what is between them.
+        measured: point -> its measured trials.
 
     """
 
@@ -81,6 +82,7 @@ class _Pace:
     preparing: float
     between: float
     ratio: float
+    measured: Mapping[str, int]
 
     def seconds(self, point: Point) -> float:
         """Return how long a trial of a point should take, from its start to that of the next one."""
@@ -105,6 +107,7 @@ def _pace(plan: Plan, seen: Observed) -> _Pace:
         preparing=preparing,
         between=between,
         ratio=taken / planned if planned else 1.0,
+        measured={name: len(seconds) for name, seconds in took.items()},
     )
 
 
@@ -130,17 +133,21 @@ def _gaps(seen: Observed) -> Iterator[float]:
             yield (other.started - one.finished).total_seconds()
 
 
-def _left(plan: Plan, state: RunState) -> list[tuple[int, Point]]:
-    """Return pass and point of the remaining trials in order, the one in flight first."""
-    passes = enumerate(plan.order)
-    return [(number, plan.points[index]) for number, indices in passes for index in indices][state.trials_done :]
+def _left(plan: Plan, state: RunState) -> Sequence[tuple[int, Point]]:
+    """Return pass and point of the remaining trials in order, the one in flight first; a search is one of them."""
+    return plan.pairs[state.trials_done :]
 
 
 def _left_seconds(plan: Plan, state: RunState, pace: _Pace) -> float:
-    """Return the seconds from the start of the next trial to the end of the last one."""
-    seconds = sum(pace.seconds(point) for _, point in _left(plan, state))
+    """Return the seconds from the start of the next trial to the end of the last one; searches as long as they may."""
+    seconds = sum(pace.seconds(point) * _trials_of(plan, point, pace) for _, point in _left(plan, state))
     # Nothing is prepared after the last trial.
     return max(0.0, seconds - pace.between) if pace.preparing else seconds
+
+
+def _trials_of(plan: Plan, point: Point, pace: _Pace) -> int:
+    """Return the trials that a point needs in one pass, or may still need in its search."""
+    return 1 if point.line is None else max(1, most_trials(plan, point) - pace.measured.get(point.name, 0))
 
 
 def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None:
@@ -150,7 +157,7 @@ def _end_from_trial(plan: Plan, state: RunState, pace: _Pace) -> datetime | None
     """
     trial = state.in_flight
     number, point = _left(plan, state)[0]
-    if trial is None or (trial.pass_number, trial.point) != (number, point.name):
+    if trial is None or trial.point != point.name or (point.line is None and trial.pass_number != number):
         return None
     begun = datetime.fromisoformat(state.in_flight_since) if state.in_flight_since else _start_of(state)
     return _after(begun, _left_seconds(plan, state, pace)) if begun else None

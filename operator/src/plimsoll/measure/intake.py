@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from plimsoll.ceph.watch import ClusterWatch
+from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.plausible import implausible_host, implausible_number
 from plimsoll.measure.quantities import ALL_QUANTITIES, Quantities
 from plimsoll.measure.sample import ClientDocument, Clock, HostUse, Measurement, OperationSample
@@ -35,6 +36,7 @@ class TrialFacts:
         least_runtime_seconds: the minimum for meaningful numbers of the tool; 0 if there is none.
         quantities: what the tool can report.
         nodes: number of a client, or of one that serves it, -> its node.
+        offer: the load that the trial offers in a search for the line; None in other trials.
         measures_network: the tool measures the network itself, so its limits say nothing against the numbers.
 
     """
@@ -53,6 +55,7 @@ class TrialFacts:
     quantities: Quantities = ALL_QUANTITIES
     nodes: Mapping[int, str] = field(default_factory=dict)
     measures_network: bool = False
+    offer: Offer | None = None
 
     @property
     def writes_blocks_once(self) -> bool:

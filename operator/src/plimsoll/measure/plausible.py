@@ -22,6 +22,7 @@ from plimsoll.measure.sample import (
 
 _LIMIT = 2**63
 _GREATEST = {
+    (Measurement, "depth_full_share"): 1,
     (CpuUse, "node_busy"): 1,
     # A device's busy time is counted in clock ticks, and may exceed the time between two readings by one or two.
     (DeviceUse, "busy"): 1.05,

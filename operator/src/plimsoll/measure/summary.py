@@ -5,7 +5,7 @@ percentiles. Histograms are merged over trials for display only, since pooling h
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -73,8 +73,8 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     missing = _causes(last, repetitions)
     findings = (
         *_replication(missing, _replaced(trials), len(good)),
-        *_same_tool(good),
-        *_rolled_up(good or list(last.values())),
+        *same_tool(good),
+        *rolled_up(good or list(last.values())),
     )
     return PointNumbers(
         summary=Summary(trials=len(good), operations=_operations(good), matrix=matrix) if good else None,
@@ -129,7 +129,7 @@ def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: in
     )
 
 
-def _same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
+def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
     """Compare the versions of the repetitions; different versions within one are a finding of that trial."""
     passes = defaultdict[tuple[str, ...], set[int]](set)
     for trial in good:
@@ -148,11 +148,11 @@ def _listed(causes: Iterable[tuple[int, str]]) -> str:
     return "; ".join(named[:_NAMED_CAUSES])
 
 
-def _rolled_up(trials: Sequence[Trial]) -> Iterator[Finding]:
-    """Yield the worst finding of each reason, with all passes that have it."""
+def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text) -> Iterator[Finding]:
+    """Yield the worst finding of each reason, with all passes that have it as `named`."""
     for cases in by_reason((trial.pass_number, finding) for trial in trials for finding in trial.findings):
         _, worst = worst_of(cases)
-        passes = passes_text({number for number, _ in cases})
+        passes = named({number for number, _ in cases})
         yield worst.model_copy(update={"message": quote(f"{passes}: {worst.message}", _MESSAGE_CHARACTERS)})
 
 

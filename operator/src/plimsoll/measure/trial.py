@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from plimsoll.api.line import Probe
 from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.provenance import ToolUse
 from plimsoll.api.result import ClientSummary, Finding, Hosts, OperationResult, Stalls, Window
@@ -15,6 +16,7 @@ from plimsoll.measure.cluster import cluster_summary
 from plimsoll.measure.hosts import host_summary, hosts_of
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
+from plimsoll.measure.line.observation import observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.osds import osds_summary
 from plimsoll.measure.provenance import tool_use
@@ -49,6 +51,7 @@ class TrialNumbers:
         tool: None if no client answered.
         warnings: of the clients' tools and parsers, one line for each text.
         matrix: the rates between pairs of clients, if the tool measures them.
+        probe: the load that was offered and whether it met the objectives, in a search for the line.
 
     """
 
@@ -64,6 +67,7 @@ class TrialNumbers:
     tool: ToolUse | None
     warnings: tuple[str, ...]
     matrix: tuple[MatrixCell, ...] = ()
+    probe: Probe | None = None
 
 
 def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) -> TrialNumbers:
@@ -74,22 +78,25 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
     whole = union_interval(intervals)
     shares = by_operation(_timed_shares(intake), _operation_of)
     rates = {} if whole is None else {name: rates_of(part, common=common, whole=whole) for name, part in shares.items()}
+    window = window_of(intervals) if facts.windowed else None
+    operations = tuple(_operation(name, shares[name], rates[name], common, facts.quantities) for name in rates)
     evidence = Evidence(
         facts=facts,
         intake=intake,
-        window=window_of(intervals) if facts.windowed else None,
+        window=window,
         span=common or whole,
         rates=rates,
-        operations=tuple(_operation(name, shares[name], rates[name], common, facts.quantities) for name in rates),
+        operations=operations,
         standstill=None if common is None else standstill_of(intake.measured, common),
+        observation=observed(facts.offer, operations, window, _depth_full_share(intake)) if facts.offer else None,
     )
     return _numbers(evidence, judge(evidence))
 
 
 def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
-    standstill = evidence.standstill
+    standstill, offer, verdict = evidence.standstill, evidence.facts.offer, verdict_of(findings)
     return TrialNumbers(
-        verdict=verdict_of(findings),
+        verdict=verdict,
         findings=findings,
         window=evidence.window,
         stalls=standstill.published() if standstill else None,
@@ -101,7 +108,19 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
         tool=tool_use(evidence.intake.answers, evidence.measured),
         warnings=_warnings(evidence.intake),
         matrix=tuple(cells_of(evidence.measured, evidence.facts.nodes)),
+        probe=probe_of(offer, evidence.observation, verdict) if offer else None,
     )
+
+
+def _depth_full_share(intake: Intake) -> float | None:
+    """Return the share of all clients' operations that found the depth full; None if one client does not know it."""
+    shares = [
+        (sum(sample.ios for sample in item.measurement.operations), item.measurement.depth_full_share)
+        for item in intake.measured
+    ]
+    known = [(ios, share) for ios, share in shares if share is not None]
+    total = sum(ios for ios, _ in known)
+    return sum(ios * share for ios, share in known) / total if total and len(known) == len(shares) else None
 
 
 def _timed_shares(intake: Intake) -> Iterator[Share]:

@@ -60,6 +60,11 @@ def passes_text(passes: Collection[int]) -> str:
     return _numbered("pass", "passes", passes)
 
 
+def probes_text(probes: Collection[int]) -> str:
+    """Name the probes of a search in the same way."""
+    return _numbered("probe", "probes", probes)
+
+
 def _numbered(singular: str, plural: str, numbers: Collection[int]) -> str:
     texts = [str(number) for number in sorted(numbers)]
     if len(texts) < 2:  # noqa: PLR2004  # a plural

@@ -1,6 +1,6 @@
 """The frozen plan: everything about a run that operator, conductor and agents need, fixed before it starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -221,6 +221,16 @@ class Plan(Model):
     def is_server(self, number: int) -> bool:
         """Whether the member with that number is a server."""
         return number >= self.clients
+
+    @property
+    def pairs(self) -> Sequence[tuple[int, Point]]:
+        """The (pass, point) pairs in the order of measurement; a search for the line is one pair of the first pass."""
+        return [
+            (number, self.points[index])
+            for number, order in enumerate(self.order)
+            for index in order
+            if number == 0 or self.points[index].line is None
+        ]
 
     def point(self, name: str) -> Point:
         """Return the point of that name; KeyError if there is none."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 from math import ceil
 
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.pools import Pool
 from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.base import StepKind, Timing
@@ -23,9 +24,10 @@ class Estimate:
 
     Attributes:
         points: number of points.
-        trials: points times repetitions, without repeated attempts.
+        trials: the most trials of all points, without repeated attempts.
+        searches: the points among these that are searches for the line, which often need fewer trials.
         measuring_seconds: warm-ups, runtimes, `prepare` steps and overhead of all trials. Certain, except for repeated
-            attempts.
+            attempts and searches.
         preparations: how often the data sets are prepared: once, or before each trial. Without replaced clients.
         prefill_seconds: of one preparation, at `ASSUMED_PREFILL_BYTES_PER_SECOND` per client. A guess.
         precondition_seconds: of one preparation: overwriting after the prefill. Certain.
@@ -38,6 +40,7 @@ class Estimate:
 
     points: int
     trials: int
+    searches: int
     measuring_seconds: int
     preparations: int
     prefill_seconds: int
@@ -58,7 +61,7 @@ class Estimate:
 
     @property
     def certain_seconds(self) -> int:
-        """The same as `total_seconds`, without prefill."""
+        """The same as `total_seconds`, without prefill; searches make as many probes as they may."""
         return self.total_seconds - self.preparations * self.prefill_seconds
 
 
@@ -69,11 +72,12 @@ def estimate(plan: Plan) -> Estimate:
     prefilled = filled if plan.prepare.prefill else 0
     precondition = plan.prepare.precondition
     made = plan.ceph.made if plan.ceph else None
-    trials = len(plan.points) * plan.repetitions
+    trials = sum(most_trials(plan, point) for point in plan.points)
     return Estimate(
         points=len(plan.points),
         trials=trials,
-        measuring_seconds=plan.repetitions * sum(trial_seconds(point, plan.server_count) for point in plan.points),
+        searches=sum(point.line is not None for point in plan.points),
+        measuring_seconds=sum(most_seconds(plan, point) for point in plan.points),
         preparations=trials if plan.renews_data_sets else 1,
         prefill_seconds=-(-prefilled // ASSUMED_PREFILL_BYTES_PER_SECOND),
         precondition_seconds=precondition.seconds if precondition and plan.volume else 0,
@@ -81,6 +85,16 @@ def estimate(plan: Plan) -> Estimate:
         data_bytes=plan.clients * filled,
         stored_bytes=ceil(plan.clients * filled * _copies(made)) if made else None,
     )
+
+
+def most_trials(plan: Plan, point: Point) -> int:
+    """Return the trials of a point without repeated attempts: one in each pass, or the most probes of a search."""
+    return plan.repetitions if point.line is None else MOST_PROBES
+
+
+def most_seconds(plan: Plan, point: Point) -> int:
+    """Return the seconds of these trials, without preparations."""
+    return most_trials(plan, point) * trial_seconds(point, plan.server_count)
 
 
 def renewal_seconds(plan: Plan) -> int:
@@ -110,6 +124,8 @@ def trial_seconds(point: Point, servers: int = 0) -> int:
 def check_fits_deadline(plan: Plan) -> None:
     """Check that the certain part of the estimate fits into the run's deadline.
 
+    A search must be able to make as many probes as it may: one that is cut off has no answer.
+
     Raises:
         SpecError: with the least possible `timeouts.totalSeconds`.
 
@@ -120,16 +136,24 @@ def check_fits_deadline(plan: Plan) -> None:
         overwriting = cost.preparations * cost.precondition_seconds
         remedy = (
             f"is less than the {needed} s that {_work_text(cost.trials, overwriting, plan)} take without prefill; "
-            "raise it, shorten runtimeSeconds or an axis, or lower repetitions"
+            f"raise it, shorten runtimeSeconds or an axis, or {_fewer(cost)}"
         )
         problem = Problem(field="spec.timeouts.totalSeconds", value=str(plan.timeouts.total_seconds), remedy=remedy)
         raise SpecError([problem])
 
 
+def _fewer(cost: Estimate) -> str:
+    """Return how a run has fewer trials."""
+    if cost.searches == cost.points:
+        return "move workloads to another run"
+    return "lower repetitions, or move workloads with line to another run" if cost.searches else "lower repetitions"
+
+
 def _work_text(trials: int, overwriting_seconds: int, plan: Plan) -> str:
     overwriting = f" and {overwriting_seconds} s of preconditioning" if overwriting_seconds else ""
     renewed = ", each on a new data set," if plan.renews_data_sets else ""
-    return f"{trials} trials{renewed}{overwriting}"
+    most = "at most " if any(point.line for point in plan.points) else ""
+    return f"{most}{trials} trials{renewed}{overwriting}"
 
 
 def _is_filesystem(plan: Plan) -> bool:

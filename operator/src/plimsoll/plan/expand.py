@@ -3,8 +3,11 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from pydantic import JsonValue
+
 from plimsoll.api.environment import PlatformEnvironment
 from plimsoll.api.errors import Problem, SpecError
+from plimsoll.api.line import LineSearch
 from plimsoll.api.prepare import Prepare
 from plimsoll.api.run import BenchmarkRun
 from plimsoll.plan.ceph import ceph_target
@@ -89,8 +92,8 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
             name=f"{workload.name}-{number:03d}",
             workload=workload.name,
             tool=sweep.tool.key,
-            parameters=parameters.model_dump(mode="json"),
-            label=parameters.label(),
+            parameters=_parameters_of(parameters, workload.line),
+            label=parameters.search_label(workload.line.vary) if workload.line else parameters.label(),
             clients=clients,
             runtime_seconds=workload.runtime_seconds,
             ramp_seconds=workload.ramp_seconds,
@@ -98,6 +101,12 @@ def _points(sweep: Sweep, combined: Sequence[ToolParameters]) -> Iterator[Point]
             reads_next_client=parameters.reads_next_client,
             line=workload.line,
         )
+
+
+def _parameters_of(parameters: ToolParameters, search: LineSearch | None) -> dict[str, JsonValue]:
+    """Return the parameters of a point, without those that its search varies."""
+    varied = parameters.load_fields[search.vary] if search else ()
+    return {name: value for name, value in parameters.model_dump(mode="json").items() if name not in varied}
 
 
 def _preparation(prepare: Prepare, points: Sequence[Point]) -> Prepare:

@@ -118,7 +118,21 @@ def _identity(plan: Plan, point: Point, environment: Environment) -> Json:
         "pool": environment.pool.document() if environment.pool else _requested_pool(plan),
         "fileSystem": _file_system(environment),
         "cephOptions": _ceph_options(plan, environment),
+        "line": _sought(point),
     }
+
+
+def _sought(point: Point) -> JsonValue:
+    """Return which line a search looks for; None without a search. How it looks is context."""
+    if point.line is None:
+        return None
+    objectives: Json = {one.percentile: one.latency_microseconds for one in point.line.objectives}
+    return {"vary": point.line.vary.value, "latencyMicroseconds": objectives}
+
+
+def _search(point: Point) -> JsonValue:
+    """Return how a search looks for the line; None without a search."""
+    return _dumped(point.line, include={"start", "limit", "precision_percent"}) if point.line else None
 
 
 def _ceph_options(plan: Plan, environment: Environment) -> JsonValue:
@@ -166,6 +180,7 @@ def _context(plan: Plan, point: Point, environment: Environment) -> Json:
         "networkBytesPerSecond": plan.network_bytes_per_second,
         **{name: value for name, value in environment.document().items() if name not in _IDENTITY_FACTS},
         "otherTools": others or None,
+        "search": _search(point),
         "storageClass": _storage_class(environment, identity=False),
     }
 

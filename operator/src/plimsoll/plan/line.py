@@ -14,11 +14,21 @@ def search_settings(point: Point, search: LineSearch) -> Settings:
         ValueError: no load between start and limit can be shared evenly.
 
     """
+    return settings_of(search, _parameters(point), point.clients)
+
+
+def settings_of(search: LineSearch, parameters: ToolParameters, clients: int) -> Settings:
+    """Return the settings of a search of that number of clients.
+
+    Raises:
+        ValueError: no load between start and limit can be shared evenly.
+
+    """
     return Settings(
         start=search.start,
         limit=search.limit,
         precision_percent=search.precision_percent,
-        step=point.clients * _parameters(point).load_step(search.vary),
+        step=clients * parameters.load_step(search.vary),
     )
 
 

@@ -8,6 +8,7 @@ from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.storage import KeyringReference, Storage
 from plimsoll.api.volume import Volume
 from plimsoll.plan.rules import NO_USE_OF_SERVERS
+from plimsoll.plan.searches import impossible_searches
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import (
     AnyTool,
@@ -73,6 +74,8 @@ def contradictions(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
     yield from _unused_data_sets(spec, expanded)
     yield from _large_overwrites(spec)
     yield from _unfit_parameters(spec, expanded)
+    for sweep, points in expanded:
+        yield from impossible_searches(sweep, points)
 
 
 def _different_keyrings(expanded: Expanded) -> Iterator[Problem]:

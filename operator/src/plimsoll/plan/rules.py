@@ -5,6 +5,7 @@ Rules about a tool's needs follow from its target; other rules of a tool are dec
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from plimsoll.api.line import Vary
 from plimsoll.api.schema import Rule
 from plimsoll.tools.base import AnyTool, TargetKind
 
@@ -23,7 +24,25 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
             "defaults"
         ),
     )
-    return (one_tool, *(rule for tool in tools.values() for rule in tool.parameters.workload_rules))
+    return (one_tool, *_varies(tools), *(rule for tool in tools.values() for rule in tool.parameters.workload_rules))
+
+
+def cannot_vary(tools: Mapping[str, AnyTool], vary: Vary) -> str:
+    """Return what to do if a workload's tool cannot vary its load so."""
+    able = [key for key, tool in tools.items() if vary in tool.parameters.load_fields]
+    return f"is not possible with this tool, but with {_listed(able, 'and')}; use it, or remove line"
+
+
+def _varies(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:
+    """Yield what a search for the line can vary."""
+    for vary in Vary:
+        able = [f"has(self.{key})" for key, tool in tools.items() if vary in tool.parameters.load_fields]
+        if able:
+            yield Rule(
+                rule=f"!has(self.line) || self.line.vary != '{vary}' || {' || '.join(able)}",
+                message=cannot_vary(tools, vary),
+                field_path=".line.vary",
+            )
 
 
 def run_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:

@@ -46,6 +46,8 @@ def _keys(path: str, workload: str) -> Iterator[str]:
     match _within_workload(path, workload).split("."):
         case [field] if field in GENERIC_WORKLOAD_FIELDS:
             yield field
+        case ["line", *_]:
+            yield "line"
         case [_, parameter, *_]:
             yield f"parameters.{parameter}"
 

@@ -18,4 +18,6 @@ BlockBytes: TypeAlias = Annotated[
 ]
 """Size of an operation on a volume or an image."""
 
-Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=1024, description="Operations in flight.")]
+MAX_DEPTH = 1024
+
+Depth: TypeAlias = Annotated[Integer, Field(ge=1, le=MAX_DEPTH, description="Operations in flight.")]

@@ -6,7 +6,7 @@ turns typed parameters into a command, and the command's output into a `Measurem
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
@@ -95,6 +95,7 @@ class ToolParameters(Model):
         credentials: JSON names of the fields that grant access and do not change what is measured.
         workload_rules: CEL rules for a workload with this tool.
         run_rules: CEL rules for the specification of a run with such workloads.
+        load_fields: what a search for the line can vary -> JSON names of the fields that then hold the load.
         reads_when: `reads_data` as a CEL condition on workload `w`.
 
     """
@@ -105,6 +106,7 @@ class ToolParameters(Model):
     credentials: ClassVar[frozenset[str]] = frozenset()
     workload_rules: ClassVar[tuple[Rule, ...]] = ()
     run_rules: ClassVar[tuple[Rule, ...]] = ()
+    load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {}
     reads_when: ClassVar[str] = ""
 
     @property
@@ -156,6 +158,23 @@ class ToolParameters(Model):
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with which each client offers this load, a multiple of `load_step`."""
         raise NotImplementedError
+
+    def most_load(self, vary: Vary) -> int:  # noqa: ARG002 - for tools that can offer loads
+        """Return the highest load that one client can offer; 0 if the tool cannot vary that."""
+        return 0
+
+    @property
+    def least_percent(self) -> int:
+        """The operations of the rarest kind, in percent of all."""
+        return 100
+
+    def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:  # noqa: ARG002 - for tools that can offer loads
+        """Yield the JSON names of fields that do not go with a search for the line, each with what to do."""
+        return iter(())
+
+    def search_label(self, vary: Vary) -> str:  # noqa: ARG002 - for tools that can offer loads
+        """Return the label of the parameters without the load that a search varies."""
+        return self.label()
 
     def label(self) -> str:
         """Return a short description of the parameters: `randwrite 4Ki depth 16`."""

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.line import MOST_PROBES, Ending
+from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.measure.line.probe import Probe
-from plimsoll.measure.line.result import Line, Request
-from plimsoll.measure.line.search import next_probe
+from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search
 
@@ -34,12 +33,12 @@ ANY_STORAGE = st.builds(
 )
 
 
-def met(load: float, verdict: Verdict = Verdict.VALID) -> Probe:
-    return Probe(load=load, is_achieved=True, met=(True,), verdict=verdict)
+def met(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
+    return TriedLoad(load=load, outcome=ProbeOutcome.MET, verdict=verdict)
 
 
-def broke(load: float, verdict: Verdict = Verdict.VALID) -> Probe:
-    return Probe(load=load, is_achieved=True, met=(False,), verdict=verdict)
+def broke(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
+    return TriedLoad(load=load, outcome=ProbeOutcome.LATE, verdict=verdict)
 
 
 @settings(max_examples=12)
@@ -60,8 +59,9 @@ def test_every_search_ends_and_offers_only_what_it_may(storage: Storage, seed: i
 def test_it_resumes_after_any_probe_where_it_was(storage: Storage, seed: int) -> None:
     line, probes = search(storage, ROUGH, seed)
     for number, probe in enumerate(probes):
-        assert next_probe(probes[:number], ROUGH) == Request(load=probe.load, number=number)
-    assert next_probe(probes, ROUGH) == line
+        so_far = progress_of(probes[:number], ROUGH)
+        assert (so_far.next_load, so_far.line.probes, so_far.line.ending) == (probe.load, number, None)
+    assert progress_of(probes, ROUGH).line == line
 
 
 @pytest.mark.parametrize("shape", ["linear", "cliff", "queue", "queue with noisy latency"])
@@ -69,7 +69,6 @@ def test_it_resumes_after_any_probe_where_it_was(storage: Storage, seed: int) ->
 def test_it_finds_the_line_of_each_shape(shape: str, noise: float) -> None:
     line, _ = search(SHAPES[shape](7_000, noise), SETTINGS, "any")
     assert line.ending is Ending.PRECISE
-    assert line.verdict is Verdict.VALID
     assert line.low is not None
     assert line.high is not None
     assert line.low < 7_000 < line.high
@@ -83,7 +82,7 @@ def test_it_finds_the_line_of_storage_that_is_slow_in_some_trials() -> None:
 
 def test_storage_that_cannot_reach_the_first_load_has_a_line_below_it() -> None:
     line, probes = search(cliff(130, 0.02), SETTINGS, 0)
-    assert not probes[0].is_achieved
+    assert probes[0].outcome is ProbeOutcome.NOT_ACHIEVED
     assert [probe.load for probe in probes[:3]] == [500, 250, 125]
     assert line.ending is Ending.PRECISE
     assert line.low is not None
@@ -110,15 +109,15 @@ def test_storage_that_always_breaks_has_a_line_below_the_floor() -> None:
 
 
 def test_storage_that_breaks_under_a_little_load_only_is_not_monotone() -> None:
-    endings = [search(notched(12_000, 0.01), SETTINGS, seed)[0] for seed in range(3)]
-    assert [line.ending for line in endings] == [Ending.NOT_MONOTONE] * 3
-    assert {line.verdict for line in endings} == {Verdict.SUSPECT}
+    probes = [search(notched(12_000, 0.01), SETTINGS, seed)[1] for seed in range(3)]
+    ends = [progress_of(one, SETTINGS) for one in probes]
+    assert [end.line.ending for end in ends] == [Ending.NOT_MONOTONE] * 3
+    assert all(end.evidence > 20 for end in ends)
 
 
 def test_storage_that_becomes_slower_is_drifting() -> None:
     endings = [search(drifting(7_000, 0.02, 0.04), SETTINGS, seed)[0] for seed in range(3)]
     assert Ending.DRIFTING in {line.ending for line in endings}
-    assert all(line.verdict is Verdict.SUSPECT for line in endings if line.ending is Ending.DRIFTING)
 
 
 def test_depths_are_whole_and_as_precise_as_they_can_be() -> None:
@@ -134,9 +133,8 @@ def test_depths_are_whole_and_as_precise_as_they_can_be() -> None:
 def test_the_last_permitted_probe_counts() -> None:
     line, probes = search(cliff(7_000, 0.0), ROUGH, 0)
     assert line.ending is Ending.PRECISE
-    assert next_probe(probes, replace(ROUGH, most_probes=line.probes)) == line
-    used_up = next_probe(probes[:-1], replace(ROUGH, most_probes=line.probes - 1))
-    assert isinstance(used_up, Line)
+    assert progress_of(probes, replace(ROUGH, most_probes=line.probes)).line == line
+    used_up = progress_of(probes[:-1], replace(ROUGH, most_probes=line.probes - 1)).line
     assert used_up.ending is Ending.PROBES_USED_UP
     assert used_up.width_percent is not None
     assert used_up.width_percent > ROUGH.precision_percent
@@ -147,17 +145,27 @@ def test_clients_share_a_load_evenly() -> None:
     assert all(probe.load % 8 == 0 for probe in probes)
 
 
-def test_an_invalid_probe_is_repeated() -> None:
-    assert next_probe([met(500), met(1000)], SETTINGS) == Request(load=2000, number=2)
-    assert next_probe([met(500), met(1000), broke(2000, Verdict.INVALID)], SETTINGS) == Request(load=2000, number=3)
+def test_a_probe_that_does_not_count_is_repeated() -> None:
+    held = [met(500), met(1000)]
+    unknown = TriedLoad(load=2000, outcome=ProbeOutcome.UNKNOWN)
+    assert progress_of(held, SETTINGS).next_load == 2000
+    for probe in (broke(2000, Verdict.INVALID), unknown):
+        progress = progress_of([*held, probe], SETTINGS)
+        assert progress.next_load == 2000
+        assert (progress.line.probes, progress.line.counted) == (3, 2)
+
+
+def test_nothing_is_known_of_the_line_before_it_is_bracketed() -> None:
+    climbing = progress_of([met(500), met(1000), broke(2000)], SETTINGS)
+    assert (climbing.next_load, climbing.line) == (4000, Line(probes=3, counted=3))
+    bracketed = progress_of([met(500), met(1000), broke(2000), broke(4000)], SETTINGS).line
+    assert bracketed.ending is None
+    assert bracketed.low is not None
+    assert bracketed.high is not None
+    assert 500 < bracketed.low < bracketed.high < 4000
 
 
 def test_without_a_probe_that_counts_there_is_no_line() -> None:
-    line = next_probe([met(500, Verdict.INVALID)] * MOST_PROBES, SETTINGS)
-    assert line == Line(ending=Ending.PROBES_USED_UP, verdict=Verdict.INVALID, probes=MOST_PROBES, counted=0)
-
-
-def test_a_suspect_probe_makes_the_line_suspect() -> None:
-    line, probes = search(cliff(7_000, 0.0), ROUGH, 0)
-    doubted: Sequence[Probe] = [replace(probes[0], verdict=Verdict.SUSPECT), *probes[1:]]
-    assert next_probe(doubted, ROUGH) == replace(line, verdict=Verdict.SUSPECT)
+    progress = progress_of([met(500, Verdict.INVALID)] * MOST_PROBES, SETTINGS)
+    assert progress.next_load is None
+    assert progress.line == Line(ending=Ending.PROBES_USED_UP, probes=MOST_PROBES, counted=0)

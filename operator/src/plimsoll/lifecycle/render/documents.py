@@ -6,6 +6,7 @@ from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE, Json, empty_secret, manifest, metadata
 from plimsoll.lifecycle.run import Run
 from plimsoll.plan.document import Plan, Point
+from plimsoll.plan.estimate import most_trials
 
 
 def plan_config_map(run: Run, plan: Plan) -> Json:
@@ -47,8 +48,10 @@ def result(run: Run, plan: Plan, point: Point) -> Json:
         "clients": point.clients,
         "runtimeSeconds": point.runtime_seconds,
         "rampSeconds": point.ramp_seconds,
-        "repetitions": plan.repetitions,
+        "repetitions": most_trials(plan, point),
     }
+    if point.line is not None:
+        spec["line"] = point.line.model_dump(mode="json", by_alias=True)
     return manifest(
         RESULT_KIND, metadata(run, name, component="result", owned=not is_retained, labels=labels), spec=spec
     )

@@ -1,8 +1,8 @@
 """Every check that a number has to pass, with its limits and what to do when it fails.
 
-This table, with `cluster_checks`, `host_checks`, `link_checks` and `phase_checks`, contains all limits except those of
-SNIA's criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it. `judge`,
-`load`, `phases`, `hosts`, `cluster`, `terms`, `links` and `summary` compute the values.
+This table, with `cluster_checks`, `host_checks`, `line_checks`, `link_checks` and `phase_checks`, contains all limits
+except those of SNIA's criterion, which belong to a formula (`steady`). The table in docs/trust.md is generated from it.
+`judge`, `load`, `phases`, `hosts`, `cluster`, `terms`, `links`, `summary` and `line.summary` compute the values.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from plimsoll.measure.checking.check import Check, Direction
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
+from plimsoll.measure.checking.line_checks import LINE_CHECKS
 from plimsoll.measure.checking.link_checks import LINK_CHECKS
 from plimsoll.measure.checking.phase_checks import PHASE_CHECKS
 
@@ -329,7 +330,6 @@ VERSIONS_CHANGED = Check(
     suspect=1,
     remedy="run again with one version; a mean over two versions describes neither",
 )
-
 CHECKS = (
     TOOL_FAILED,
     OUTPUT_UNREADABLE,
@@ -373,6 +373,7 @@ CHECKS = (
     ATTEMPTS_REPLACED,
     UNREPLICATED,
     VERSIONS_CHANGED,
+    *LINE_CHECKS,
 )
 
 

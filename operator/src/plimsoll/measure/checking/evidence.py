@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationResult, Window
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
+from plimsoll.measure.line.observation import Observation
 from plimsoll.measure.rates import OperationRates
 from plimsoll.measure.series import Share
 from plimsoll.measure.stalls import Standstill
@@ -20,6 +22,7 @@ class Evidence:
         span: the time that rates cover: the common window, or the whole run for a tool without a window; None if no
             client measured.
         standstill: None if it is unknown.
+        observation: what the trial shows of an offered load; None outside of a search, and if it shows nothing.
 
     """
 
@@ -30,11 +33,27 @@ class Evidence:
     rates: Mapping[Operation, OperationRates]
     operations: tuple[OperationResult, ...]
     standstill: Standstill | None
+    observation: Observation | None = None
 
     @property
     def measured(self) -> tuple[ClientMeasurement, ...]:
         """The usable measurements."""
         return self.intake.measured
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the trial belongs to a search for the line."""
+        return self.facts.offer is not None
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether operations arrived at an offered rate, however fast the storage answered."""
+        return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether more arrived in an open loop than the storage completed."""
+        return self.observation is not None and self.observation.is_overloaded
 
     def shares_of(self, operation: Operation) -> list[Share]:
         """Return the shares of all clients in one operation."""

@@ -29,13 +29,16 @@ _THINKING = checks.THINKING_SECONDS * NANOSECONDS
 
 def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings, in the order of the table of checks."""
+    # An overloaded storage that stands still does what a search looks for: the load was not achieved, and counts as
+    # broken. As Invalid trials do not count, the search could otherwise never learn that such a load is too high.
+    standstill = None if evidence.is_overloaded else evidence.standstill
     return (
-        *evaluate(checks.STALLED, _stalls(evidence.standstill)),
-        *evaluate(checks.CLIENT_STALLED, _client_stalls(evidence.standstill)),
+        *evaluate(checks.STALLED, _stalls(standstill)),
+        *evaluate(checks.CLIENT_STALLED, _client_stalls(standstill)),
         *(() if evidence.facts.windowed else judge_phases(evidence.measured)),
-        # The rate may change from one part of a data set to another; its mean over all parts is well defined.
-        *(() if evidence.facts.ends_when_done else _judge_steadiness(evidence)),
-        *evaluate(checks.TOO_FEW_SAMPLES, _sample_counts(evidence.operations)),
+        *(_judge_steadiness(evidence) if _should_be_steady(evidence) else ()),
+        # Whether there are enough operations for the percentiles of its objectives, a search decides itself.
+        *evaluate(checks.TOO_FEW_SAMPLES, () if evidence.is_search else _sample_counts(evidence.operations)),
         *evaluate(checks.SUBMISSION_BOUND, _submission(evidence.measured)),
         *evaluate(checks.TOOL_CPU_BOUND, _thread_use(evidence.measured)),
         *evaluate(checks.PACKETS_LOST, _losses(evidence.measured)),
@@ -58,6 +61,16 @@ def _stall(clients: tuple[int, ...], what: str, seconds: float, window: float) -
     part = 100 * seconds / window
     detail = f"{what} for {number_text(seconds)} s of a window of {number_text(window)} s: {percent_text(part)}"
     return CheckedValue(clients=clients, value=part, detail=detail)
+
+
+def _should_be_steady(evidence: Evidence) -> bool:
+    """Whether the rate depends on the storage only.
+
+    It may change from one part of a data set to another; its mean over all parts is well defined. In an open loop the
+    rate is that of random arrivals, few of which scatter by more than the criterion permits; and near the line the
+    latency of a short round depends on the bursts in it. There a search compares many trials.
+    """
+    return not evidence.facts.ends_when_done and not evidence.is_open_loop
 
 
 def _judge_steadiness(evidence: Evidence) -> tuple[Finding, ...]:

@@ -15,22 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from plimsoll.api.line import Ending
+from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
+from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
 from plimsoll.measure.line.monotone import exception_evidence
-from plimsoll.measure.line.probe import Probe
-from plimsoll.measure.line.result import Line, Request
+from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.statistics import CONFIDENCE
-
-EXCEPTION_EVIDENCE = 20.0
-"""Above it a storage is not monotone."""
-
-DRIFT_EVIDENCE = 20.0
-"""Above it a storage drifts."""
 
 _OFFSETS = tuple(step / 2 for step in range(-4, 5))
 """Candidates for the next load: standard deviations from the median of the line's position."""
@@ -47,29 +42,28 @@ _CHECKS = 5
 """Trials at a load far from the line of which half or more have the other outcome."""
 
 
-def next_probe(probes: Sequence[Probe], settings: Settings) -> Request | Line:
-    """Return the next probe, or the end of the search."""
-    return _Search(probes, settings).step()
+def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
+    """Return what the probes show, and the next load unless the search ended."""
+    return _Search(probes, settings).progress()
 
 
 @dataclass(frozen=True)
 class _Search:
-    probes: Sequence[Probe]
+    probes: Sequence[TriedLoad]
     settings: Settings
 
-    def step(self) -> Request | Line:
-        load = next_rung(self._first_outcomes(), self.settings)
-        if load is None:
-            ending = self._ending()
-            load = self._doubtful() if ending else self._placed()
-            if ending and load is None:
-                return self._end(ending)
-        if load is None or len(self.probes) >= self.settings.most_probes:
-            return self._end(Ending.PROBES_USED_UP)
-        return Request(load=load, number=len(self.probes))
+    def progress(self) -> Progress:
+        rung = next_rung(self._first_outcomes(), self.settings)
+        ending = self._ending() if rung is None else None
+        load = rung if rung is not None else self._doubtful() if ending else self._placed()
+        if load is not None and len(self.probes) < self.settings.most_probes:
+            # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
+            known = self._line() if rung is None else Line(probes=len(self.probes), counted=len(self.counted))
+            return Progress(line=known, next_load=load)
+        return self._end(ending if ending and load is None else Ending.PROBES_USED_UP)
 
     @cached_property
-    def counted(self) -> Sequence[Probe]:
+    def counted(self) -> Sequence[TriedLoad]:
         return [probe for probe in self.probes if probe.counts]
 
     @cached_property
@@ -89,7 +83,7 @@ class _Search:
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes: dict[float, bool] = {}
         for probe in self.counted:
-            outcomes.setdefault(probe.load, bool(probe.is_broken))
+            outcomes.setdefault(probe.load, probe.is_broken)
         return outcomes
 
     def _ending(self) -> Ending | None:
@@ -129,26 +123,25 @@ class _Search:
                 return load
         return None
 
-    def _end(self, ending: Ending) -> Line:
+    def _end(self, ending: Ending) -> Progress:
+        exception = exception_evidence(self.trials) if self.trials else 0.0
+        drift = drift_evidence(self.trials) if self.trials else 0.0
+        if NOT_MONOTONE.verdict(exception) is not Verdict.VALID:
+            return Progress(line=self._line(Ending.NOT_MONOTONE), next_load=None, evidence=exception)
+        if DRIFTING.verdict(drift) is not Verdict.VALID:
+            return Progress(line=self._line(Ending.DRIFTING), next_load=None, evidence=drift)
+        return Progress(line=self._line(ending), next_load=None)
+
+    def _line(self, ending: Ending | None = None) -> Line:
         if not self.trials:
-            return Line(ending=ending, verdict=Verdict.INVALID, probes=len(self.probes), counted=0)
-        if exception_evidence(self.trials) > EXCEPTION_EVIDENCE:
-            ending = Ending.NOT_MONOTONE
-        elif drift_evidence(self.trials) > DRIFT_EVIDENCE:
-            ending = Ending.DRIFTING
+            return Line(ending=ending, probes=len(self.probes), counted=0)
         estimate, low, high = self.interval
         lowest, highest = self.settings.lowest, self.settings.highest
         return Line(
             ending=ending,
-            verdict=self._verdict(ending),
             probes=len(self.probes),
             counted=len(self.counted),
             estimate=estimate if lowest <= estimate <= highest else None,
             low=low if low > lowest else None,
             high=high if high < highest else None,
         )
-
-    def _verdict(self, ending: Ending) -> Verdict:
-        doubted = ending in {Ending.NOT_MONOTONE, Ending.DRIFTING}
-        suspect = doubted or any(probe.verdict is Verdict.SUSPECT for probe in self.counted)
-        return Verdict.SUSPECT if suspect else Verdict.VALID

@@ -1,7 +1,7 @@
 """The parameters of fio."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
 
@@ -12,10 +12,18 @@ from plimsoll.api.model import Flag, Integer
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
-from plimsoll.tools.axes import BlockBytes, Depth
+from plimsoll.tools.axes import MAX_DEPTH, BlockBytes, Depth
 from plimsoll.tools.base import ToolParameters
 from plimsoll.tools.fio.rules import (
+    DEPTH_OF_SEARCH,
+    MAX_OFFERED_PER_JOB,
     NO_ARRIVALS,
+    NO_BUFFERED_SEARCH,
+    NO_RATE_OF_DEPTHS,
+    NO_SYNC_OF_DEPTHS,
+    NO_SYNCHRONOUS_SEARCH,
+    NO_TRIM_SEARCH,
+    NO_UNTIL_SEARCH,
     NOT_BOTH_WAYS,
     NOT_BUFFERED,
     NOT_READ_BACK,
@@ -23,6 +31,7 @@ from plimsoll.tools.fio.rules import (
     PARAMETER_RULES,
     READS_WHEN,
     RUN_RULES,
+    SEARCHED_DEPTHS,
     WORKLOAD_RULES,
 )
 
@@ -157,6 +166,10 @@ class FioParameters(ToolParameters):
     workload_rules: ClassVar[tuple[Rule, ...]] = WORKLOAD_RULES
     run_rules: ClassVar[tuple[Rule, ...]] = RUN_RULES
     reads_when: ClassVar[str] = READS_WHEN
+    load_fields: ClassVar[Mapping[Vary, tuple[str, ...]]] = {
+        Vary.RATE: ("rateIops", "arrivals"),
+        Vary.DEPTH: ("ioDepth",),
+    }
     depth_axis: ClassVar[str] = "ioDepth"
     size_axis: ClassVar[str] = "blockSize"
 
@@ -321,14 +334,48 @@ class FioParameters(ToolParameters):
         )
         return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
 
+    def most_load(self, vary: Vary) -> int:
+        """Return the greatest depth of all jobs, or the highest rate at which fio times random arrivals well."""
+        if vary is Vary.DEPTH:
+            return MAX_DEPTH * self.jobs
+        return MAX_OFFERED_PER_JOB * self.jobs * 100 // max(self.shares.values())
+
+    @property
+    def least_percent(self) -> int:
+        """The reads or writes of a mixed pattern, whichever are fewer, in percent of both."""
+        return min(self.shares.values())
+
+    def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:
+        """Yield the fields with which the load would not be what it is meant to be."""
+        is_open, varies_depth = vary is Vary.RATE, vary is Vary.DEPTH
+        inexact = is_open and not self.is_synchronous and self.io_depth not in SEARCHED_DEPTHS
+        for name, is_conflict, remedy in (
+            ("pattern", self.removes_data, NO_TRIM_SEARCH),
+            ("directIo", not self.direct_io, NO_BUFFERED_SEARCH),
+            ("until", self.until is not None, NO_UNTIL_SEARCH),
+            ("engine", self.is_synchronous, NO_SYNCHRONOUS_SEARCH),
+            ("ioDepth", inexact, DEPTH_OF_SEARCH),
+            ("rateIops", varies_depth and self.rate_iops is not None, NO_RATE_OF_DEPTHS),
+            ("fsyncEvery", varies_depth and self.fsync_every > 0, NO_SYNC_OF_DEPTHS),
+        ):
+            if is_conflict:
+                yield name, remedy
+
+    def search_label(self, vary: Vary) -> str:
+        """Return the label without the varied depth: `randread 4Ki`; that of a rate has none."""
+        return self._label(f"up to qd{self.io_depth}" if vary is Vary.RATE else "")
+
     def label(self) -> str:
         """Return a short description: `randrw 70/30 8Ki qd4 x2 jobs`."""
+        return self._label(f"qd{self.io_depth}")
+
+    def _label(self, depth: str) -> str:
         shares = "/".join(str(share) for share in self.shares.values())
         parts = (
             (self.pattern.value, True),
             (shares, self.pattern.is_mixed),
             (format_quantity(self.block_size), True),
-            (f"qd{self.io_depth}", True),
+            (depth, depth != ""),
             (f"x{self.jobs} jobs", self.jobs > 1),
             (self.engine or "", self.engine is not None),
             (f"fsync/{self.fsync_every}", self.fsync_every > 0),

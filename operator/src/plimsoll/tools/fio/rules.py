@@ -20,6 +20,33 @@ NOT_READ_BACK = "applies only to the patterns read and randread; remove it, or u
 NEEDS_SHARING = "needs a volume that all clients share; set spec.storage.volume.sharing to Shared, or remove it"
 NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of the data set unmeasured; set it to 0"
 
+SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
+"""Depths of which fio tells how often they were full. A depth of 1 always is."""
+
+MAX_OFFERED_PER_JOB = 50_000
+"""Random arrivals per second of a job and direction. fio rounds each gap down to whole microseconds, so that a rate of
+50,000 becomes one of 51,300, and higher ones deviate more."""
+
+NO_TRIM_SEARCH = "cannot be a trim with line, because fio runs trims one after the other; use reads or writes"
+NO_BUFFERED_SEARCH = (
+    "must be true with line, because buffered operations are submitted one after the other; remove it, or remove line"
+)
+NO_UNTIL_SEARCH = "cannot be set with line, whose trials have equal durations; remove it, or remove line"
+NO_SYNCHRONOUS_SEARCH = "must be asynchronous with line, so that more than one operation can be in flight; use libaio"
+DEPTH_OF_SEARCH = (
+    "must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they were full; "
+    "use 64, and raise jobs if more operations should be in flight"
+)
+NO_RATE_OF_DEPTHS = (
+    "cannot be set with line and vary Depth, because it would limit the load; remove it, or use vary Rate"
+)
+NO_SYNC_OF_DEPTHS = "must be 0 with line and vary Depth, because operations wait for each sync; use 0, or vary Rate"
+
+_SEARCH = "!has(self.fio) || !has(self.line)"
+_DEPTHS = "self.fio.?ioDepth.orValue([1])"
+_OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
+_CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
+
 PARAMETER_RULES = (
     Rule(
         rule="!has(self.until) || self.jobs == 1",
@@ -77,6 +104,38 @@ WORKLOAD_RULES = (
         rule="!has(self.fio) || !has(self.fio.until) || self.rampSeconds == 0",
         message=NO_RAMP,
         field_path=".rampSeconds",
+    ),
+    Rule(
+        rule=f"{_SEARCH} || !(self.fio.pattern in ['trim', 'randtrim'])",
+        message=NO_TRIM_SEARCH,
+        field_path=".fio.pattern",
+    ),
+    Rule(rule=f"{_SEARCH} || self.fio.directIo", message=NO_BUFFERED_SEARCH, field_path=".fio.directIo"),
+    Rule(rule=f"{_SEARCH} || !has(self.fio.until)", message=NO_UNTIL_SEARCH, field_path=".fio.until"),
+    Rule(
+        rule=f"{_SEARCH} || !has(self.fio.engine) || !(self.fio.engine in ['psync', 'sync'])",
+        message=NO_SYNCHRONOUS_SEARCH,
+        field_path=".fio.engine",
+    ),
+    Rule(
+        rule=f"{_OPEN} || !has(self.fio.rateIops)",
+        message="is what line varies; remove it, or remove line",
+        field_path=".fio.rateIops",
+    ),
+    Rule(
+        rule=(
+            f"{_OPEN} || (has(self.fio.engine) && self.fio.engine in ['psync', 'sync']) || "
+            f"{_DEPTHS}.all(depth, depth in [2, 4, 8, 16, 32, 64])"
+        ),
+        message=DEPTH_OF_SEARCH,
+        field_path=".fio.ioDepth",
+    ),
+    Rule(rule=f"{_CLOSED} || !has(self.fio.rateIops)", message=NO_RATE_OF_DEPTHS, field_path=".fio.rateIops"),
+    Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
+    Rule(
+        rule=f"{_CLOSED} || {_DEPTHS} == [1]",
+        message="is what line varies; remove it, or remove line",
+        field_path=".fio.ioDepth",
     ),
 )
 

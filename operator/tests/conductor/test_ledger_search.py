@@ -1,0 +1,125 @@
+"""The trials of a search that are recorded: which keep their distributions, and the size of a result."""
+
+from plimsoll.api.environment import Environment
+from plimsoll.api.line import Line, Probe, ProbeOutcome
+from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
+from plimsoll.api.result import Abort, ClientSummary, Finding, Trial
+from plimsoll.api.state import TrialKey
+from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.size import MAX_STATUS_BYTES
+from support.searching import search_plan
+from support.worst_results import FACTS, HOST, full_operation
+
+_LINE = 3_000.0
+
+
+def trial_of(key: TrialKey, load: float, judged: ProbeOutcome | None = None, **fields: object) -> Trial:
+    shown = judged or (ProbeOutcome.MET if load < _LINE else ProbeOutcome.LATE)
+    return Trial.model_validate(
+        {
+            "passNumber": key.pass_number,
+            "attempt": key.attempt,
+            "epoch": "e" * 36,
+            "clients": (0,),
+            "probe": Probe(offered=load, achieved=load / 3, depth_full_percent=12.345678901234567, outcome=shown),
+            "outcome": Outcome.MEASURED,
+            "startedAt": "2026-01-01T00:00:00.000Z",
+            "finishedAt": "2026-01-01T00:00:00.000Z",
+            "verdict": Verdict.VALID,
+            **fields,
+        }
+    )
+
+
+def searched(ledger: Ledger, **fields: object) -> Line:
+    """Record a whole search whose storage breaks at the line."""
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        ledger.add("w-000", trial_of(key, offer.load, **fields))
+    line = ledger.status("w-000", None).line
+    assert line is not None
+    return line
+
+
+def test_only_the_trials_next_to_the_line_keep_their_histograms() -> None:
+    ledger = Ledger(search_plan())
+    line = searched(ledger, operations=(full_operation(Operation.READ, 1),))
+    assert line.estimate is not None
+    loads = {True: [], False: []}
+    for trial in ledger.trials("w-000"):
+        assert trial.probe is not None
+        assert trial.operations[0].latency.percentiles
+        loads[trial.operations[0].latency.histogram is not None].append(trial.probe.offered)
+    assert len(loads[True]) == 4
+    below = max((load for load in loads[False] if load <= line.estimate), default=0)
+    above = min((load for load in loads[False] if load > line.estimate), default=10**9)
+    assert all(below <= load <= above for load in loads[True])
+    assert sum(load <= line.estimate for load in loads[True]) == 2
+
+
+def test_while_loads_climb_the_last_trials_keep_their_histograms() -> None:
+    ledger = Ledger(search_plan())
+    for load in (400.0, 800.0, 1600.0):
+        key = ledger.next_trial()
+        assert key is not None
+        ledger.add("w-000", trial_of(key, load, operations=(full_operation(Operation.READ, 1),)))
+    kept = [trial.operations[0].latency.histogram is not None for trial in ledger.trials("w-000")]
+    assert kept == [False, True, True]
+
+
+def test_an_offer_belongs_to_the_next_attempt_only() -> None:
+    ledger = Ledger(search_plan(points=2))
+    first = TrialKey(point="w-000", pass_number=0, attempt=0)
+    offer = ledger.offer(first)
+    assert offer is not None
+    assert offer.load == 400
+    assert ledger.offer(TrialKey(point="w-000", pass_number=1, attempt=0)) is None
+    assert ledger.offer(TrialKey(point="w-001", pass_number=0, attempt=0)) is None
+
+
+def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:
+    """40 probes of a mixed workload with syncs on 1000 clients, each repeated twice, and 20 interruptions."""
+    ledger = Ledger(search_plan())
+    operations = tuple(full_operation(operation, 1) for operation in (Operation.READ, Operation.WRITE, Operation.SYNC))
+    slowest = tuple(
+        ClientSummary(
+            client=n,
+            node="node-" + "x" * 40,
+            start_offset_seconds=0.123456789,
+            runtime_seconds=300.123456789,
+            iops=10**6,
+            clock_offset_seconds=0.000123456789,
+            clock_error_seconds=0.000123456789,
+            stall_seconds=12.345678901234567,
+            host=HOST,
+        )
+        for n in range(8)
+    )
+    findings = tuple(
+        Finding(reason=f"Reason{n}", verdict=Verdict.SUSPECT, message="x" * 300, clients=tuple(range(32)))
+        for n in range(3)
+    )
+    rest = {"operations": operations, "slowest": slowest, "findings": findings, "clients": tuple(range(1000))}
+    interrupted = Abort(reason=AbortReason.INTERRUPTED, message="suspended")
+    chances = iter([*[ProbeOutcome.MET, ProbeOutcome.LATE] * 20])
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        free = 20 if key.pass_number == 0 else 0
+        if key.attempt < free:
+            aborted = {"outcome": Outcome.ABORTED, "verdict": Verdict.INVALID, "abort": interrupted}
+            trial = trial_of(key, offer.load, ProbeOutcome.UNKNOWN, **aborted)
+        elif key.attempt < free + 2:
+            trial = trial_of(key, offer.load, ProbeOutcome.UNKNOWN, verdict=Verdict.INVALID, **rest)
+        else:
+            trial = trial_of(key, offer.load, next(chances), verdict=Verdict.SUSPECT, **rest)
+        ledger.add("w-000", trial)
+    status = ledger.status("w-000", Environment.model_validate({"nodes": ["node-" + "x" * 40] * 64, **FACTS}))
+    assert status.final
+    assert len(status.trials) == 140
+    size = len(status.model_dump_json(exclude_none=True))
+    assert size < MAX_STATUS_BYTES, size
+    last = [trial for trial in status.trials if trial.attempt >= 2 and not trial.abort]
+    assert all(trial.operations[0].latency.percentiles for trial in last[-39:])
+    assert any(trial.operations[0].latency.histogram for trial in status.trials if trial.operations)

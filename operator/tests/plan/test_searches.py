@@ -1,0 +1,202 @@
+"""Searches for the line: their points, what they cost, and what makes them impossible."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.api.environment import Environment
+from plimsoll.api.errors import SpecError
+from plimsoll.api.line import MOST_PROBES, LineSearch
+from plimsoll.api.run import BenchmarkRun
+from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, estimate
+from plimsoll.plan.expand import expand, make_plan
+from plimsoll.plan.fingerprint import differences, fingerprint
+from plimsoll.plan.line import at_load, search_settings
+
+from .conftest import _run
+
+MakeRun = Callable[..., BenchmarkRun]
+Fields = Mapping[str, Any]
+
+OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
+RATE: Fields = {"vary": "Rate", "start": 800, "limit": 100_000, "objectives": OBJECTIVES}
+DEPTH: Fields = {"vary": "Depth", "start": 8, "limit": 1024, "objectives": OBJECTIVES}
+
+
+def searching(fio: Fields, line: Fields, **spec: Any) -> BenchmarkRun:
+    return _run({"fio": dict(fio), "line": dict(line)}, **spec)
+
+
+def problem(run: BenchmarkRun) -> str:
+    with pytest.raises(SpecError) as caught:
+        expand(run)
+    (found,) = caught.value.problems
+    return str(found).removeprefix("spec.workloads[0].")
+
+
+def test_each_combination_of_the_axes_is_a_point_without_a_load() -> None:
+    points = expand(searching({"ioDepth": [64], "blockSize": ["4Ki", "8Ki"]}, RATE))
+    assert [point.label for point in points] == ["randread 4Ki up to qd64", "randread 8Ki up to qd64"]
+    assert not {"rateIops", "arrivals"} & points[0].parameters.keys()
+    assert points[0].line == LineSearch.model_validate(RATE)
+    (deep,) = expand(searching({"jobs": 2}, DEPTH))
+    assert (deep.label, "ioDepth" in deep.parameters) == ("randread 4Ki x2 jobs", False)
+
+
+def test_a_trial_of_a_search_has_its_load() -> None:
+    run = searching({"ioDepth": [64]}, RATE)
+    (point,) = expand(run)
+    assert point.line is not None
+    loaded = at_load(point, point.line, 1600)
+    assert loaded.label == "randread 4Ki qd64 offers 200 IOPS"
+    assert (loaded.parameters["rateIops"], loaded.parameters["arrivals"]) == (200, "Poisson")
+    (deep,) = expand(searching({"jobs": 2}, DEPTH))
+    assert deep.line is not None
+    assert at_load(deep, deep.line, 64).label == "randread 4Ki qd4 x2 jobs"
+
+
+@given(
+    jobs=st.integers(1, 8),
+    clients=st.integers(1, 8),
+    percent=st.integers(1, 99),
+    share=st.floats(0, 1),
+    start=st.integers(2000, 9000),
+)
+def test_every_load_of_a_search_is_shared_exactly(
+    jobs: int, clients: int, percent: int, share: float, start: int
+) -> None:
+    fio = {"pattern": "randrw", "readPercent": percent, "jobs": jobs, "ioDepth": [16]}
+    line = {**RATE, "start": start, "limit": 50_000, "objectives": [{"percentile": "50", "latencyMicroseconds": 1}]}
+    (point,) = expand(searching(fio, line, clients={"count": clients}))
+    assert point.line is not None
+    settings = search_settings(point, point.line)
+    load = settings.offered(settings.lowest + share * (settings.highest - settings.lowest))
+    assert at_load(point, point.line, load).parameters["rateIops"] * clients == load
+
+
+@pytest.mark.parametrize(
+    ("fio", "line", "expected"),
+    [
+        ({"ioDepth": [64], "rateIops": 500}, RATE, "fio.rateIops: is what line varies; remove it"),
+        ({"ioDepth": [3]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
+        ({"ioDepth": [1]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
+        ({"ioDepth": [128]}, RATE, "use 64, and raise jobs"),
+        ({}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
+        ({"engine": "psync"}, RATE, "fio.engine: must be asynchronous"),
+        ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: must be true"),
+        ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: is what line varies; remove it"),
+        ({"rateIops": 500}, DEPTH, "fio.rateIops: cannot be set"),
+        ({"engine": "sync"}, DEPTH, "fio.engine: must be asynchronous"),
+        ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: must be 0"),
+        ({"directIo": False}, DEPTH, "fio.directIo: must be true"),
+        ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 7}, "line.limit: 7 is lower than every load"),
+        ({"ioDepth": [64]}, {**RATE, "limit": 400_008}, "line.limit: 400008 is more than 8 clients"),
+        ({"jobs": 2}, {**DEPTH, "limit": 2 * 8 * 1025}, "which is 16384 operations in flight; lower it"),
+    ],
+)
+def test_impossible_searches_are_refused_at_the_field(fio: Fields, line: Fields, expected: str) -> None:
+    assert expected in problem(searching(fio, line))
+
+
+@pytest.mark.parametrize(
+    ("fio", "line"),
+    [
+        ({"ioDepth": [2, 4, 8, 16, 32, 64]}, RATE),
+        ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 8, "objectives": [{**OBJECTIVES[0], "percentile": "50"}]}),
+        ({"ioDepth": [64]}, {**RATE, "limit": 400_000}),
+        ({"jobs": 2}, {**DEPTH, "limit": 2 * 8 * 1024}),
+        ({"ioDepth": [1]}, DEPTH),
+    ],
+)
+def test_searches_at_the_bounds_are_possible(fio: Fields, line: Fields) -> None:
+    assert expand(searching(fio, line))
+
+
+def test_a_search_until_the_data_set_is_done_is_refused() -> None:
+    run = _run({"fio": {"ioDepth": [64], "until": "DataSetDone"}, "rampSeconds": 0, "line": dict(RATE)})
+    assert problem(run).startswith("fio.until: cannot be set with line")
+
+
+def test_a_tool_that_cannot_vary_its_load_names_those_that_can() -> None:
+    run = _run({"rbdBench": {}, "line": dict(DEPTH)}, storage=LIBRBD)
+    assert problem(run) == "line.vary: Depth is not possible with this tool, but with fio; use it, or remove line"
+
+
+LIBRBD = {
+    "rook": {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}},
+    "volume": {"size": "4Mi", "access": "LibRBD"},
+}
+
+
+def test_a_first_load_with_too_few_operations_for_the_percentile_names_loads_and_runtimes_that_suffice() -> None:
+    slow = {**RATE, "start": 80, "objectives": [{"percentile": "99.9", "latencyMicroseconds": 5000}]}
+    said = problem(searching({"ioDepth": [64]}, slow))
+    assert said == (
+        "line.start: 80 offers 4800 operations in 60 s, but percentile 99.9 needs 10000, so that 10 are beyond it; "
+        "raise it to at least 167, or runtimeSeconds to at least 125, or choose a lower percentile"
+    )
+    assert expand(searching({"ioDepth": [64]}, {**slow, "start": 168}))
+    longer = {"fio": {"ioDepth": [64]}, "line": slow, "runtimeSeconds": 125}
+    assert expand(_run(longer))
+
+
+def test_the_rarest_operation_needs_as_many() -> None:
+    mixed = {"pattern": "randrw", "readPercent": 90, "ioDepth": [64]}
+    assert "needs 10000" in problem(searching(mixed, {**RATE, "start": 160}))
+    assert expand(searching(mixed, {**RATE, "start": 240}))
+
+
+def test_a_search_counts_as_the_most_trials_that_it_makes() -> None:
+    run = _run({"fio": {"ioDepth": [64]}, "line": dict(RATE)}, {"fio": {}}, repetitions=3)
+    cost = estimate(make_plan(run, seed=1))
+    assert (cost.points, cost.searches, cost.trials) == (2, 1, MOST_PROBES + 3)
+    assert cost.measuring_seconds == (MOST_PROBES + 3) * (70 + TRIAL_OVERHEAD_SECONDS)
+
+
+def test_a_search_that_would_be_cut_off_is_refused() -> None:
+    run = {"fio": {"ioDepth": [64]}, "line": dict(RATE)}
+    prepare = {"settleSeconds": 0}
+    needed = MOST_PROBES * (70 + TRIAL_OVERHEAD_SECONDS)
+    check_fits_deadline(make_plan(_run(run, prepare=prepare, timeouts={"totalSeconds": needed}), seed=1))
+    short = make_plan(_run(run, prepare=prepare, timeouts={"totalSeconds": needed - 1}), seed=1)
+    with pytest.raises(SpecError) as caught:
+        check_fits_deadline(short)
+    said = str(caught.value)
+    assert f"less than the {needed} s that at most 40 trials take" in said
+    assert "move workloads to another run" in said
+    assert "repetitions" not in said
+
+
+def identity_and_context(line: Fields | None) -> Any:
+    fields: dict[str, Any] = {"fio": {"ioDepth": [64]}} | ({"line": dict(line)} if line else {})
+    plan = make_plan(_run(fields), seed=1)
+    return fingerprint(plan, plan.points[0], Environment())
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"precisionPercent": 5}, [("context", "search.precisionPercent")]),
+        ({"start": 1600, "limit": 50_000}, [("context", "search.limit"), ("context", "search.start")]),
+        (
+            {"objectives": [{"percentile": "99", "latencyMicroseconds": 2000}]},
+            [("identity", "line.latencyMicroseconds.99")],
+        ),
+    ],
+)
+def test_only_what_is_sought_belongs_to_the_identity(changed: Fields, parts: list[tuple[str, str]]) -> None:
+    found = differences(identity_and_context(RATE), identity_and_context({**RATE, **changed}))
+    assert [(one.part, one.key) for one in found] == parts
+
+
+def test_the_order_of_objectives_does_not_matter() -> None:
+    both = [*OBJECTIVES, {"percentile": "50", "latencyMicroseconds": 900}]
+    first = identity_and_context({**RATE, "objectives": both})
+    assert first.identity_sha256 == identity_and_context({**RATE, "objectives": both[::-1]}).identity_sha256
+
+
+def test_a_point_without_a_search_is_identified_as_before() -> None:
+    assert not {"line", "search"} & {*identity_and_context(None).identity, *identity_and_context(None).context}
