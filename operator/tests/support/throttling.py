@@ -1,11 +1,11 @@
 """How long operations wait for blk-throttle, Linux's limit of a cgroup's operations per second.
 
-The limit is not a server that takes equally long for each operation (M/D/1). Time is divided into slices of 100 ms, and
-in each slice the permits for one slice, B = N/10, are added to what the slice before left, of which at most B are kept.
-What finds a permit passes at once. The rest waits for the start of a slice that has one for it, in the order of
-arrival. So with W the permits that are used or claimed at the start of a slice, out of the 2 B of this slice and the one
-before, and A arrivals in it, that of the next slice is max(0, W + A - B). Under Poisson arrivals this is the recursion
-of Crommelin's queue M/D/c (1932) with c = B servers, each of which takes one slice.
+The limit is not a server that takes equally long for each operation (M/D/1). Time is divided into slices of 100 ms.
+Each slice has the permits for its time, B = N/10, and may also use those that the slice before left. What finds a
+permit passes at once. The rest waits for the start of a slice that has one for it, in the order of arrival. So with W
+the permits that are used or claimed when a slice begins, of the 2 B of this slice and the one before, and A arrivals
+in it, that of the next slice is max(0, W + A - B). Under Poisson arrivals this is the recursion of Crommelin's queue
+M/D/c (1932) with c = B servers, each of which takes one slice.
 
 Source: Linux 6.18, block/blk-throttle.c (`tg_within_iops_limit`, `throtl_trim_slice`). Kernels before 6.15 keep nothing
 of the slice before, and kernels before 6.10 have slices of 20 ms for SSDs if built with BLK_DEV_THROTTLING_LOW.
@@ -16,7 +16,6 @@ import random
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate, repeat, takewhile
 
 SLICE_SECONDS = 0.1
@@ -68,13 +67,23 @@ class Throttle:
     def line(self, trials: int = 200) -> float:
         """Return the load at which half of the trials meet the objective, to about 0.5 %."""
         low, high = 0.5 * self.permits_per_second, 1.5 * self.permits_per_second
-        while high / low > 1.002:  # noqa: PLR2004 - less than chance makes of it
+        while high / low > 1.002:
             middle = (low + high) / 2
             low, high = (middle, high) if self.share_met(middle, trials) > 1 / 2 else (low, middle)
         return middle
 
+    def percentiles(self, load: float, percent: float, trials: int = 100) -> Sequence[float]:
+        """Return a percentile of the wait in simulated trials at a load, in seconds: the 5th, 50th and 95th of 100."""
+        found = sorted(self._percentile(load, percent, _chance(number)) for number in range(trials))
+        return [found[round(part * (trials - 1))] for part in (0.05, 0.5, 0.95)]
+
+    def _percentile(self, load: float, percent: float, chance: random.Random) -> float:
+        arrivals = poisson(load, self.ramp + self.runtime, chance)
+        waits = sorted(self.waits(arrivals)[bisect_right(arrivals, self.ramp) :])
+        return waits[math.ceil(len(waits) * percent / 100) - 1]
+
     def waits(self, arrivals: Sequence[float]) -> list[float]:
-        """Return how many seconds each of the operations waits, which arrive at these times after the first slice began."""
+        """Return how many seconds each operation waits; arrivals are seconds after the first slice began."""
         found, used, current = [], 0, 0
         for arrival in arrivals:
             number = int(arrival / SLICE_SECONDS)
@@ -97,14 +106,6 @@ def in_flight(arrivals: Sequence[float], waits: Sequence[float]) -> list[int]:
     """Return of each operation how many are in flight once it has arrived; they leave in the order of arrival."""
     leaving = [arrival + wait for arrival, wait in zip(arrivals, waits, strict=True)]
     return [number + 1 - bisect_right(leaving, arrival, hi=number) for number, arrival in enumerate(arrivals)]
-
-
-@cache
-def percentiles(permits_per_second: int, load: float, percents: tuple[float, ...]) -> Sequence[float]:
-    """Return percentiles of the wait, in seconds, over half an hour of simulated time."""
-    throttle = Throttle(permits_per_second=permits_per_second, depth=1, percent=99, latency=1, ramp=0, runtime=1)
-    waits = sorted(throttle.waits(poisson(load, 1800, _chance(0))))
-    return [waits[min(len(waits) - 1, math.ceil(len(waits) * percent / 100) - 1)] for percent in percents]
 
 
 def _chance(number: int) -> random.Random:

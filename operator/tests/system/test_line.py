@@ -1,0 +1,42 @@
+"""The search for the line on a real device, which the kernel limits to a number of reads per second."""
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.api.line import Ending, ProbeOutcome
+from support.device_line import THROTTLE, found_line, line_of
+
+pytestmark = [pytest.mark.system, pytest.mark.fio]
+
+_TOLERANCE = 0.03
+"""By how much, as a part of the line, the interval may miss it. One interval of twenty does not contain the line, and
+this is three times as much as the standard deviation of what a search finds at the scatter of these trials (2.5 %, of
+which a search with 16 probes leaves about 1 %)."""
+
+_SURE = 0.99
+"""Where this share of simulated trials has one outcome, so has the real one."""
+
+
+def test_the_interval_contains_the_line_of_a_throttled_device(tmp_path: Path, fio: str) -> None:
+    """Theory knows the limit of Linux, not the result: the line is where half of its simulated trials hold."""
+    expected = THROTTLE.line()
+    result = found_line(tmp_path, fio)
+    line = line_of(result)
+    assert line.ending is Ending.PRECISE
+    assert line.low is not None
+    assert line.high is not None
+    assert line.low * (1 - _TOLERANCE) <= expected <= line.high * (1 + _TOLERANCE), line
+    unexpected = [
+        trial.probe
+        for trial in result.status.trials
+        if trial.probe is not None and trial.probe.outcome is not ProbeOutcome.UNKNOWN
+        if _is_unexpected(trial.probe.offered, has_met=trial.probe.outcome is ProbeOutcome.MET)
+    ]
+    assert len(unexpected) <= 1, unexpected
+
+
+def _is_unexpected(load: float, *, has_met: bool) -> bool:
+    """Whether nearly all simulated trials at a load have the other outcome."""
+    share = THROTTLE.share_met(load, trials=100)
+    return (share if not has_met else 1 - share) >= _SURE
