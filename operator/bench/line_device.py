@@ -22,6 +22,7 @@ from support.throttled import IMAGE_BYTES, Throttled, throttled_device
 from support.throttling import Throttle
 
 _LINES = 2
+_PRECISION_PERCENT = 10
 _PERCENTS = ("50", "90", "99")
 _LOADS = (60, 80, 90, 95)
 _SMALL = Throttle(permits_per_second=100, depth=64, percent=99, latency=0.05, ramp=2, runtime=30)
@@ -91,7 +92,7 @@ def _queue_line(throttle: Throttle) -> float:
 
 def _searched(fio: str, expected: float) -> Iterator[str]:
     with TemporaryDirectory() as directory:
-        line = line_of(found_line(Path(directory), fio))
+        line = line_of(found_line(Path(directory), fio, _PRECISION_PERCENT))
     yield str(line.ending)
     yield str(line.probes)
     yield "none" if line.estimate is None else f"{line.estimate:.0f}"

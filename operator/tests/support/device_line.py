@@ -1,6 +1,5 @@
 """Searches for the line of a throttled device with `plimsoll run`, and where theory puts it."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,20 @@ START, LIMIT = 400, 6400
 """The shortest trial has 1200 operations at the first load, of which more than 10 are beyond the percentile."""
 
 THROTTLE = Throttle(permits_per_second=500, depth=64, percent=99, latency=0.05, ramp=1, runtime=3)
-"""99 % of operations within half a slice: near the limit, and by queueing theory not exactly at it."""
+"""99 % of operations within half a slice: near the limit, but by theory not exactly at it."""
 
 _SECONDS = 270
 
 
-def found_line(directory: Path, fio: str, throttle: Throttle = THROTTLE) -> BenchmarkResult:
-    """Return the result of the search on a new device with that limit."""
+def found_line(directory: Path, fio: str, precision_percent: int) -> BenchmarkResult:
+    """Return the result of the search on a new device with the limit of `THROTTLE`."""
     spec = make_spec(
         storage={"storageClass": {"name": "any"}, "volume": {"size": "64Mi", "mode": "Block"}},
         clients={"count": 1},
-        workloads=[dict(_workload(throttle))],
+        workloads=[_workload(precision_percent)],
         repetitions=1,
     )
-    with throttled_device(directory, throttle.permits_per_second) as disk:
+    with throttled_device(directory, THROTTLE.permits_per_second) as disk:
         options = ("--device", str(disk.device), "--destroy-data")
         with LocalRun(directory, fio, spec, *options) as run:
             disk.admit(run.process.pid)
@@ -44,12 +43,18 @@ def line_of(result: BenchmarkResult) -> Line:
     return result.status.line
 
 
-def _workload(throttle: Throttle) -> Mapping[str, Any]:
-    objective = {"percentile": f"{throttle.percent:g}", "latencyMicroseconds": round(throttle.latency * 1e6)}
+def _workload(precision_percent: int) -> dict[str, Any]:
+    objective = {"percentile": f"{THROTTLE.percent:g}", "latencyMicroseconds": round(THROTTLE.latency * 1e6)}
     return {
         "name": "line",
-        "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [throttle.depth]},
-        "runtimeSeconds": round(throttle.runtime),
-        "rampSeconds": round(throttle.ramp),
-        "line": {"vary": "Rate", "start": START, "limit": LIMIT, "objectives": [objective]},
+        "fio": {"pattern": "randread", "blockSize": ["4Ki"], "ioDepth": [THROTTLE.depth]},
+        "runtimeSeconds": round(THROTTLE.runtime),
+        "rampSeconds": round(THROTTLE.ramp),
+        "line": {
+            "vary": "Rate",
+            "start": START,
+            "limit": LIMIT,
+            "precisionPercent": precision_percent,
+            "objectives": [objective],
+        },
     }

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.api.line import Ending, ProbeOutcome
+from plimsoll.api.line import Probe, ProbeOutcome
+from plimsoll.api.names import Verdict
 from support.device_line import THROTTLE, found_line, line_of
 
 pytestmark = [pytest.mark.system, pytest.mark.fio]
@@ -14,6 +15,10 @@ _TOLERANCE = 0.03
 this is three times as much as the standard deviation of what a search finds at the scatter of these trials (2.5 %, of
 which a search with 16 probes leaves about 1 %)."""
 
+_PRECISION_PERCENT = 15
+_WIDEST_PERCENT = 30
+"""On a busy machine a search may end less precise, after its last probe; an interval wider than this proves nothing."""
+
 _SURE = 0.99
 """Where this share of simulated trials has one outcome, so has the real one."""
 
@@ -21,22 +26,20 @@ _SURE = 0.99
 def test_the_interval_contains_the_line_of_a_throttled_device(tmp_path: Path, fio: str) -> None:
     """Theory knows the limit of Linux, not the result: the line is where half of its simulated trials hold."""
     expected = THROTTLE.line()
-    result = found_line(tmp_path, fio)
+    result = found_line(tmp_path, fio, _PRECISION_PERCENT)
     line = line_of(result)
-    assert line.ending is Ending.PRECISE
     assert line.low is not None
     assert line.high is not None
+    assert line.width_percent is not None
+    assert line.width_percent <= _WIDEST_PERCENT, line
     assert line.low * (1 - _TOLERANCE) <= expected <= line.high * (1 + _TOLERANCE), line
-    unexpected = [
-        trial.probe
-        for trial in result.status.trials
-        if trial.probe is not None and trial.probe.outcome is not ProbeOutcome.UNKNOWN
-        if _is_unexpected(trial.probe.offered, has_met=trial.probe.outcome is ProbeOutcome.MET)
-    ]
+    # What a busy machine disturbed is Suspect at least.
+    probes = [trial.probe for trial in result.status.trials if trial.verdict is Verdict.VALID]
+    unexpected = [probe for probe in probes if probe is not None and _is_unexpected(probe)]
     assert len(unexpected) <= 1, unexpected
 
 
-def _is_unexpected(load: float, *, has_met: bool) -> bool:
-    """Whether nearly all simulated trials at a load have the other outcome."""
-    share = THROTTLE.share_met(load, trials=100)
-    return (share if not has_met else 1 - share) >= _SURE
+def _is_unexpected(probe: Probe) -> bool:
+    """Whether nearly all simulated trials at its load have the other outcome."""
+    share = THROTTLE.share_met(probe.offered, trials=100)
+    return (1 - share if probe.outcome is ProbeOutcome.MET else share) >= _SURE
