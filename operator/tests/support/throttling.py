@@ -7,8 +7,8 @@ the permits that are used or claimed when a slice begins, of the 2 B of this sli
 in it, that of the next slice is max(0, W + A - B). Under Poisson arrivals this is the recursion of Crommelin's queue
 M/D/c (1932) with c = B servers, each of which takes one slice.
 
-Source: Linux 6.18, block/blk-throttle.c (`tg_within_iops_limit`, `throtl_trim_slice`). Kernels before 6.15 keep nothing
-of the slice before, and kernels before 6.10 have slices of 20 ms for SSDs if built with BLK_DEV_THROTTLING_LOW.
+Source: Linux 6.18, block/blk-throttle.c (`tg_within_iops_limit`; `throtl_trim_slice`, which keeps one slice since a
+change of February 2025). Kernels without that change keep nothing, and some have slices of 20 ms for SSDs.
 """
 
 import math
