@@ -41,7 +41,7 @@ def main() -> None:
     )
     print("| search | ending | probes | line | 95 % interval | contains what is expected |\n|---|---|---|---|---|---|")
     for number in range(lines):
-        print(f"| {number + 1} | {' | '.join(_searched(fio, expected))} |", flush=True)
+        print(f"| {number + 1} | {' | '.join(_searched(fio, expected, seed=number + 1))} |", flush=True)
 
 
 def _print_latencies(fio: str) -> None:
@@ -90,9 +90,9 @@ def _queue_line(throttle: Throttle) -> float:
     return low
 
 
-def _searched(fio: str, expected: float) -> Iterator[str]:
+def _searched(fio: str, expected: float, *, seed: int) -> Iterator[str]:
     with TemporaryDirectory() as directory:
-        line = line_of(found_line(Path(directory), fio, _PRECISION_PERCENT))
+        line = line_of(found_line(Path(directory), fio, _PRECISION_PERCENT, seed))
     yield str(line.ending)
     yield str(line.probes)
     yield "none" if line.estimate is None else f"{line.estimate:.0f}"

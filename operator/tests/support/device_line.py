@@ -18,8 +18,8 @@ THROTTLE = Throttle(permits_per_second=500, depth=64, percent=99, latency=0.05, 
 _SECONDS = 270
 
 
-def found_line(directory: Path, fio: str, precision_percent: int) -> BenchmarkResult:
-    """Return the result of the search on a new device with the limit of `THROTTLE`."""
+def found_line(directory: Path, fio: str, precision_percent: int, seed: int = 1) -> BenchmarkResult:
+    """Return the result of the search on a new device with the limit of `THROTTLE`; arrivals follow the seed."""
     spec = make_spec(
         storage={"storageClass": {"name": "any"}, "volume": {"size": "64Mi", "mode": "Block"}},
         clients={"count": 1},
@@ -27,7 +27,7 @@ def found_line(directory: Path, fio: str, precision_percent: int) -> BenchmarkRe
         repetitions=1,
     )
     with throttled_device(directory, THROTTLE.permits_per_second) as disk:
-        options = ("--device", str(disk.device), "--destroy-data")
+        options = ("--device", str(disk.device), "--destroy-data", "--seed", str(seed))
         with LocalRun(directory, fio, spec, *options) as run:
             disk.admit(run.process.pid)
             code, _, err = run.finish(seconds=_SECONDS)
