@@ -46,6 +46,33 @@ def test_table_shows_points_and_costs() -> None:
     ]
 
 
+SEARCHES = Path(__file__).parents[3] / "manifests" / "local" / "line.yaml"
+
+
+def test_a_search_is_shown_with_its_bounds_and_without_the_power_of_repetitions() -> None:
+    text = run(str(SEARCHES), "--seed", "1", columns="200")
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert "randread 4Ki up to qd64" in lines[2]
+    assert lines[4:8] == [
+        "Points     1, each a search for the line",
+        "Trials     at most 40, plus repeated attempts",
+        "Searches   random-read-000: 250 to 4,000 IOPS in steps of 1, at most 40 probes in 0:11:20",
+        "Measuring  at most 0:11:20 without repeated attempts",
+    ]
+    assert "Total      at most 0:11:25 of at most 4:00:00 (timeouts.totalSeconds)" in lines
+    assert "Comparing two such runs" not in text
+
+
+def test_other_workloads_beside_a_search_are_repeated(tmp_path: Path) -> None:
+    document = yaml.safe_load(SEARCHES.read_text())
+    document["spec"]["workloads"].append({"name": "writes", "fio": {"pattern": "randwrite"}})
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(document))
+    text = run(str(file), "--seed", "1", columns="200")
+    assert "1 in 5 passes, each in its own shuffled order (seed 1), and 1 more that is a search for the line" in text
+    assert "10 % less rate at the point is a Regression" in text
+
+
 def powers(*arguments: str) -> list[list[str]]:
     """Return the words of each chance."""
     _, _, text = run(*arguments, columns="200").partition("more latency:\n")

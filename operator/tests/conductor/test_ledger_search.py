@@ -3,7 +3,7 @@
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
-from plimsoll.api.result import Abort, ClientSummary, Finding, Trial
+from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.size import MAX_STATUS_BYTES
@@ -31,12 +31,12 @@ def trial_of(key: TrialKey, load: float, judged: ProbeOutcome | None = None, **f
     )
 
 
-def searched(ledger: Ledger, **fields: object) -> Line:
+def searched(ledger: Ledger, *operations: OperationResult) -> Line:
     """Record a whole search whose storage breaks at the line."""
     while (key := ledger.next_trial()) is not None:
         offer = ledger.offer(key)
         assert offer is not None
-        ledger.add("w-000", trial_of(key, offer.load, **fields))
+        ledger.add("w-000", trial_of(key, offer.load, operations=operations))
     line = ledger.status("w-000", None).line
     assert line is not None
     return line
@@ -44,9 +44,9 @@ def searched(ledger: Ledger, **fields: object) -> Line:
 
 def test_only_the_trials_next_to_the_line_keep_their_histograms() -> None:
     ledger = Ledger(search_plan())
-    line = searched(ledger, operations=(full_operation(Operation.READ, 1),))
+    line = searched(ledger, full_operation(Operation.READ, 1))
     assert line.estimate is not None
-    loads = {True: [], False: []}
+    loads: dict[bool, list[float]] = {True: [], False: []}
     for trial in ledger.trials("w-000"):
         assert trial.probe is not None
         assert trial.operations[0].latency.percentiles

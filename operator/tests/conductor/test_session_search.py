@@ -81,10 +81,13 @@ def test_the_state_shows_how_far_the_search_is() -> None:
     assert state.message == "w-000: probe 1 of at most 40"
     assert state.current is not None
     assert "200 IOPS" in state.current.label
+    assert state.probes_done == 0
     shown = set()
     while not isinstance(simulation.session.phase, Ended):
         simulation.until((Running, Ended))  # type: ignore[arg-type] # isinstance takes a tuple
         shown.add(simulation.state.message)
+        if (key := simulation.state.in_flight) is not None:
+            assert simulation.state.probes_done == key.pass_number
         simulation.run_for(0.5)
     assert any(message.startswith("w-000: probe 9 of at most 40, line 2,") for message in shown), shown
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
-from plimsoll.api.model import Model
+from corpus.searched import Searched
 from plimsoll.api.line import Ending
+from plimsoll.api.model import Model
 from plimsoll.api.names import AbortReason, Operation, Outcome, RunPhase, Verdict
 from plimsoll.tools.fio import FioParameters
 
@@ -279,25 +280,6 @@ class Session(Model):
     cluster: Literal["none", "well", "ill"] = "none"
     reads: bool = False
     events: tuple[Event, ...] = ()
-
-
-class Searched(Model):
-    """A whole search for the line on storage that does not scatter.
-
-    Attributes:
-        start: the first load.
-        limit: the highest load.
-        precision_percent: of the search.
-        breaks: from and below which load trials break; without an end, all higher ones do.
-        slower_percent: by how much these loads fall after each probe.
-
-    """
-
-    start: int = 500
-    limit: int = 50_000
-    precision_percent: int = 10
-    breaks: tuple[tuple[float, float | None], ...]
-    slower_percent: float = 0.0
 
 
 class Reason(Model):

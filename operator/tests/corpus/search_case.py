@@ -1,6 +1,6 @@
 """Runs a case's search: trials whose outcomes the case determines, through the ledger of a real conductor."""
 
-from corpus.case import Searched
+from corpus.searched import Searched
 from plimsoll.api.line import LineSearch, Objective, Probe, ProbeOutcome
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import ResultStatus, Trial

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll.api.line import MOST_PROBES, LineSearch, Objective
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import Prefill, RunState, TrialKey
@@ -144,6 +145,42 @@ def test_attempts_without_numbers_and_a_suspension_between_two_conductors_teach_
     }
     seen = under_way(2, after(7222), trials=trials)
     assert estimated_end(run_with(), seen, after(7222)) == after(7222 + 2 * 11)
+
+
+def searching(*trials: TrialFact, done: int = 0, probe: int = 0) -> Observed:
+    """Return what is seen while the first point is searched for its line; the second one has two trials."""
+    plan = plan_of()
+    objectives = (Objective(percentile="99", latency_microseconds=5000),)
+    line = LineSearch(start=100, limit=1000, objectives=objectives)
+    index = plan.order[0][0]
+    points = tuple(
+        point.model_copy(update={"line": line}) if number == index else point
+        for number, point in enumerate(plan.points)
+    )
+    plan = plan.model_copy(update={"points": points})
+    name = plan.points[index].name
+    seen = seen_in(
+        RunPhase.MEASURING,
+        plan=plan,
+        trials={name: trials},
+        trials_done=done,
+        in_flight=TrialKey(point=name, pass_number=probe, attempt=0) if not done else None,
+        in_flight_since=after(100).isoformat(),
+    )
+    assert seen.state
+    return replace(seen, state=seen.state.model_copy(update={"trials_total": 3}))
+
+
+def test_a_search_takes_at_most_the_probes_that_it_may_still_make() -> None:
+    assert estimated_end(run_with(), searching(), NOON) == after(100 + (MOST_PROBES + 2) * PLANNED)
+    trials = [measured(number * PLANNED, PLANNED) for number in range(10)]
+    seen = searching(*trials, probe=10)
+    assert estimated_end(run_with(), seen, NOON) == after(100 + (MOST_PROBES - 10 + 2) * PLANNED)
+
+
+def test_a_search_that_ended_early_takes_no_more_time() -> None:
+    trials = [measured(number * PLANNED, PLANNED) for number in range(10)]
+    assert estimated_end(run_with(), searching(*trials, done=1), NOON) == after(2 * PLANNED)
 
 
 # -- before

@@ -15,6 +15,7 @@ from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, check_fits_deadline, 
 from plimsoll.plan.expand import expand, make_plan
 from plimsoll.plan.fingerprint import differences, fingerprint
 from plimsoll.plan.line import at_load, search_settings
+from plimsoll.tools.fio import FioParameters
 
 from .conftest import _run
 
@@ -74,7 +75,8 @@ def test_every_load_of_a_search_is_shared_exactly(
     assert point.line is not None
     settings = search_settings(point, point.line)
     load = settings.offered(settings.lowest + share * (settings.highest - settings.lowest))
-    assert at_load(point, point.line, load).parameters["rateIops"] * clients == load
+    parameters = FioParameters.model_validate(at_load(point, point.line, load).parameters)
+    assert sum(parameters.rate_per_job.values()) * jobs * clients == load
 
 
 @pytest.mark.parametrize(

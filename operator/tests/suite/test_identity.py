@@ -13,6 +13,20 @@ from plimsoll.suite.identity import unexplained
 from support.suite_documents import RUN, suite_document
 
 ROOK = {"cluster": {"namespace": "r", "name": "r"}, "pool": {"replicated": {"size": 3}}}
+SEARCHING = {
+    "workloads": [
+        {
+            "name": "reads",
+            "fio": {"ioDepth": [64]},
+            "line": {
+                "vary": "Rate",
+                "start": 1000,
+                "limit": 20_000,
+                "objectives": [{"percentile": "99", "latencyMicroseconds": 5000}],
+            },
+        }
+    ]
+}
 ON_ROOK = {"storage": {"rook": ROOK, "volume": {"size": "1Gi"}}}
 
 
@@ -44,6 +58,16 @@ def identity_keys(pairs: list[tuple[str, list[Difference]]]) -> set[str]:
         ({"workloads": [{"name": "writes", "clients": [1]}]}, {}, {"clients"}),
         ({"workloads": [{"name": "writes", "fio": {"jobs": 2}}]}, {}, {"parameters.jobs"}),
         ({"storage": {"volume": {"size": "2Gi"}}}, {}, {"volume.size"}),
+        (
+            {
+                "workloads": [
+                    {"name": "reads", "line": {"objectives": [{"percentile": "95", "latencyMicroseconds": 9}]}}
+                ]
+            },
+            SEARCHING,
+            {"line.latencyMicroseconds.99", "line.latencyMicroseconds.95"},
+        ),
+        ({"workloads": [{"name": "reads", "line": {"start": 2000}}]}, SEARCHING, set()),
         ({"prepare": {"fillPercent": 70}}, {}, {"prepare.fillPercent"}),
         (
             {"prepare": {"precondition": {"seconds": 60}}},

@@ -4,6 +4,7 @@ from support.corpus_bonnie import BONNIE_ACCEPTED, BONNIE_REFUSED
 from support.corpus_burner import BURNER, BURNER_ACCEPTED
 from support.corpus_ceph import CEPHS
 from support.corpus_disk_tools import DISK_TOOLS, DISK_TOOLS_ACCEPTED
+from support.corpus_line import LINE_ACCEPTED, LINE_REFUSED
 from support.corpus_network import NETWORK, NETWORK_ACCEPTED
 from support.corpus_servers import SERVERS
 from support.corpus_storage import STORAGE
@@ -156,6 +157,7 @@ REFUSED = [
     *DISK_TOOLS,
     *NETWORK,
     *BONNIE_REFUSED,
+    *LINE_REFUSED,
     *BURNER,
     *_PREPARE,
     *_REST,
@@ -166,6 +168,7 @@ _512_POINTS = {"ioDepth": list(range(1, 65)), "blockSize": [512 * n for n in ran
 _513_POINTS = [{"name": "w", "fio": _512_POINTS}, {"name": "one-more", "fio": {}}]
 
 ACCEPTED = [
+    *LINE_ACCEPTED,
     Manifest(
         name="until the data set is done",
         changes={FIO: {"until": "DataSetDone", "pattern": "write"}, "spec.workloads.0.rampSeconds": 0},

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from plimsoll.api.environment import Environment
+from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, FailureReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, ResultStatus, Trial
 from plimsoll.api.state import CurrentTrial, Failure, RunState, TrialKey
@@ -16,12 +17,17 @@ from plimsoll.conductor.reporting import why_not_ready
 from plimsoll.conductor.roster import Roster
 from plimsoll.lifecycle import naming
 from plimsoll.lifecycle.render.common import PLAN_FILE, STATE_FILE
+from plimsoll.measure.line.observation import probe_of
 from plimsoll.measure.trial import TrialFacts, TrialNumbers, measure_trial
 from plimsoll.plan.document import Plan, load_plan
+from plimsoll.plan.estimate import most_trials
 from support.pretend_cluster import KUBELET, Document, PretendCluster, client_of, is_going, label, phase
 from support.simulated_plan import EPOCH, make_document
 
 EXIT_CRASHED = 1
+
+LINE = 3000
+"""Operations per second from which trials of a search break."""
 
 
 @dataclass
@@ -253,8 +259,17 @@ class _Desk:
             clients=tuple(range(self.plan.clients)),
             started_at=self._cluster.now.isoformat(),
             finished_at=self._cluster.now.isoformat(),
+            probe=self._probe(key, is_measured=fields["outcome"] is Outcome.MEASURED),
             **fields,
         )
+
+    def _probe(self, key: TrialKey, *, is_measured: bool) -> Probe | None:
+        """Return the load of a trial of a search, on storage whose line is `LINE`."""
+        offer = self._ledger().offer(key)
+        if offer is None or not is_measured:
+            return None if offer is None else probe_of(offer)
+        outcome = ProbeOutcome.MET if offer.load < LINE else ProbeOutcome.LATE
+        return Probe(offered=offer.load, achieved=offer.load, depth_full_percent=0, outcome=outcome)
 
     def _record(self, ledger: Ledger, recorded: tuple[str, Trial]) -> None:
         point, trial = recorded
@@ -262,7 +277,8 @@ class _Desk:
         environment = Environment.model_validate({"fio": "3.39", "nodes": ["node-0", "node-1"]})
         status = ledger.status(point, environment)
         document = status.model_dump(mode="json", exclude_none=True)
-        document["display"] = result_display(status, self.plan.repetitions).model_dump(mode="json", exclude_none=True)
+        planned = most_trials(self.plan, self.plan.point(point))
+        document["display"] = result_display(status, planned).model_dump(mode="json", exclude_none=True)
 
         def change(new: Document) -> None:
             new["status"] = document

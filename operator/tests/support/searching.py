@@ -57,7 +57,7 @@ class SearchSimulation(Simulation):
     def document(self, client: int, armed: messages.ArmOrder) -> ClientDocument:
         """Return what a client sends: of a search, with the offered rate."""
         rate = armed.parameters.get("rateIops")
-        if rate is None or client in self.failing:
+        if not isinstance(rate, int) or client in self.failing:
             return super().document(client, armed)
         latency = SLOW if self.breaks(rate * self.plan.clients) else FAST
         return offered_document(client, armed.t0_nanoseconds, rate, latency=latency)

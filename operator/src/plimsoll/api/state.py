@@ -79,7 +79,8 @@ class RunState(Model):
         in_flight: the attempt that has started and is not recorded yet; a later conductor records it as aborted.
         elapsed_seconds: how long the run has been active, without suspensions and interruptions.
         live: current rates; absent unless a running tool has reported any.
-        trials_done: number of (point, pass) pairs that need no further attempt.
+        trials_done: number of (point, pass) pairs that need no further attempt; a search for the line is one pair.
+        probes_done: number of probes of the search to which the next trial belongs that need no further attempt.
 
     """
 
@@ -98,4 +99,5 @@ class RunState(Model):
     elapsed_seconds: float = 0.0
     trials_done: int = 0
     trials_total: int = 0
+    probes_done: int = 0
     failure: Failure | None = None

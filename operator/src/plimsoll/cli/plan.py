@@ -18,7 +18,7 @@ from plimsoll.cli.cluster import ask, cluster_options
 from plimsoll.cli.document import freeze, read_run
 from plimsoll.cli.fitted import stdout_console
 from plimsoll.cli.output import JSON, TABLE, YAML, output_option, write_document
-from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table
+from plimsoll.cli.plan_power import assumptions_of, power_heading, power_options, power_table, repeated_points
 from plimsoll.cli.source import CONFIG_MAP, RUN, RunInCluster, find, no_such_object
 from plimsoll.kube.errors import ForbiddenError
 from plimsoll.kube.port import Kube
@@ -76,7 +76,8 @@ def command(
         return
     console = stdout_console()
     assumed = assumptions_of(scatter_rate, scatter_latency, pass_correlation)
-    for part in (plan.run.name, _table(plan), "", _costs(plan), "", power_heading(assumed), power_table(plan, assumed)):
+    power = ("", power_heading(assumed), power_table(plan, assumed)) if repeated_points(plan) else ()
+    for part in (plan.run.name, _table(plan), "", _costs(plan), *power):
         console.print(part, highlight=False)
 
 
@@ -126,7 +127,7 @@ def _costs(plan: Plan) -> Table:
     table = Table.grid("", "", padding=(0, 2, 0, 0))
     for name, text in (
         ("Pool", _pool(plan.ceph) if plan.ceph else ""),
-        ("Points", f"{cost.points} in {plan.repetitions} passes, each in its own shuffled order (seed {plan.seed})"),
+        ("Points", _points(plan, cost)),
         ("Trials", f"{_most(cost)}{cost.trials}, plus repeated attempts"),
         ("Searches", _searches(plan)),
         ("Servers", _servers(plan.servers) if plan.servers else ""),
@@ -143,6 +144,15 @@ def _costs(plan: Plan) -> Table:
         if text:
             table.add_row(Text(name, style="bold"), Text(text))
     return table
+
+
+def _points(plan: Plan, cost: Estimate) -> str:
+    if cost.searches == cost.points:
+        return f"{cost.points}, each a search for the line"
+    more = "1 more that is a search" if cost.searches == 1 else f"{cost.searches} more that are searches"
+    searches = f", and {more} for the line in the first pass" if cost.searches else ""
+    order = f"each in its own shuffled order (seed {plan.seed})"
+    return f"{cost.points - cost.searches} in {plan.repetitions} passes, {order}{searches}"
 
 
 def _searches(plan: Plan) -> str:

@@ -11,7 +11,7 @@ from plimsoll.api.names import LatencyKind
 from plimsoll.api.run import MAX_REPETITIONS
 from plimsoll.measure.compare.inference import MOST_TRIALS
 from plimsoll.measure.compare.power import Assumptions, Chance, PlannedWorkload, power_of
-from plimsoll.plan.document import Plan
+from plimsoll.plan.document import Plan, Point
 from plimsoll.tools.registry import TOOLS
 
 _DEFAULT = Assumptions()
@@ -68,11 +68,14 @@ def power_heading(assumed: Assumptions) -> str:
 
 
 def power_table(plan: Plan, assumed: Assumptions) -> Table:
-    """Return how likely changes are found with the planned repetitions, and how many make it 90 %."""
+    """Return how likely changes are found with the planned repetitions, and how many make it 90 %.
+
+    The plan has `repeated_points`.
+    """
     power = power_of(_workloads(plan), plan.repetitions, assumed)
     loss = f"{_PERCENT * assumed.loss:g} % less rate"
     table = Table.grid("", "", "", padding=(0, 2, 0, 0))
-    several = len(plan.points) > 1
+    several = len(repeated_points(plan)) > 1
     for name, chance in (
         (f"{loss} at all points of a workload is a Regression", power.everywhere if several else None),
         (f"{loss} at {'one point' if several else 'the point'} is a Regression", power.somewhere),
@@ -83,9 +86,15 @@ def power_table(plan: Plan, assumed: Assumptions) -> Table:
     return table
 
 
+def repeated_points(plan: Plan) -> list[Point]:
+    """Return the points that are measured at one load in each pass: all but searches for the line."""
+    return [point for point in plan.points if point.line is None]
+
+
 def _workloads(plan: Plan) -> list[PlannedWorkload]:
-    names = dict.fromkeys(point.workload for point in plan.points)
-    return [_workload([point.tool for point in plan.points if point.workload == name]) for name in names]
+    points = repeated_points(plan)
+    names = dict.fromkeys(point.workload for point in points)
+    return [_workload([point.tool for point in points if point.workload == name]) for name in names]
 
 
 def _workload(tools: list[str]) -> PlannedWorkload:

@@ -103,8 +103,8 @@ def remaining_seconds(state: RunState, plan: Plan, now: float) -> float:
     preparing = renewal_seconds(plan)
     trials = [(most_trials(plan, point) if point.line else 1, point) for _, point in plan.pairs[state.trials_done :]]
     left = sum(number * (_seconds(point) + preparing) for number, point in trials)
-    if trials and trials[0][1].line and state.in_flight:
-        left -= state.in_flight.pass_number * (_seconds(trials[0][1]) + preparing)
+    if trials:
+        left -= state.probes_done * (_seconds(trials[0][1]) + preparing)
     if state.current is None:
         return float(left)
     length = state.current.ends_at - state.current.starts_at + TRIAL_OVERHEAD_SECONDS

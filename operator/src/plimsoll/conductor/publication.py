@@ -51,8 +51,15 @@ def run_state(session: Session, moment: Moment) -> RunState:
         elapsed_seconds=round(session.elapsed(moment), 3),
         trials_done=session.ledger.done,
         trials_total=session.ledger.total,
+        probes_done=_probes_done(session),
         failure=ended.failure if ended else None,
     )
+
+
+def _probes_done(session: Session) -> int:
+    key = session.ledger.next_trial()
+    search = session.ledger.search(key.point) if key else None
+    return search.progress.line.probes if search else 0
 
 
 def _shown_phase(session: Session, missing: Sequence[int]) -> RunPhase:

@@ -2,11 +2,12 @@ import pytest
 
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Finding
-from plimsoll.measure.checking import checks, cluster_checks, host_checks, link_checks, phase_checks
+from plimsoll.measure.checking import checks, cluster_checks, host_checks, line_checks, link_checks, phase_checks
 from plimsoll.measure.checking.check import MAX_NAMED_CLIENTS, Check, CheckedValue, Direction, evaluate, verdict_of
 from plimsoll.measure.checking.checks import CHECKS, markdown_table
 from plimsoll.measure.checking.cluster_checks import CLUSTER_CHECKS
 from plimsoll.measure.checking.host_checks import HOST_CHECKS
+from plimsoll.measure.checking.line_checks import LINE_CHECKS
 from plimsoll.measure.checking.link_checks import LINK_CHECKS
 from plimsoll.measure.checking.phase_checks import PHASE_CHECKS
 from plimsoll.measure.wording import clients_text, number_text, passes_text, quote, size_text
@@ -23,9 +24,9 @@ def test_reasons_are_distinct_and_camel_case() -> None:
 
 
 def test_every_check_is_in_the_table() -> None:
-    parts = (checks, host_checks, cluster_checks, link_checks, phase_checks)
+    parts = (checks, host_checks, cluster_checks, line_checks, link_checks, phase_checks)
     own, *others = ([value for value in vars(part).values() if isinstance(value, Check)] for part in parts)
-    tables = (HOST_CHECKS, CLUSTER_CHECKS, LINK_CHECKS, PHASE_CHECKS)
+    tables = (HOST_CHECKS, CLUSTER_CHECKS, LINE_CHECKS, LINK_CHECKS, PHASE_CHECKS)
     assert others == list(map(list, tables))
     assert [check for check in CHECKS if not any(check in table for table in tables)] == own
     assert len(CHECKS) == len(own) + sum(map(len, tables))

@@ -1,1 +1,1 @@
-"""The line: how much load a storage carries before latency breaks. Runs do not use it yet."""
+"""The line: how much load a storage carries before latency breaks."""

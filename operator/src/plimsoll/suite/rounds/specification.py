@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from plimsoll.api.errors import Problem, SpecError
 from plimsoll.api.suite import BenchmarkSuite, decode_suite
 from plimsoll.plan.document import Plan
+from plimsoll.plan.estimate import estimate
 from plimsoll.suite.children import variant_plans
 from plimsoll.suite.digest import measured_digest, questions_digest, suite_digest
 from plimsoll.suite.merging import variant_spec
@@ -61,7 +62,7 @@ def read_specification(document: JsonValue) -> Specification:
 
 def size_problem(repeat: int, plans: Iterable[Plan]) -> str:
     """Return why the operator cannot evaluate rounds of these variants, and the remedy; empty if it can."""
-    of_variants = [len(plan.points) * plan.repetitions for plan in plans]
+    of_variants = [estimate(plan).trials for plan in plans]
     trials = sum(of_variants) * repeat
     if trials <= MAX_TRIALS:
         return ""

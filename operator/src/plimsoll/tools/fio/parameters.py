@@ -145,7 +145,9 @@ class FioParameters(ToolParameters):
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
         arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, as those of many
-            independent users. Each job has its own times. Even if absent. Requires rateIops.
+            independent users. Even if absent. Requires rateIops. Each job has its own times. Before it sleeps until the
+            next one, it waits for all that it has in flight: what falls due meanwhile starts late, and that wait is not
+            latency. More jobs make this rarer.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every

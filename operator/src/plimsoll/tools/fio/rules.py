@@ -43,7 +43,6 @@ NO_RATE_OF_DEPTHS = (
 NO_SYNC_OF_DEPTHS = "must be 0 with line and vary Depth, because operations wait for each sync; use 0, or vary Rate"
 
 _SEARCH = "!has(self.fio) || !has(self.line)"
-_DEPTHS = "self.fio.?ioDepth.orValue([1])"
 _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
 _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
 
@@ -125,7 +124,7 @@ WORKLOAD_RULES = (
     Rule(
         rule=(
             f"{_OPEN} || (has(self.fio.engine) && self.fio.engine in ['psync', 'sync']) || "
-            f"{_DEPTHS}.all(depth, depth in [2, 4, 8, 16, 32, 64])"
+            f"self.fio.ioDepth.all(depth, depth in [2, 4, 8, 16, 32, 64])"
         ),
         message=DEPTH_OF_SEARCH,
         field_path=".fio.ioDepth",
@@ -133,7 +132,7 @@ WORKLOAD_RULES = (
     Rule(rule=f"{_CLOSED} || !has(self.fio.rateIops)", message=NO_RATE_OF_DEPTHS, field_path=".fio.rateIops"),
     Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
     Rule(
-        rule=f"{_CLOSED} || {_DEPTHS} == [1]",
+        rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
         message="is what line varies; remove it, or remove line",
         field_path=".fio.ioDepth",
     ),

@@ -1,0 +1,59 @@
+"""What can be wrong with a search for the line, and what is just possible."""
+
+from typing import Any
+
+from support.manifests import FIO, Manifest
+
+LINE = "spec.workloads.0.line"
+_W = "spec.workloads[0]"
+_OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
+_RATE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": _OBJECTIVES}
+_DEPTH = {"vary": "Depth", "start": 4, "limit": 512, "objectives": _OBJECTIVES}
+_OPEN = {"ioDepth": [64]}
+
+
+def _search(name: str, fio: dict[str, Any], line: dict[str, Any], *says: str, **more: Any) -> Manifest:
+    changes = {FIO: fio, LINE: line, "spec.workloads.0.rampSeconds": 0}
+    return Manifest(name=f"search: {name}", changes=changes, says=says, **more)
+
+
+LINE_REFUSED = [
+    _search("start beyond limit", _OPEN, {**_RATE, "start": 30_000}, f"{_W}.line.start", "at most limit"),
+    _search(
+        "percentile twice",
+        _OPEN,
+        {**_RATE, "objectives": [*_OBJECTIVES, {"percentile": "99", "latencyMicroseconds": 1}]},
+        f"{_W}.line.objectives",
+        "each percentile once",
+    ),
+    _search("no objective", _OPEN, {**_RATE, "objectives": []}, f"{_W}.line.objectives", "at least 1 items"),
+    _search("arrivals alone", {"arrivals": "Poisson"}, _DEPTH, f"{_W}.fio.arrivals", "set rateIops, or remove it"),
+    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "is what line varies"),
+    _search("depth 1", {}, _RATE, f"{_W}.fio.ioDepth", "must be 2, 4, 8, 16, 32 or 64 with line"),
+    _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and raise jobs"),
+    _search("rate and engine", {"engine": "sync"}, _RATE, f"{_W}.fio.engine", "must be asynchronous with line"),
+    _search("depth and engine", {"engine": "psync"}, _DEPTH, f"{_W}.fio.engine", "must be asynchronous with line"),
+    _search("buffered", {**_OPEN, "directIo": False}, _RATE, f"{_W}.fio.directIo", "must be true with line"),
+    _search("until", {**_OPEN, "until": "DataSetDone"}, _RATE, f"{_W}.fio.until", "cannot be set with line"),
+    _search("trims", {**_OPEN, "pattern": "randtrim"}, _RATE, f"{_W}.fio.pattern", "cannot be a trim with line"),
+    _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "is what line varies"),
+    _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "use vary Rate"),
+    _search(
+        "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
+    ),
+    Manifest(
+        name="search: a tool without loads",
+        changes={"spec.workloads.0": {"name": "w", "dd": {}, "line": _DEPTH}},
+        says=(f"{_W}.line.vary", "is not possible with this tool, but with fio"),
+    ),
+]
+
+_ARITHMETIC = "the models know the clients that share a load, and the operations of a trial"
+LINE_ACCEPTED = [
+    _search("rate", {"ioDepth": [2, 64], "pattern": "randrw", "fsyncEvery": 8}, _RATE),
+    _search("depth", {"jobs": 4, "ioDepth": [1]}, _DEPTH),
+    _search("depths of the default", {}, _DEPTH),
+    _search("shared unevenly", {"jobs": 64}, {**_DEPTH, "limit": 63}, server_accepts=_ARITHMETIC),
+    _search("too deep", {}, {**_DEPTH, "limit": 10**6}, server_accepts=_ARITHMETIC),
+    _search("few operations", _OPEN, {**_RATE, "start": 1}, server_accepts=_ARITHMETIC),
+]
