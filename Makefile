@@ -20,6 +20,7 @@ WORKERS := 0
 RUNS :=
 COMPARISONS :=
 SEARCHES :=
+LINES :=
 
 export PLIMSOLL_VENV := $(VENV)
 # Outside the tree, so that the next checkout reuses it; one directory per configuration, or they invalidate each other.
@@ -171,6 +172,10 @@ bench-rounds: setup ## Measure how often rounds of suites are judged right: the 
 bench-line: setup ## Measure how well the line is found and compared: tables of docs/line.md and docs/comparing.md; takes half an hour
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/line.py $(SEARCHES)
 	cd operator && PYTHONPATH=tests $(BIN)/python bench/compared_lines.py $(SEARCHES)
+
+.PHONY: bench-line-device
+bench-line-device: setup ## Search for the line of a really throttled device, where theory knows it: tables of docs/line.md; needs root; takes 6 minutes
+	fio=$$(hack/fio.sh) && cd operator && PLIMSOLL_FIO=$$fio PYTHONPATH=tests $(BIN)/python bench/line_device.py $(LINES)
 
 .PHONY: bench-cluster
 bench-cluster: setup ## Measure the operator in a real cluster, stage by stage; RUNS=0 skips the finished runs

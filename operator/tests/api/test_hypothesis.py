@@ -39,7 +39,7 @@ def test_selectors_are_named_by_their_fields() -> None:
 
 def test_quantities_are_those_of_a_result() -> None:
     assert {one.percentile for one in Quantity} - {None} == {str(percentile) for percentile in PERCENTILES}
-    assert [one.value for one in Quantity if not one.percentile] == ["bytesPerSecond", "iops", "meanLatency"]
+    assert [one.value for one in Quantity if not one.percentile] == ["bytesPerSecond", "iops", "meanLatency", "line"]
     assert Quantity("p99").unit == Quantity("meanLatency").unit != Quantity("iops").unit
 
 

@@ -57,6 +57,7 @@ def test_status_of_a_run_is_that_of_the_models(definitions: dict[str, Document])
         r"status\.observedGeneration: default -1": "the default of the whole status says it",
         r"status\.(conditions|headline): default \[\]": "written, not defaulted",
         r"status\.points\.\w+: default 0": "written, not defaulted",
+        r"status\.headline\[\]\.line\.(estimate|low|high): minimum None": "only the operator writes it",
         r"status\.conditions\[\]: required": "set_condition adds the time",
         r"status\.conditions\[\]\.(observedGeneration|lastTransitionTime|message): default": "written, not defaulted",
     }

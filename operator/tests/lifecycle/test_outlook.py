@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.line import MOST_PROBES, Line, LineSearch, Objective
+from plimsoll.api.line import MOST_PROBES, LineSearch, Objective
 from plimsoll.api.names import Outcome, RunPhase
 from plimsoll.api.run import decode_run
 from plimsoll.api.state import Prefill, RunState, TrialKey
@@ -21,7 +21,6 @@ from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import ASSUMED_PREFILL_BYTES_PER_SECOND, TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
 from support.pretend_world import PretendWorld, make_run
-from support.searches import SEARCH
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLANNED = 4 + 1 + TRIAL_OVERHEAD_SECONDS
@@ -93,28 +92,6 @@ def under_way(number: int, begun: datetime, *, attempt: int = 0, **more: Any) ->
 
 def measured(begun: float, took: float, *, outcome: Outcome = Outcome.MEASURED, epoch: str = "epoch") -> TrialFact:
     return TrialFact(epoch=epoch, outcome=outcome, started=after(begun), finished=after(begun + took))
-
-
-# -- while a search goes on
-
-
-@pytest.mark.parametrize(("probes", "left"), [(0, 40), (39, 1), (12, 28)])
-def test_a_search_counts_with_the_probes_that_it_may_still_make(probes: int, left: int) -> None:
-    plan = plan_of()
-    index = plan.order[0][0]
-    searched = plan.points[index].model_copy(update={"line": SEARCH})
-    points = tuple(searched if number == index else point for number, point in enumerate(plan.points))
-    plan = plan.model_copy(update={"points": points})
-    others = sum(len(indices) for indices in plan.order) - len(plan.order)
-    found = seen_in(
-        RunPhase.MEASURING,
-        plan=plan,
-        trials_done=0,
-        in_flight=TrialKey(point=searched.name, pass_number=probes, attempt=0),
-        in_flight_since=NOON.isoformat(),
-    )
-    found = replace(found, results={searched.name: Measured(line=Line(probes=probes, counted=probes))})
-    assert estimated_end(run_with(), found, NOON) == after((left + others) * PLANNED)
 
 
 # -- while trials are measured

@@ -82,14 +82,14 @@ def test_every_load_of_a_search_is_shared_exactly(
 @pytest.mark.parametrize(
     ("fio", "line", "expected"),
     [
-        ({"ioDepth": [64], "rateIops": 500}, RATE, "fio.rateIops: is what line varies; remove it"),
+        ({"ioDepth": [64], "rateIops": 500}, RATE, "fio.rateIops: must be absent, because line varies it; remove it"),
         ({"ioDepth": [3]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [1]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [128]}, RATE, "use 64, and raise jobs"),
         ({}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
         ({"engine": "psync"}, RATE, "fio.engine: must be asynchronous"),
         ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: must be true"),
-        ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: is what line varies; remove it"),
+        ({"ioDepth": [4]}, DEPTH, "fio.ioDepth: must be absent, because line varies it; remove it"),
         ({"rateIops": 500}, DEPTH, "fio.rateIops: cannot be set"),
         ({"engine": "sync"}, DEPTH, "fio.engine: must be asynchronous"),
         ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: must be 0"),
@@ -124,7 +124,7 @@ def test_a_search_until_the_data_set_is_done_is_refused() -> None:
 
 def test_a_tool_that_cannot_vary_its_load_names_those_that_can() -> None:
     run = _run({"rbdBench": {}, "line": dict(DEPTH)}, storage=LIBRBD)
-    assert problem(run) == "line.vary: Depth is not possible with this tool, but with fio; use it, or remove line"
+    assert problem(run) == "line.vary: Depth applies only to fio; use it, or remove line"
 
 
 LIBRBD = {

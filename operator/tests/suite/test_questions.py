@@ -70,13 +70,14 @@ def test_a_line_is_asked_of_a_workload_that_searches_for_it_and_nothing_else_is(
     def asked(quantity: str, run: Any) -> list[str]:
         sides = {
             side: {"workload": "reads", "where": {"ioDepth": depth}, "quantity": quantity}
-            for side, depth in (("left", 16), ("of", 1))
+            for side, depth in (("left", 16), ("of", 8))
         }
         return planned(run=run, hypotheses=[{"name": "deep", "atLeastPercent": 90} | sides])
 
     run = suite_document()["spec"]["run"]
+    run = run | {"workloads": [one | {"fio": {"ioDepth": [8, 16]}} for one in run["workloads"]]}
     objectives = [{"percentile": "99", "latencyMicroseconds": 5000}]
-    search = {"line": {"start": 500, "limit": 200_000, "objectives": objectives}}
+    search = {"line": {"start": 500, "limit": 20_000, "objectives": objectives}}
     searching = run | {"workloads": [one | search for one in run["workloads"]]}
     assert asked("line", searching) == []
     assert [problem.split(": ")[1].split(";")[0] for problem in asked("line", run)] == [

@@ -44,7 +44,7 @@ LINE_REFUSED = [
     Manifest(
         name="search: a tool without loads",
         changes={"spec.workloads.0": {"name": "w", "dd": {}, "line": _DEPTH}},
-        says=(f"{_W}.line.vary", "is not possible with this tool, but with fio"),
+        says=(f"{_W}.line.vary", "applies only to fio"),
     ),
 ]
 

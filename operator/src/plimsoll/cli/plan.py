@@ -76,8 +76,9 @@ def command(
         return
     console = stdout_console()
     assumed = assumptions_of(scatter_rate, scatter_latency, pass_correlation)
-    power = (power_heading(assumed), power_table(plan, assumed))
-    for part in (plan.run.name, _table(plan), "", _costs(plan), "", *power):
+    is_repeated = any(point.line is None for point in plan.points)
+    power = ("", power_heading(assumed), power_table(plan, assumed)) if is_repeated else ()
+    for part in (plan.run.name, _table(plan), "", _costs(plan), *power):
         console.print(part, highlight=False)
 
 

@@ -30,7 +30,7 @@ def workload_rules(tools: Mapping[str, AnyTool]) -> tuple[Rule, ...]:
 def cannot_vary(tools: Mapping[str, AnyTool], vary: Vary) -> str:
     """Return what to do if a workload's tool cannot vary its load so."""
     able = [key for key, tool in tools.items() if vary in tool.parameters.load_fields]
-    return f"is not possible with this tool, but with {_listed(able, 'and')}; use it, or remove line"
+    return f"applies only to {_listed(able, 'and')}; use it, or remove line"
 
 
 def _varies(tools: Mapping[str, AnyTool]) -> Iterator[Rule]:

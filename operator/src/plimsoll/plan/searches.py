@@ -42,7 +42,10 @@ def _conflicts(sweep: Sweep, search: LineSearch, parameters: ToolParameters) -> 
     defaults = {str(field.alias): field.default for field in type(parameters).model_fields.values()}
     for name in parameters.load_fields[search.vary]:
         if fixed[name] != defaults[name]:
-            remedy = f"is what line varies; remove it, or remove line to measure at {name} {fixed[name]} only"
+            remedy = (
+                f"must be absent, because line varies it; remove it, or remove line to measure at {name} {fixed[name]} "
+                "only"
+            )
             yield _problem(sweep, f"{sweep.tool.key}.{name}", None, remedy)
     for name, remedy in parameters.search_conflicts(search.vary):
         yield _problem(sweep, f"{sweep.tool.key}.{name}", None, remedy)

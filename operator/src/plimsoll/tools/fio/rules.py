@@ -118,7 +118,7 @@ WORKLOAD_RULES = (
     ),
     Rule(
         rule=f"{_OPEN} || !has(self.fio.rateIops)",
-        message="is what line varies; remove it, or remove line",
+        message="must be absent, because line varies it; remove it, or remove line",
         field_path=".fio.rateIops",
     ),
     Rule(
@@ -133,7 +133,7 @@ WORKLOAD_RULES = (
     Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
     Rule(
         rule=f"{_CLOSED} || self.fio.ioDepth == [1]",
-        message="is what line varies; remove it, or remove line",
+        message="must be absent, because line varies it; remove it, or remove line",
         field_path=".fio.ioDepth",
     ),
 )
