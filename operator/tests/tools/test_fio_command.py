@@ -173,10 +173,23 @@ def test_mixed_pattern_names_share_and_rates() -> None:
 
 
 def test_random_arrivals_are_requested_only_if_asked_for() -> None:
-    poisson = measured(FioParameters.model_validate({"rateIops": 100, "arrivals": "Poisson"}), device())
-    assert (poisson["rate_iops"], poisson["rate_process"]) == ("100", "poisson")
+    fields = {"rateIops": 100, "arrivals": "Poisson", "jobs": 2}
+    poisson = measured(FioParameters.model_validate(fields), device(path="/dev/a:b"))
+    assert poisson["read_iolog"] == "/prepare/arrivals.1:/prepare/arrivals.2"
+    # Unlike in `filename`, a colon separates nothing.
+    assert (poisson["replay_redirect"], poisson["filename"]) == ("/dev/a:b", r"/dev/a\:b")
+    assert "rate_iops" not in poisson
     for fields in ({"rateIops": 100, "arrivals": "Even"}, {"rateIops": 100}):
-        assert "rate_process" not in measured(FioParameters.model_validate(fields), device())
+        even = measured(FioParameters.model_validate(fields), device())
+        assert not {"read_iolog", "replay_redirect"} & even.keys()
+
+
+def test_more_arrivals_than_fio_can_hold_are_refused() -> None:
+    # For 3 s of ramp, 60 s, and 10 s to spare.
+    fields = {"jobs": 64, "rateIops": 54_794, "arrivals": "Poisson"}
+    assert measured(FioParameters.model_validate(fields), device())
+    with pytest.raises(ValueError, match=r"more than 4000000 operations in 73 s.*at most 54794, or shorten"):
+        measured(FioParameters.model_validate({**fields, "rateIops": 54_795}), device())
 
 
 def test_colons_in_a_path_do_not_separate_files() -> None:

@@ -74,7 +74,7 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
     if settings.highest > most:
         remedy = (
             f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "
-            f"{unit} in a trial of {timing.runtime_seconds} s; lower it, or raise jobs or clients"
+            f"{unit}; lower it, or raise jobs or clients"
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
     if search.vary is Vary.RATE:
