@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
@@ -17,7 +18,7 @@ Arrival = tuple[int, str, int, int]
 
 def trace(**changes: object) -> Trace:
     fields = {
-        "seed": "1/1",
+        "seed": 1,
         "rate": 1000.0,
         "seconds": 20,
         "block_size": 4096,
@@ -43,7 +44,7 @@ def arrivals(lines: Trace) -> list[Arrival]:
     return found
 
 
-def of(parameters: FioParameters, target: VolumeTarget, seed: int = 7) -> list[Trace]:
+def of(target: VolumeTarget, seed: int = 7, **fields: JsonValue) -> Trace:
     context = StepContext(
         step=StepKind.PREPARE,
         target=target,
@@ -51,13 +52,15 @@ def of(parameters: FioParameters, target: VolumeTarget, seed: int = 7) -> list[T
         seed=seed,
         work_directory="/work/prepare",
     )
-    inputs = FIO.command(parameters, context).inputs
-    assert list(inputs) == [f"arrivals.{job}" for job in range(1, parameters.jobs + 1)]
-    return [one for one in inputs.values() if isinstance(one, Trace)]
+    parameters = FioParameters.model_validate({"rateIops": 1000, "arrivals": "Poisson", **fields})
+    ((name, lines),) = FIO.command(parameters, context).inputs.items()
+    assert name == "arrivals"
+    assert isinstance(lines, Trace)
+    return lines
 
 
 @given(
-    seed=st.text(max_size=9),
+    seed=st.integers(0, 2**64),
     rate=st.floats(1, 10_000),
     seconds=st.integers(1, 3),
     block_size=st.integers(1, 2**7).map(lambda sectors: 512 * sectors),
@@ -66,7 +69,7 @@ def of(parameters: FioParameters, target: VolumeTarget, seed: int = 7) -> list[T
     is_random=st.booleans(),
     read_percent=st.integers(0, 100),
 )
-def test_arrivals_are_in_order_and_within_their_part(seed: str, **fields: object) -> None:
+def test_arrivals_are_in_order_and_within_their_part(seed: int, **fields: object) -> None:
     lines = trace(seed=seed, **fields)
     found = arrivals(lines)
     times = [0, *(time for time, *_ in found), lines.seconds * 10**6]
@@ -81,7 +84,7 @@ def test_arrivals_are_in_order_and_within_their_part(seed: str, **fields: object
 
 @given(rate=st.floats(500, 10_000), percent=st.integers(1, 99), seed=st.integers(0, 99))
 def test_numbers_of_operations_are_those_of_one_poisson_process(rate: float, percent: int, seed: int) -> None:
-    found = arrivals(trace(seed=str(seed), rate=rate, seconds=4, read_percent=percent))
+    found = arrivals(trace(seed=seed, rate=rate, seconds=4, read_percent=percent))
     expected = 4 * rate
     assert abs(len(found) - expected) < 6 * math.sqrt(expected)
     reads = sum(operation == "read" for _, operation, *_ in found)
@@ -116,27 +119,19 @@ def test_sequential_reads_and_writes_have_places_of_their_own() -> None:
 
 def test_a_trace_is_the_same_each_time() -> None:
     assert list(trace()) == list(trace())
-    assert list(trace())[3:6] != list(trace(seed="1/2"))[3:6]
+    assert list(trace())[3:6] != list(trace(seed=2))[3:6]
 
 
 TARGET = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/v", size=8 * MEBIBYTE, offset=MEBIBYTE)
 
 
-def test_jobs_of_a_random_pattern_share_rate_and_target() -> None:
-    fields = {"pattern": "randrw", "readPercent": 70, "jobs": 3, "rateIops": 1000, "arrivals": "Poisson"}
-    traces = of(FioParameters.model_validate(fields), TARGET)
-    assert {(one.rate, one.offset, one.blocks, one.read_percent) for one in traces} == {(1000 / 3, MEBIBYTE, 2048, 70)}
-    assert len({one.seed for one in traces}) == 3
-    assert {one.seconds for one in traces} == {2 + 5 + SPARE_SECONDS}
-
-
-def test_jobs_of_a_sequential_pattern_have_parts_of_their_own() -> None:
-    fields = {"pattern": "write", "jobs": 3, "rateIops": 1000, "arrivals": "Poisson", "blockSize": "1Mi"}
-    traces = of(FioParameters.model_validate(fields), TARGET)
-    assert [(one.offset // MEBIBYTE, one.blocks) for one in traces] == [(1, 2), (3, 2), (5, 2)]
-    assert {(one.is_random, one.read_percent) for one in traces} == {(False, 0)}
+def test_arrivals_are_on_the_data_set_and_outlast_the_measurement() -> None:
+    mixed = of(TARGET, pattern="randrw", readPercent=70)
+    assert (mixed.rate, mixed.offset, mixed.blocks, mixed.read_percent) == (1000, MEBIBYTE, 2048, 70)
+    assert (mixed.seconds, mixed.is_random) == (2 + 5 + SPARE_SECONDS, True)
+    written = of(TARGET, pattern="write", blockSize="3Mi")
+    assert (written.blocks, written.is_random, written.read_percent) == (2, False, 0)
 
 
 def test_clients_have_arrivals_of_their_own() -> None:
-    parameters = FioParameters.model_validate({"rateIops": 1000, "arrivals": "Poisson"})
-    assert of(parameters, TARGET, seed=7)[0].seed != of(parameters, TARGET, seed=8)[0].seed
+    assert list(of(TARGET, seed=7))[3:6] != list(of(TARGET, seed=8))[3:6]

@@ -173,9 +173,9 @@ def test_mixed_pattern_names_share_and_rates() -> None:
 
 
 def test_random_arrivals_are_requested_only_if_asked_for() -> None:
-    fields = {"rateIops": 100, "arrivals": "Poisson", "jobs": 2}
+    fields = {"rateIops": 100, "arrivals": "Poisson"}
     poisson = measured(FioParameters.model_validate(fields), device(path="/dev/a:b"))
-    assert poisson["read_iolog"] == "/prepare/arrivals.1:/prepare/arrivals.2"
+    assert poisson["read_iolog"] == "/prepare/arrivals"
     # Unlike in `filename`, a colon separates nothing.
     assert (poisson["replay_redirect"], poisson["filename"]) == ("/dev/a:b", r"/dev/a\:b")
     assert "rate_iops" not in poisson
@@ -185,11 +185,11 @@ def test_random_arrivals_are_requested_only_if_asked_for() -> None:
 
 
 def test_more_arrivals_than_fio_can_hold_are_refused() -> None:
-    # For 3 s of ramp, 60 s, and 10 s to spare.
-    fields = {"jobs": 64, "rateIops": 54_794, "arrivals": "Poisson"}
-    assert measured(FioParameters.model_validate(fields), device())
-    with pytest.raises(ValueError, match=r"more than 4000000 operations in 73 s.*at most 54794, or shorten"):
-        measured(FioParameters.model_validate({**fields, "rateIops": 54_795}), device())
+    parameters = FioParameters.model_validate({"rateIops": 10_000, "arrivals": "Poisson"})
+    context = context_of(device())
+    assert FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=300)))
+    with pytest.raises(ValueError, match=r"more than 4000000 operations in 500 s.*at most 8000, or shorten"):
+        FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=400)))
 
 
 def test_colons_in_a_path_do_not_separate_files() -> None:

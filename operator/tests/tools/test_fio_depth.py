@@ -19,7 +19,7 @@ def job(ios: int, percent: float, bucket: str) -> JsonObject:
 
 
 def test_random_arrivals_fill_the_depth_at_times() -> None:
-    case = load("3.39", "poisson-jobs2")
+    case = load("3.39", "replay-jobs2")
     first, second = json.loads(case.document)["jobs"]
     done = [one["read"]["total_ios"] + one["write"]["total_ios"] for one in (first, second)]
     weighted = done[0] * first["iodepth_level"]["4"] + done[1] * second["iodepth_level"]["4"]

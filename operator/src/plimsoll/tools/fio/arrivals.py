@@ -1,8 +1,8 @@
-"""The random arrivals of one job, as a trace that fio replays.
+"""The random arrivals of a client, as a trace that fio replays.
 
 With `rate_process=poisson`, fio waits for everything that it has in flight before it sleeps until the next arrival, so
 that a slow storage delays what is due meanwhile. A replay submits each operation on time, whatever is in flight, until
-the depth is full. While it waits, it polls for completions, which takes a whole CPU per job.
+the depth is full. While it waits, it polls for completions, which takes a whole CPU.
 
 fio counts the microseconds of each gap from the end of the submission before it, so that the replay is slower than its
 trace by the time of a submission for each operation (observed with 3.39: 9 to 12 us on a loop device).
@@ -44,7 +44,7 @@ class Trace:
         rate: operations per second.
         seconds: length of the trace.
         block_size: bytes of each operation.
-        offset: byte at which the job's part of the target begins.
+        offset: byte at which the data set begins.
         blocks: number of blocks in it.
         is_random: whether blocks are visited in random order; otherwise reads and writes each visit them one after the
             other, and begin again at the end.
@@ -52,7 +52,7 @@ class Trace:
 
     """
 
-    seed: str
+    seed: int
     rate: float
     seconds: int
     block_size: int

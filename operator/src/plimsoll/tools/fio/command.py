@@ -27,6 +27,9 @@ STATUS_SECONDS = 2
 """Interval of fio's status lines, and of the rates in them."""
 
 _LOG_PREFIX = "fio"
+_TRACE = "arrivals"
+_COLON = "\\:"
+"""A colon that does not separate two names."""
 _MAX_SEED = 2**63 - 1
 _MAX_GAP_LINES = 100_000
 _SLICES = 20
@@ -109,34 +112,24 @@ def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
 
 
 def trace_command(parameters: FioParameters, context: StepContext) -> Command:
-    """Return the command of the step that writes the arrivals of each job.
+    """Return the command of the step that writes the arrivals.
 
     Raises:
         ValueError: as that of `measure_command`.
 
     """
     target = data_set(context)
-    size = _slice_bytes(parameters, target)
-    shift = 0 if _parts(parameters) == 1 else size
-    traces = {
-        trace_name(job): Trace(
-            seed=f"{context.seed}/{job}",
-            rate=(parameters.rate_iops or 0) / parameters.jobs,
-            seconds=traced_seconds(context.timing),
-            block_size=parameters.block_size,
-            offset=offset_of(target) + (job - 1) * shift,
-            blocks=size // parameters.block_size,
-            is_random=parameters.pattern.is_random,
-            read_percent=parameters.shares.get(Operation.READ, 0),
-        )
-        for job in range(1, parameters.jobs + 1)
-    }
-    return Command(argv=(), inputs=traces)
-
-
-def trace_name(job: int) -> str:
-    """Return the name of the file with a job's arrivals; jobs count from 1."""
-    return f"arrivals.{job}"
+    trace = Trace(
+        seed=context.seed,
+        rate=parameters.rate_iops or 0,
+        seconds=traced_seconds(context.timing),
+        block_size=parameters.block_size,
+        offset=offset_of(target),
+        blocks=_slice_bytes(parameters, target) // parameters.block_size,
+        is_random=parameters.pattern.is_random,
+        read_percent=parameters.shares.get(Operation.READ, 0),
+    )
+    return Command(argv=(), inputs={_TRACE: trace})
 
 
 def log_name(kind: str, job: int) -> str:
@@ -200,14 +193,14 @@ def _load(parameters: FioParameters) -> Iterator[str]:
 
 
 def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
-    """Yield the traces, one per job, of which the file is replaced by the target; nothing without random arrivals.
+    """Yield the trace, whose file is replaced by the target; nothing without random arrivals.
 
-    fio reads a trace as a whole before it begins: in portions, it would stop for milliseconds to read each.
+    fio reads it as a whole before it begins: in portions, it would stop for milliseconds to read each. When several
+    threads read their traces at once, fio 3.39 crashes at times.
     """
     if not parameters.is_open_loop:
         return
-    directory = context.prepared_directory.replace(":", "\\:")
-    yield f"--read_iolog={':'.join(f'{directory}/{trace_name(job)}' for job in range(1, parameters.jobs + 1))}"
+    yield f"--read_iolog={context.prepared_directory.replace(':', _COLON)}/{_TRACE}"
     yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
 
 

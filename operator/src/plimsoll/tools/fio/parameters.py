@@ -17,13 +17,15 @@ from plimsoll.tools.fio.arrivals import traced_seconds
 from plimsoll.tools.fio.rules import (
     DEPTH_OF_SEARCH,
     MAX_ARRIVALS,
-    MAX_OFFERED_PER_JOB,
+    MAX_OFFERED,
     NO_ARRIVALS,
+    NO_ARRIVALS_OF_JOBS,
     NO_ARRIVALS_OF_SYNCS,
     NO_ARRIVALS_OF_TRIMS,
     NO_ARRIVALS_UNTIL,
     NO_BUFFERED_ARRIVALS,
     NO_BUFFERED_SEARCH,
+    NO_JOBS_OF_RATES,
     NO_RATE_OF_DEPTHS,
     NO_SYNC_OF_DEPTHS,
     NO_SYNC_OF_RATES,
@@ -39,7 +41,7 @@ from plimsoll.tools.fio.rules import (
     READS_WHEN,
     RUN_RULES,
     SEARCHED_DEPTHS,
-    TOO_MANY_PER_JOB,
+    TOO_MANY_ARRIVALS,
     WORKLOAD_RULES,
 )
 
@@ -155,10 +157,10 @@ class FioParameters(ToolParameters):
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
         arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, as those of many
-            independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With Poisson,
-            each job has its own times and at most 10000 operations per second, and takes a whole CPU, because it waits
-            by polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not
-            apply to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
+            independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With Poisson, a
+            client has at most 10000 operations per second and one job, and takes a whole CPU, because it waits by
+            polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not apply
+            to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
@@ -345,7 +347,7 @@ class FioParameters(ToolParameters):
     def load_step(self, vary: Vary) -> int:
         """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have.
 
-        Any rate is shared evenly: each job has its own random times.
+        Operations of any rate are reads or writes at random.
         """
         return self.jobs if vary is Vary.DEPTH else _least_rate(self.jobs, self.shares)
 
@@ -360,7 +362,7 @@ class FioParameters(ToolParameters):
         """Return the greatest depth of all jobs, or the highest rate of arrivals in one measurement."""
         if vary is Vary.DEPTH:
             return MAX_DEPTH * self.jobs
-        return min(MAX_OFFERED_PER_JOB * self.jobs, MAX_ARRIVALS // traced_seconds(timing))
+        return min(MAX_OFFERED, MAX_ARRIVALS // traced_seconds(timing))
 
     def preparation_seconds(self, timing: Timing) -> int:
         """Return how long a client writes the traces of its arrivals; 0 without."""
@@ -384,6 +386,7 @@ class FioParameters(ToolParameters):
             ("engine", self.is_synchronous, NO_SYNCHRONOUS_SEARCH),
             ("ioDepth", inexact, DEPTH_OF_SEARCH),
             ("rateIops", varies_depth and self.rate_iops is not None, NO_RATE_OF_DEPTHS),
+            ("jobs", is_open and self.jobs > 1, NO_JOBS_OF_RATES),
             ("fsyncEvery", is_open and self.fsync_every > 0, NO_SYNC_OF_RATES),
             ("fsyncEvery", varies_depth and self.fsync_every > 0, NO_SYNC_OF_DEPTHS),
         ):
@@ -427,8 +430,10 @@ def _check_open_loop(fields: Mapping[str, Any]) -> None:
         raise ValueError(NO_ARRIVALS_OF_SYNCS)
     if engine is not None and engine.is_synchronous:
         raise ValueError(NO_SYNCHRONOUS_ARRIVALS)
-    if rate is not None and rate > MAX_OFFERED_PER_JOB * fields.get("jobs", rate):
-        raise ValueError(TOO_MANY_PER_JOB)
+    if fields.get("jobs", 1) > 1:
+        raise ValueError(NO_ARRIVALS_OF_JOBS)
+    if rate is not None and rate > MAX_OFFERED:
+        raise ValueError(TOO_MANY_ARRIVALS)
 
 
 def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:

@@ -23,9 +23,9 @@ NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
 """Depths of which fio tells how often they were full. A depth of 1 always is."""
 
-MAX_OFFERED_PER_JOB = 10_000
-"""Random arrivals per second of a job. Each submission shifts all later arrivals by its own time, about 10 us: at this
-rate, by a tenth of the mean gap."""
+MAX_OFFERED = 10_000
+"""Random arrivals per second of a client. Each submission shifts all later arrivals by its own time, about 10 us: a tenth
+of the mean gap at this rate."""
 
 MAX_ARRIVALS = 4_000_000
 """Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
@@ -42,9 +42,10 @@ NO_BUFFERED_ARRIVALS = (
     "must be true with arrivals Poisson, because buffered operations are submitted one after the other; remove it"
 )
 NO_ARRIVALS_UNTIL = "cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it"
-TOO_MANY_PER_JOB = (
-    f"cannot be Poisson with more than {MAX_OFFERED_PER_JOB} operations per second and job; lower rateIops, or raise "
-    "jobs"
+NO_ARRIVALS_OF_JOBS = "cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1"
+TOO_MANY_ARRIVALS = (
+    f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or use more "
+    "clients"
 )
 NO_ARRIVALS_OF_IMAGE = (
     "cannot have arrivals Poisson, or line with vary Rate, with access LibRBD, because fio reads completions of librbd "
@@ -59,7 +60,10 @@ NO_UNTIL_SEARCH = "cannot be set with line, whose trials have equal durations; r
 NO_SYNCHRONOUS_SEARCH = "must be asynchronous with line, so that more than one operation can be in flight; use libaio"
 DEPTH_OF_SEARCH = (
     "must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they were full; "
-    "use 64, and raise jobs if more operations should be in flight"
+    "use 64, and more clients if more operations should be in flight"
+)
+NO_JOBS_OF_RATES = (
+    "must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more clients"
 )
 NO_SYNC_OF_RATES = "must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0"
 NO_RATE_OF_DEPTHS = (
@@ -106,10 +110,11 @@ PARAMETER_RULES = (
         field_path=".arrivals",
     ),
     Rule(
-        rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED_PER_JOB} * self.jobs",
-        message=TOO_MANY_PER_JOB,
+        rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
+        message=TOO_MANY_ARRIVALS,
         field_path=".arrivals",
     ),
+    Rule(rule=f"{_EVEN} || self.jobs == 1", message=NO_ARRIVALS_OF_JOBS, field_path=".arrivals"),
     Rule(rule=f"{_EVEN} || self.directIo", message=NO_BUFFERED_ARRIVALS, field_path=".directIo"),
     Rule(rule=f"{_EVEN} || !has(self.until)", message=NO_ARRIVALS_UNTIL, field_path=".until"),
     Rule(
@@ -174,6 +179,7 @@ WORKLOAD_RULES = (
         message=DEPTH_OF_SEARCH,
         field_path=".fio.ioDepth",
     ),
+    Rule(rule=f"{_OPEN} || self.fio.jobs == 1", message=NO_JOBS_OF_RATES, field_path=".fio.jobs"),
     Rule(rule=f"{_OPEN} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_RATES, field_path=".fio.fsyncEvery"),
     Rule(rule=f"{_CLOSED} || !has(self.fio.rateIops)", message=NO_RATE_OF_DEPTHS, field_path=".fio.rateIops"),
     Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
