@@ -44,6 +44,9 @@ class Ending(StrEnum):
     BROKEN_AT_FIRST = "BrokenAtFirst"
     """The line is below the lowest load."""
 
+    PROBES_DO_NOT_COUNT = "ProbesDoNotCount"
+    """Five probes in a row did not count, or no load yields enough operations for the percentiles of the objectives."""
+
     NOT_MONOTONE = "NotMonotone"
     """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
 

@@ -9,6 +9,7 @@ from plimsoll.api.line import Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
+from plimsoll.measure.line.uncounted import uncounted_text
 from plimsoll.measure.line.wording import (
     UNKNOWN,
     ending_sentence,
@@ -64,7 +65,8 @@ def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what each search found and why it ended."""
     for one in _found(results):
         headline = headline_text(one.line, one.search)
-        yield f"{one.result.spec.point} {headline}. {ending_sentence(one.line, one.search)}"
+        sentence = ending_sentence(one.line, one.search, uncounted_text(one.result.status.trials))
+        yield f"{one.result.spec.point} {headline}. {sentence}"
 
 
 def probes_table(result: BenchmarkResult) -> FittedTable[_Probe] | None:

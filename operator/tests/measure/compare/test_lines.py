@@ -60,6 +60,7 @@ def _of(baseline: Line | None, candidate: Line | None) -> MetricComparison:
         (below(), line(12_000), Conclusion.NO_REGRESSION),
         (above(), below(), Conclusion.REGRESSION),
         (line(12_000), line(6_000, ending=Ending.NOT_MONOTONE), Conclusion.INCONCLUSIVE),
+        (line(12_000), line(None, high=6_000, ending=Ending.PROBES_DO_NOT_COUNT), Conclusion.INCONCLUSIVE),
         (line(12_000), line(6_000, ending=Ending.DRIFTING), Conclusion.INCONCLUSIVE),
         (line(12_000), line(6_000, ending=None), Conclusion.INCONCLUSIVE),
         (line(12_000), None, Conclusion.INCONCLUSIVE),

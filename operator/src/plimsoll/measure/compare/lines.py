@@ -21,8 +21,11 @@ from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 _QUANTILE = (1 + CONFIDENCE) / 2
 _UNRELIABLE = {
-    Ending.NOT_MONOTONE: "breaks in a range of loads and holds at higher ones, so that it has no line",
-    Ending.DRIFTING: "became slower or faster during the search, so that its line moved",
+    Ending.PROBES_DO_NOT_COUNT: "search of the {name} gave up, because its probes did not count",
+    Ending.NOT_MONOTONE: (
+        "storage of the {name} breaks in a range of loads and holds at higher ones, so that it has no line"
+    ),
+    Ending.DRIFTING: "storage of the {name} became slower or faster during the search, so that its line moved",
 }
 
 
@@ -151,7 +154,7 @@ def line_problem(name: str, result: BenchmarkResult) -> str:
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
     if line.ending in _UNRELIABLE:
-        return f"the storage of the {name} {_UNRELIABLE[line.ending]} ({line.ending}); measure again"
+        return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of(line, result.spec.line) is None:
         return f"the line of the {name} is unknown; measure again"
     return ""

@@ -120,8 +120,11 @@ def outcome_text(outcome: ProbeOutcome) -> str:
     return _OUTCOME[outcome]
 
 
-def ending_sentence(line: Line, search: LineSearch) -> str:
-    """Return why the search ended and what that means for the line, in one sentence."""
+def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
+    """Return why the search ended and what that means for the line, in one sentence.
+
+    `uncounted` are the reasons why probes did not count, of `uncounted_text`.
+    """
     match line.ending:
         case None:
             made = f"{line.probes} of at most {MOST_PROBES} probes made"
@@ -131,6 +134,12 @@ def ending_sentence(line: Line, search: LineSearch) -> str:
         case Ending.PROBES_USED_UP:
             made = f"{probes_made(line)}, the most that it may make"
             return f"The search ended after {made}: {_wide_clause(line, search)}."
+        case Ending.PROBES_DO_NOT_COUNT:
+            reasons = f" ({uncounted})" if uncounted else ""
+            return (
+                f"The search gave up after {probes_made(line)}, because more would not count either{reasons}; remove "
+                "the cause, then run again."
+            )
         case Ending.NEVER_BROKE:
             highest = f"{search.limit:,} {unit_text(search)}, the highest load (limit)"
             return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
