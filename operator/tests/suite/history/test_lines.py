@@ -55,7 +55,9 @@ def test_a_round_has_one_value_per_run_and_keeps_what_it_lacks() -> None:
     assert [*found.values[quantity]] == [0, 1]
     lacking = _round(1, [above(), line(12_000)])
     assert not lacking.values
-    assert lacking.gaps["v"] == ["the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: line-000"]
+    assert lacking.gaps["v"] == [
+        "the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: line-000"
+    ]
 
 
 def test_the_trend_follows_the_line() -> None:

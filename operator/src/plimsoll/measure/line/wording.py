@@ -110,6 +110,11 @@ def probes_text(line: Line) -> str:
     return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
 
 
+def progress_text(line: Line) -> str:
+    """Return how far a search is: `3 of at most 40`; after its end the probes as in `probes_text`."""
+    return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else probes_text(line)
+
+
 def ending_text(line: Line) -> str:
     """Return the name of the ending; `searching` while the search goes on."""
     return "searching" if line.ending is None else line.ending.value
@@ -127,7 +132,7 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
     """
     match line.ending:
         case None:
-            made = f"{line.probes} of at most {MOST_PROBES} probes made"
+            made = f"{progress_text(line)} probes made"
             return f"The search goes on: {made}, {_interval_clause(line, search)}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
