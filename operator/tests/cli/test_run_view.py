@@ -278,7 +278,7 @@ def test_the_interval_of_a_search_is_shown_while_it_goes_on() -> None:
 def test_points_beside_a_search_keep_their_columns() -> None:
     found = searching()
     both = seen(run(), None, *found.points, point(1))
-    lines = picture(both, columns=160)
+    lines = picture(both, columns=175)
     heading = next(line for line in lines if line.startswith("Point"))
     assert heading.split() == (
         ["Point", "Parameters", "Clients", "Op", "IOPS", "±", "95", "%", "p99", "Line", "Trials", "Verdict", "Reason"]
