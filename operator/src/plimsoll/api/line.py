@@ -184,3 +184,7 @@ class Line(Model):
         if self.estimate is None or self.low is None or self.high is None:
             return None
         return 100 * (self.high - self.low) / self.estimate
+
+
+NOTHING_TRIED = Line(probes=0, counted=0)
+"""The line before the first probe."""

@@ -25,6 +25,7 @@ from plimsoll.measure.line.wording import (
     unit_text,
 )
 from plimsoll.report.points import UNFINISHED, verdict_text
+from plimsoll.report.searches import line_of
 from plimsoll.report.text import duration_text
 
 VERDICT_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
@@ -103,8 +104,7 @@ def in_order(result: BenchmarkResult) -> Sequence[Trial]:
 def _found(results: Iterable[BenchmarkResult]) -> Iterator[_Found]:
     for result in results:
         if result.spec.line is not None:
-            line = result.status.line or Line(probes=0, counted=0)
-            yield _Found(result=result, search=result.spec.line, line=line)
+            yield _Found(result=result, search=result.spec.line, line=line_of(result))
 
 
 def _probe_row(result: BenchmarkResult, trial: Trial) -> dict[str, object]:
@@ -208,7 +208,7 @@ def _reasons(row: _Found) -> str:
 def _stacked(row: _Found) -> Text:
     """Return workload, parameters, objectives and reasons in one cell."""
     spec, reasons = row.result.spec, _reasons(row)
-    text = Text(f"{spec.workload}\n").append(f"{spec.label}\n{objectives_text(row.search)}", style="dim")
+    text = Text(f"{spec.workload}\n").append(f"{spec.label}\n{objectives_text(row.search.objectives)}", style="dim")
     return text.append(f"\n{reasons}", style=VERDICT_COLOUR[verdict_text(row.result)]) if reasons else text
 
 
@@ -225,7 +225,7 @@ _LAYOUTS = (
     (
         _Search(heading="Workload", cell=text_of(lambda row: row.result.spec.workload), folded=True),
         _Search(heading="Parameters", cell=text_of(lambda row: row.result.spec.label), folded=True),
-        _Search(heading="Objectives", cell=text_of(lambda row: objectives_text(row.search)), folded=True),
+        _Search(heading="Objectives", cell=text_of(lambda row: objectives_text(row.search.objectives)), folded=True),
         *_NUMBERS,
         _Search(heading="Reasons", cell=text_of(_reasons), folded=True),
     ),

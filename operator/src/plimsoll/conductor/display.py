@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from plimsoll.api.duration import format_duration
-from plimsoll.api.line import Line, LineSearch
+from plimsoll.api.line import NOTHING_TRIED, LineSearch
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus
 from plimsoll.api.status import ResultDisplay
@@ -41,7 +41,7 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
 
 def _search_display(status: ResultStatus, search: LineSearch) -> ResultDisplay:
     line, reason = status.line, _reason(status)
-    trials = progress_text(line or Line(probes=0, counted=0))
+    trials = progress_text(line or NOTHING_TRIED)
     text = short_text(line, search)[:_MAX_CHARACTERS] if line else None
     return ResultDisplay(line=text, trials=trials, reason=reason)
 

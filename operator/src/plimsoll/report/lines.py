@@ -114,7 +114,7 @@ def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) 
         *([Cell(text=one.run.label)] if several else []),
         Cell(text=verdict, mark=verdict),
         Cell(text=one.result.spec.label),
-        Cell(text=objectives_text(search)),
+        Cell(text=objectives_text(search.objectives)),
         Cell(text=load_text(line, search), sort=line.estimate),
         Cell(text=unit_text(search)),
         Cell(text=interval_text(line, search), sort=line.low),

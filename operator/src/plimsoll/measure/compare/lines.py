@@ -17,6 +17,7 @@ from plimsoll.api.line import Ending, Line, LineSearch
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.inference import Between
+from plimsoll.measure.line.bound import lower_bound
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 _QUANTILE = (1 + CONFIDENCE) / 2
@@ -121,10 +122,7 @@ class LineChange:
 
 
 def position_of(line: Line, search: LineSearch) -> Position | None:
-    """Return where a line is; None if nothing is known of it.
-
-    A lower bound counts up to the limit of the search only: beyond it no load was offered.
-    """
+    """Return where a line is; None if nothing is known of it."""
     factor = t_quantile(_QUANTILE, max(1, line.counted - 1))
     if line.estimate:
         return Position(
@@ -134,7 +132,7 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
             probes=line.counted,
         )
     if line.low and not line.high:
-        return _bound(min(line.low, search.limit), 0.0, math.inf, line.counted)
+        return _bound(lower_bound(line.low, search.limit), 0.0, math.inf, line.counted)
     if line.high and not line.low:
         return _bound(line.high, math.inf, 0.0, line.counted)
     return None

@@ -1,8 +1,10 @@
 """How the line is worded wherever a user reads it: headlines, table cells, and what each ending means."""
 
 import math
+from collections.abc import Iterable
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
+from plimsoll.measure.line.bound import lower_bound
 from plimsoll.measure.wording import percent_text
 
 UNKNOWN = "-"
@@ -40,7 +42,7 @@ _FULL_DIGITS = 3
 
 def headline_text(line: Line, search: LineSearch) -> str:
     """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
-    condition = f"at {objectives_text(search)}"
+    condition = f"at {objectives_text(search.objectives)}"
     if not is_known(line):
         state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
         return f"line {condition} is {state}"
@@ -49,7 +51,7 @@ def headline_text(line: Line, search: LineSearch) -> str:
 
 def short_text(line: Line, search: LineSearch) -> str:
     """Return what was found for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
-    return f"{load_text(line, search)} at {objectives_text(search)}"
+    return f"{load_text(line, search)} at {objectives_text(search.objectives)}"
 
 
 def unit_text(search: LineSearch) -> str:
@@ -57,9 +59,9 @@ def unit_text(search: LineSearch) -> str:
     return _UNIT[search.vary]
 
 
-def objectives_text(search: LineSearch) -> str:
+def objectives_text(objectives: Iterable[Objective]) -> str:
     """Return what has to hold: `p50 <= 800 µs and p99 <= 5 ms`."""
-    return " and ".join(map(objective_text, search.objectives))
+    return " and ".join(map(objective_text, objectives))
 
 
 def objective_text(objective: Objective) -> str:
@@ -176,8 +178,7 @@ def _bound_text(low: float | None, high: float | None, search: LineSearch) -> st
 
 
 def _highest_shown(low: float, search: LineSearch) -> str:
-    """Return a lower bound; no load above the limit was tried, so a bound above it would be the fit's alone."""
-    return rounded_load(min(low, search.limit))
+    return rounded_load(lower_bound(low, search.limit))
 
 
 def _interval_clause(line: Line, search: LineSearch) -> str:
