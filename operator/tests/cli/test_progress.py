@@ -15,7 +15,7 @@ from plimsoll.conductor.sink import RESULTS_DIRECTORY, STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
-from support.searches import GOING_ON, PRECISE, SEARCH, searched
+from support.line_results import GOING_ON, PRECISE, SEARCH, searched
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOW = 1000.0

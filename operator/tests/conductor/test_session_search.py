@@ -13,7 +13,7 @@ from plimsoll.conductor.attempts import MAX_FREE_ATTEMPTS
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
-from support.searching import SEARCH, SearchSimulation, search_plan
+from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 MOST_TRIALS = 256
 """The most that a result may have."""
@@ -52,7 +52,7 @@ def test_a_search_finds_the_line_in_the_first_pass_and_has_a_verdict() -> None:
     assert [trial.pass_number for trial in simulation.stored["w-001"]] == [0, 1]
     assert (ledger.done, ledger.total) == (3, 3)
     spec = result_of(simulation.plan, simulation.plan.point("w-000"), status).spec
-    assert (spec.repetitions, spec.line) == (MOST_PROBES, SEARCH)
+    assert (spec.repetitions, spec.line) == (MOST_PROBES, ROUGH_SEARCH)
     assert result_of(simulation.plan, simulation.plan.point("w-001"), status).spec.repetitions == 2
 
 

@@ -18,7 +18,7 @@ from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import noise_of
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.results import Comparison, MetricComparison
-from support.lines import SEARCH, above, below, line, searched
+from support.line_results import SEARCH, above, below, line, searched
 from support.repeated import result, steady, trials_of
 
 _RULE = RegressionRule()

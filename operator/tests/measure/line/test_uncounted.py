@@ -6,7 +6,7 @@ from plimsoll.api.result import Finding, Trial
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.summary import summarise_search
 from plimsoll.measure.line.uncounted import uncounted_text
-from support.searches import died, probe
+from support.line_results import died, probe
 
 
 def invalid(number: int, *reasons: str) -> Trial:

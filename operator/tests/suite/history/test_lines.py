@@ -12,7 +12,7 @@ from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.history.trend import trends_of
 from plimsoll.suite.outcomes import outcomes_of_rounds
-from support.lines import above, below, line, searched
+from support.line_results import above, below, line, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 

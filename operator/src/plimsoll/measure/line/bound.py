@@ -2,5 +2,5 @@
 
 
 def lower_bound(low: float, limit: float) -> float:
-    """Return the lower bound of a line: at most the limit, since nothing is known of higher loads but the fit's word."""
+    """Return the lower bound of a line: at most the limit, since no higher load was tried."""
     return min(low, limit)
