@@ -196,6 +196,14 @@ def test_it_gives_up_where_only_loads_above_the_line_have_enough_operations() ->
     assert len(probes) < 20
 
 
+def test_it_gives_up_below_the_start_where_lower_loads_have_too_few_operations() -> None:
+    line, probes = search(sparse(linear(300, 0.02), 490), SETTINGS, 1)
+    assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)
+    assert 300 < (line.high or 0) < 600
+    assert [probe.load for probe in probes if probe.load < 490][:1] == [250]
+    assert len(probes) < 20
+
+
 def test_it_gives_up_at_the_limit_where_no_load_has_enough_operations() -> None:
     line, probes = search(sparse(linear(7_000, 0.02), 60_000), SETTINGS, 1)
     assert line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=8, counted=0)
