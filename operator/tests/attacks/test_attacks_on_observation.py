@@ -142,3 +142,21 @@ def test_resuming_many_finished_searches_does_not_block_for_seconds() -> None:
     seconds = time.process_time() - began
     print(f"64 searches: {seconds:.1f} s, 512: {8 * seconds:.1f} s")
     assert 8 * seconds < 10
+
+
+# ATTACK: one of 100 clients gets 51 % of its load, with all 64 operations in flight and 250 ms latency: Met and Valid,
+# because shortfall, full depth and late operations are each under 1 % of the sum.
+def test_a_client_whose_own_load_is_not_achieved_breaks_the_trial() -> None:
+    documents = {client: offered_document(client, EPOCH, 500, latency=1_000_000) for client in range(99)}
+    documents[99] = offered_document(99, EPOCH, 255, latency=250_000_000, full=1.0)
+    facts = TrialFacts(
+        clients=tuple(range(100)),
+        runtime_seconds=4,
+        ramp_seconds=1,
+        t0_nanoseconds=EPOCH,
+        offer=Offer(search=SEARCH, load=50_000),
+    )
+    numbers = measure_trial(facts, documents)
+    print(numbers.probe, numbers.verdict, [(one.reason, one.message) for one in numbers.findings])
+    assert numbers.probe is not None
+    assert numbers.probe.outcome is not ProbeOutcome.MET or numbers.verdict is not Verdict.VALID
