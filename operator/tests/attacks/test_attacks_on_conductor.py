@@ -7,7 +7,7 @@ from plimsoll.api.names import Outcome, RunPhase, Verdict
 from plimsoll.api.result import Finding, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
-from support.searching import SEARCH, SearchSimulation, search_plan
+from support.search_simulation import SEARCH, SearchSimulation, search_plan
 
 
 def trial(number: int, attempt: int, load: float, outcome: ProbeOutcome, verdict: Verdict, reason: str = "") -> Trial:

@@ -19,7 +19,7 @@ from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.wording import current_text, interval_text, is_known, unit_text
 from plimsoll.plan.document import Point
-from plimsoll.plan.line import search_settings
+from plimsoll.plan.line import offer_at, search_settings
 
 _NEIGHBOURS = 2
 """On each side of the line, the trials that keep their histograms: a result has room for a few."""
@@ -57,7 +57,7 @@ class Search:
     def offer(self) -> Offer | None:
         """The load of the next attempt, which is that of earlier ones at the same probe; None after the end."""
         load = next((trial.probe.offered for trial in self.pending if trial.probe), self.progress.next_load)
-        return None if load is None or self.has_ended else Offer(search=self.asked, load=load)
+        return None if load is None or self.has_ended else offer_at(self.point, self.asked, load)
 
     @property
     def message(self) -> str:
