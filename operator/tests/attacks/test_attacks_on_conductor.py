@@ -42,32 +42,6 @@ def outcome(load: float) -> ProbeOutcome:
     return ProbeOutcome.MET if load < 3000 else ProbeOutcome.LATE
 
 
-# ATTACK: docs/trust.md says that a point with replaced attempts is Suspect (AttemptsReplaced); a search is Valid.
-def test_a_search_whose_every_load_was_tried_until_it_was_valid_is_suspect() -> None:
-    def judge(key: TrialKey, load: float) -> Trial:
-        if key.attempt < 2:
-            return trial(key.pass_number, key.attempt, load, ProbeOutcome.UNKNOWN, Verdict.INVALID, "ClientStalled")
-        return trial(key.pass_number, key.attempt, load, outcome(load), Verdict.VALID)
-
-    ledger, seen = played(judge)
-    status = ledger.status("w-000", None)
-    print(len(seen), status.line, status.verdict, status.findings)
-    assert status.verdict is not Verdict.VALID
-
-
-# ATTACK: one probe of 40 counts, so the "line" is the prior; the verdict is Valid, without any finding.
-def test_a_search_of_which_one_probe_counts_is_not_valid() -> None:
-    def judge(key: TrialKey, load: float) -> Trial:
-        if key.pass_number:
-            return trial(key.pass_number, key.attempt, load, ProbeOutcome.UNKNOWN, Verdict.INVALID, "ClientStalled")
-        return trial(key.pass_number, key.attempt, load, outcome(load), Verdict.VALID)
-
-    ledger, seen = played(judge)
-    status = ledger.status("w-000", None)
-    print(len(seen), status.line, status.verdict, status.findings)
-    assert status.verdict is not Verdict.VALID
-
-
 # ATTACK: a run in which nothing works makes 120 attempts, 13 times as many as three repetitions would.
 def test_a_search_without_any_valid_probe_gives_up_early() -> None:
     def judge(key: TrialKey, load: float) -> Trial:

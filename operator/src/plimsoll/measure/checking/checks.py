@@ -311,9 +311,9 @@ NO_TRIAL_COUNTS = Check(
 )
 PASSES_MISSING = Check(
     reason="PassesMissing",
-    what="planned repetitions that do not count",
+    what="planned repetitions, or probes of a search, that do not count",
     suspect=0,
-    remedy="fix the causes, then run again; the numbers come from the other repetitions",
+    remedy="fix the causes, then run again; the numbers come from the others",
 )
 ATTEMPTS_REPLACED = Check(
     reason="AttemptsReplaced",
