@@ -152,7 +152,7 @@ class Probe(Model):
 
     """
 
-    offered: Rate
+    offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
     achieved: Rate | None = None
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
     outcome: ProbeOutcome

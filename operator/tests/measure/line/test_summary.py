@@ -61,6 +61,13 @@ def test_a_search_whose_loads_were_tried_until_they_were_valid_is_suspect() -> N
     assert finding.message.startswith("2 attempts were replaced: probes 4 and 5 Invalid (ClientStalled); fix")
 
 
+def test_where_no_probe_counts_nothing_is_said_of_attempts() -> None:
+    lost = [probe(0, 500, UNKNOWN, Verdict.INVALID, attempt=n, reason="ToolFailed") for n in range(3)]
+    numbers = judged(*lost)
+    assert [finding.reason for finding in numbers.findings] == ["NoTrialCounts", "ToolFailed"]
+    assert numbers.verdict is Verdict.INVALID
+
+
 @pytest.mark.parametrize("reason", [AbortReason.INTERRUPTED, AbortReason.CONDUCTOR_RESTARTED])
 def test_interruptions_make_no_search_suspect(reason: AbortReason) -> None:
     lost = probe(4, 500, UNKNOWN, Verdict.INVALID, abort=reason)

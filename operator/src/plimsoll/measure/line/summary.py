@@ -38,7 +38,7 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
     good = counting_trials(trials)
     findings = (
         *_counted(trials, good, progress.line),
-        *judge_replaced(replaced_attempts(trials), probes_text),
+        *judge_replaced(replaced_attempts(trials) if good else (), probes_text),
         *same_tool(good),
         *_doubts(progress),
         *rolled_up([one for one in good if _matters(one, progress.line)] if good else _last(trials), probes_text),
