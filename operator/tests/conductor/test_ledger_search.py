@@ -1,11 +1,14 @@
 """The trials of a search that are recorded: which keep their distributions, and the size of a result."""
 
+from pathlib import Path
+
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
 from support.search_simulation import search_plan
 from support.worst_results import FACTS, HOST, full_operation
@@ -66,6 +69,19 @@ def test_while_loads_climb_the_last_trials_keep_their_histograms() -> None:
         ledger.add("w-000", trial_of(key, load, operations=(full_operation(Operation.READ, 1),)))
     kept = [trial.operations[0].latency.histogram is not None for trial in ledger.trials("w-000")]
     assert kept == [False, True, True]
+
+
+async def test_files_know_which_searches_ended(tmp_path: Path) -> None:
+    plan = search_plan(points=2, searches=2)
+    (tmp_path / PLAN_FILE).write_text(plan.model_dump_json())
+    sink, ledger = FilesSink(tmp_path), Ledger(plan)
+    for point in plan.points:
+        await sink.record(point.name, ledger.status(point.name, None))
+    assert await sink.load_ended() == set()
+    done = Ledger(search_plan())
+    searched(done)
+    await sink.record("w-000", done.status("w-000", None))
+    assert await sink.load_ended() == {"w-000"}
 
 
 def test_an_offer_belongs_to_the_next_attempt_only() -> None:

@@ -64,10 +64,10 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less load was achieved than was offered."""
+    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes."""
 
     DEPTH_FULL = "DepthFull"
-    """At least 1 % of submissions found the depth full, so operations started late."""
+    """At least 1 % of a client's submissions found the depth full, so operations started late."""
 
     UNKNOWN = "Unknown"
     """There are no trustworthy numbers, or too few operations for the percentile of an objective."""
@@ -146,12 +146,13 @@ class Probe(Model):
         offered: Offered load: operations per second or operations in flight of all clients together.
         achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
             flight; absent without numbers.
-        depth_full_percent: Percentage of submissions that found the depth full; absent for a depth and without numbers.
+        depth_full_percent: Percentage of submissions that found the depth full, of the client with the highest; absent
+            for a depth and without numbers.
         outcome: Whether the trial met the objectives.
 
     """
 
-    offered: Rate
+    offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
     achieved: Rate | None = None
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
     outcome: ProbeOutcome

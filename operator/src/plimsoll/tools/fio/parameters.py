@@ -284,11 +284,6 @@ class FioParameters(ToolParameters):
             return 0
         return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
 
-    @property
-    def least_percent(self) -> int:
-        """The reads or writes of a mixed pattern, whichever are fewer, in percent of both."""
-        return min(self.shares.values())
-
     def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:
         """Yield the fields with which the load would not be what it is meant to be."""
         is_open, varies_depth = vary is Vary.RATE, vary is Vary.DEPTH
