@@ -152,6 +152,10 @@ demo-ceph: setup ## A BenchmarkRun on a real Ceph in that cluster, from the OSDs
 demo-layers: setup ## One BenchmarkRun on that Ceph from the network to a file system, and the limit of each layer
 	e2e/demo.sh layers
 
+.PHONY: demo-line
+demo-line: setup ## How much that Ceph carries before latency breaks, searched for twice
+	e2e/demo.sh line
+
 .PHONY: demo-study
 demo-study: setup ## A published study repeated on that Ceph, in 15 minutes: its hypotheses, and its shares beside yours
 	e2e/demo_study.sh

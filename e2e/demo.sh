@@ -6,6 +6,7 @@
 #                       stand-ins for Rook and Ceph's CSI drivers
 #   e2e/demo.sh layers  manifests/samples/bottom-up.yaml on that Ceph, from the network to a file system, after
 #                       demo-device.yaml on a loop device on this machine
+#   e2e/demo.sh line    manifests/samples/demo-line.yaml on that Ceph twice, under two names, and compares the lines
 #
 # Fails if a run does not succeed; one whose numbers are Suspect does, which is what to expect where all nodes are one
 # busy machine.
@@ -19,7 +20,8 @@ case ${1:-} in
     '') name=demo runs=(quickstart page-cache) point=quickstart-random-read-000 ;;
     ceph) name=demo-ceph runs=(demo-ceph demo-cephfs) point=demo-ceph-rbd-000 ;;
     layers) name=bottom-up runs=(bottom-up) point=bottom-up-rados-000 ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    line) name=demo-line runs=(demo-line demo-line-again) point=demo-line-random-read-000 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 report=build/$name.html
 readonly root cluster plimsoll namespace name runs point report
@@ -41,8 +43,10 @@ measure_device() (
 
 outcome=0
 measure() {
-    say "kubectl -n $namespace apply -f manifests/samples/$1.yaml"
-    kubectl --namespace "$namespace" apply --filename "$root/manifests/samples/$1.yaml"
+    local sample=${1%-again}
+    say "kubectl -n $namespace apply -f manifests/samples/$sample.yaml"
+    sed "s/^  name: $sample\$/  name: $1/" "$root/manifests/samples/$sample.yaml" |
+        kubectl --namespace "$namespace" apply --filename -
     say "kubectl plimsoll watch $namespace/$1"
     "$plimsoll" watch "$namespace/$1" --timeout 20m || outcome=$?
 }
@@ -60,7 +64,7 @@ fi
 kubectl get namespace "$namespace" > /dev/null 2>&1 || kubectl create namespace "$namespace" > /dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=restricted --overwrite > /dev/null
 kubectl --namespace "$namespace" delete benchmarkrun "${runs[@]}" --ignore-not-found --timeout=180s > /dev/null
-[[ $name == demo ]] || "$root/e2e/osd_bench.sh" "$namespace"
+[[ $name == demo || $name == demo-line ]] || "$root/e2e/osd_bench.sh" "$namespace"
 [[ $name != bottom-up ]] || measure_device
 for run in "${runs[@]}"; do
     [[ $run != page-cache ]] ||
@@ -70,7 +74,12 @@ done
 
 say 'kubectl get brun,bres'
 kubectl --namespace "$namespace" get benchmarkruns,benchmarkresults
-if [[ $name != demo ]]; then
+if [[ $name == demo-line ]]; then
+    say "kubectl plimsoll results ${runs[*]/#/$namespace/}"
+    "$plimsoll" results "${runs[@]/#/$namespace/}"
+    say "kubectl plimsoll compare ${runs[*]/#/$namespace/}"
+    "$plimsoll" compare "${runs[@]/#/$namespace/}" || (($? == 4)) # which says that the intervals are too wide
+elif [[ $name != demo ]]; then
     layers=(layers "$namespace/$name")
     [[ $name != bottom-up ]] || layers+=(--device-run build/demo-device)
     say "kubectl plimsoll ${layers[*]}"

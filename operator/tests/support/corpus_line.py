@@ -27,8 +27,13 @@ LINE_REFUSED = [
         "each percentile once",
     ),
     _search("no objective", _OPEN, {**_RATE, "objectives": []}, f"{_W}.line.objectives", "at least 1 items"),
+    Manifest(
+        name="search: unknown arrivals",
+        changes={FIO: {"rateIops": 99, "arrivals": "Uniform"}},
+        says=(f"{_W}.fio.arrivals", "Poisson"),
+    ),
     _search("arrivals alone", {"arrivals": "Poisson"}, _DEPTH, f"{_W}.fio.arrivals", "set rateIops, or remove it"),
-    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "is what line varies"),
+    _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "line varies it"),
     _search("depth 1", {}, _RATE, f"{_W}.fio.ioDepth", "must be 2, 4, 8, 16, 32 or 64 with line"),
     _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and raise jobs"),
     _search("rate and engine", {"engine": "sync"}, _RATE, f"{_W}.fio.engine", "must be asynchronous with line"),
@@ -36,7 +41,7 @@ LINE_REFUSED = [
     _search("buffered", {**_OPEN, "directIo": False}, _RATE, f"{_W}.fio.directIo", "must be true with line"),
     _search("until", {**_OPEN, "until": "DataSetDone"}, _RATE, f"{_W}.fio.until", "cannot be set with line"),
     _search("trims", {**_OPEN, "pattern": "randtrim"}, _RATE, f"{_W}.fio.pattern", "cannot be a trim with line"),
-    _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "is what line varies"),
+    _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
     _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "use vary Rate"),
     _search(
         "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
@@ -46,6 +51,32 @@ LINE_REFUSED = [
         changes={"spec.workloads.0": {"name": "w", "dd": {}, "line": _DEPTH}},
         says=(f"{_W}.line.vary", "applies only to fio"),
     ),
+]
+
+
+def _without(part: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != name}
+
+
+_P99 = _OBJECTIVES[0]
+_OUT_OF_BOUNDS = [
+    ("limit", _without(_RATE, "limit")),
+    ("objectives", _without(_RATE, "objectives")),
+    ("start", _without(_RATE, "start")),
+    *((name, {**_RATE, name: value}) for name in ("start", "limit") for value in (0, 2**31)),
+    *(("precisionPercent", {**_RATE, "precisionPercent": value}) for value in (0, 51)),
+    ("vary", {**_RATE, "vary": "Both"}),
+    ("objectives", {**_RATE, "objectives": _OBJECTIVES * 5}),
+    *((f"objectives[0].{name}", {**_RATE, "objectives": [_without(_P99, name)]}) for name in _P99),
+    ("objectives[0].percentile", {**_RATE, "objectives": [{**_P99, "percentile": "42"}]}),
+    *(
+        ("objectives[0].latencyMicroseconds", {**_RATE, "objectives": [{**_P99, "latencyMicroseconds": value}]})
+        for value in (0, 10_000_001)
+    ),
+]
+LINE_REFUSED += [
+    _search(f"out of bounds {number}: {field}", _OPEN, line, f"{_W}.line.{field}")
+    for number, (field, line) in enumerate(_OUT_OF_BOUNDS)
 ]
 
 _ARITHMETIC = "the models know the clients that share a load, and the operations of a trial"
