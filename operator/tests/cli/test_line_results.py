@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from plimsoll.api.line import ProbeOutcome
+from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
@@ -86,6 +86,19 @@ def test_a_search_has_one_row_and_a_sentence() -> None:
 )
 def test_what_is_known_is_shown(found: BenchmarkResult, expected: str) -> None:
     assert expected in squeezed(printed([found]))[1]
+
+
+def test_a_search_that_gave_up_names_the_most_frequent_reasons() -> None:
+    gave_up = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+    short = Finding(reason="RuntimeTooShort", verdict=Verdict.INVALID, message="m")
+    invalid = probe(0, 500, verdict=Verdict.INVALID).model_copy(update={"findings": (short,)})
+    trials = [invalid.model_copy(update={"pass_number": number}) for number in range(5)]
+    lines = squeezed(printed([searched(gave_up, trials, verdict=Verdict.INVALID)], 180))
+    assert "unknown - 0 of 5 ProbesDoNotCount Invalid" in lines[1]
+    assert (
+        "line-000 line at p99 <= 5 ms is unknown after 5 probes, none of which counts. The search gave up: more probes "
+        "would not count either (RuntimeTooShort in 5 probes); remove the cause, then run again."
+    ) in " ".join(lines)
 
 
 def test_points_at_one_load_have_their_own_table() -> None:

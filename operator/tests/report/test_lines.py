@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.line import Line, Objective, ProbeOutcome
+from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.lines import lines_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page
@@ -231,6 +231,18 @@ def test_a_search_that_goes_on_has_its_probes_and_no_estimate() -> None:
     assert shapes(chart, "rect") == []
     assert "is not known yet" in words_of(found)
     assert texts(tables_of(found)[0])[0][-1] == "searching"
+
+
+def test_a_search_that_gave_up_names_the_most_frequent_reasons(small: BenchmarkResult) -> None:
+    short = Finding(reason="RuntimeTooShort", verdict=Verdict.INVALID, message="m")
+    trials = tuple(
+        trial.model_copy(update={"verdict": Verdict.INVALID, "findings": (short,)}) for trial in small.status.trials[:5]
+    )
+    line = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+    status = small.status.model_copy(update={"trials": trials, "line": line, "verdict": Verdict.INVALID})
+    found = section(small.model_copy(update={"status": status}))
+    assert "would not count either (RuntimeTooShort in 5 probes); remove the cause" in words_of(found)
+    assert texts(tables_of(found)[0])[0][-1] == "ProbesDoNotCount"
 
 
 def test_a_search_without_a_probe_has_a_row_and_no_figure() -> None:

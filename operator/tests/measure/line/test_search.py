@@ -202,6 +202,23 @@ def test_it_gives_up_on_a_load_at_which_four_probes_do_not_count_whatever_is_bet
     assert progress_of(counting, SETTINGS).line.ending is not Ending.PROBES_DO_NOT_COUNT
 
 
+@pytest.mark.parametrize(
+    "probes",
+    [
+        pytest.param([broke(500), broke(250), broke(125)], id="none held"),
+        pytest.param([met(500), met(1000), met(2000)], id="none broke"),
+        pytest.param([met(500)], id="one"),
+        pytest.param([broke(600), broke(700), broke(800), met(2000), met(2100), met(2200)], id="upside down"),
+    ],
+)
+def test_there_is_no_estimate_without_outcomes_on_both_sides(probes: list[TriedLoad]) -> None:
+    used_up = progress_of(probes, replace(SETTINGS, most_probes=len(probes))).line
+    assert used_up.ending in {Ending.PROBES_USED_UP, Ending.NOT_MONOTONE}
+    assert used_up.estimate is None
+    assert used_up.low is None or any(not probe.is_broken for probe in probes)
+    assert used_up.high is None or any(probe.is_broken for probe in probes)
+
+
 @pytest.mark.parametrize("line", [999.0, 950.0, 900.0, 700.0, 520.0])
 def test_a_line_just_below_the_only_high_load_is_found(line: float) -> None:
     bounds = Settings(start=1000, limit=1000)
@@ -282,6 +299,14 @@ def test_it_gives_up_where_only_loads_above_the_line_have_enough_operations() ->
     line, probes = search(sparse(linear(7_000, 0.02), 12_000), SETTINGS, 1)
     assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)
     assert (line.high or 0) > 7_000
+    assert len(probes) < 20
+
+
+def test_it_gives_up_below_the_start_where_lower_loads_have_too_few_operations() -> None:
+    line, probes = search(sparse(linear(300, 0.02), 490), SETTINGS, 1)
+    assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)
+    assert 300 < (line.high or 0) < 600
+    assert [probe.load for probe in probes if probe.load < 490][:1] == [250]
     assert len(probes) < 20
 
 

@@ -137,10 +137,7 @@ def test_probes() -> None:
         ),
         (
             line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=5, counted=0),
-            (
-                "The search gave up after 5 probes, none of which counts, because more would not count either; remove "
-                "the cause, then run again."
-            ),
+            "The search gave up: more probes would not count either; remove the cause, then run again.",
         ),
         (
             line(Ending.BROKEN_AT_FIRST, None, None, 2.7),
@@ -163,7 +160,10 @@ def test_sentences_of_storage_without_one_line_say_that_the_interval_is_doubtful
 
 def test_a_search_that_gave_up_says_why() -> None:
     gave_up = line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=9, counted=4)
-    assert "(Stalled in 5 probes); remove" in wording.ending_sentence(gave_up, search(), "Stalled in 5 probes")
+    assert (
+        "after 9 probes, 4 of which count: more probes would not count either (Stalled in 5 probes); remove"
+        in wording.ending_sentence(gave_up, search(), "Stalled in 5 probes")
+    )
 
 
 def test_every_outcome_has_its_own_words() -> None:

@@ -112,6 +112,11 @@ def probes_text(line: Line) -> str:
     return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
 
 
+def current_text(number: int) -> str:
+    """Return which probe is under way, by its number from 0: `probe 12 of at most 40`."""
+    return f"probe {number + 1} of at most {MOST_PROBES}"
+
+
 def progress_text(line: Line) -> str:
     """Return how far a search is: `3 of at most 40`; after its end the probes as in `probes_text`."""
     return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else probes_text(line)
@@ -142,11 +147,9 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             made = f"{probes_made(line)}, the most that it may make"
             return f"The search ended after {made}: {_wide_clause(line, search)}."
         case Ending.PROBES_DO_NOT_COUNT:
-            reasons = f" ({uncounted})" if uncounted else ""
-            return (
-                f"The search gave up after {probes_made(line)}, because more would not count either{reasons}; remove "
-                "the cause, then run again."
-            )
+            why = f"more probes would not count either{f' ({uncounted})' if uncounted else ''}"
+            made = f" after {probes_made(line)}" if line.counted else ""
+            return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
             highest = f"{search.limit:,} {unit_text(search)}, the highest load (limit)"
             return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
