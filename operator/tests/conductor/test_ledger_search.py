@@ -87,8 +87,9 @@ def test_loads_without_an_outcome_do_not_use_up_the_probes(verdict: Verdict) -> 
         offer = ledger.offer(key)
         assert offer is not None
         loads.append(offer.load)
-        unknown = {"judged": ProbeOutcome.UNKNOWN, "verdict": verdict} if offer.load >= _LINE else {}
-        ledger.add("w-000", trial_of(key, offer.load, **unknown))
+        is_known = offer.load < _LINE
+        judged, its_verdict = (None, Verdict.VALID) if is_known else (ProbeOutcome.UNKNOWN, verdict)
+        ledger.add("w-000", trial_of(key, offer.load, judged, verdict=its_verdict))
     assert max(map(loads.count, loads)) <= 12
     line = ledger.status("w-000", None).line
     assert line is not None
