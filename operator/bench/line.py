@@ -139,7 +139,8 @@ def _figures(found: Sequence[tuple[float, Line]]) -> Iterator[str]:
     yield percent(sum(_contains(result, line) for line, result in found) / len(found))
     yield f"{statistics.median(result.probes for result in results):g}"
     yield str(max(result.probes for result in results))
-    yield f"{statistics.median(result.width_percent or float('inf') for result in results):.1f} %"
+    width = statistics.median(result.width_percent or math.inf for result in results)
+    yield f"{width:.1f} %" if math.isfinite(width) else "none"
     yield percent(sum(result.ending == "Precise" for result in results) / len(found))
 
 
