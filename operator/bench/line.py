@@ -9,10 +9,11 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from figures import heading_rows, percent
-from plimsoll.api.line import Line
+from plimsoll.api.line import Ending, Line
 from plimsoll.measure.line.settings import Settings
 from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search, sparse
 
@@ -39,6 +40,14 @@ _OTHERS: Mapping[str, Callable[[float], Storage]] = {
     "bimodal: 1 of 10 trials breaks": lambda line: bimodal(line, 0.05, slow=0.1),
     "bimodal: 3 of 10 trials break": lambda line: bimodal(line, 0.05, slow=0.3),
 }
+_ENDS = {
+    "just below the limit": ((0.9 * 16_000, 16_000), Ending.NEVER_BROKE),
+    "just above the limit": ((16_000, 1.1 * 16_000), None),
+    "just above the floor": ((100, 1.1 * 100), Ending.BROKEN_AT_FIRST),
+    "just below the floor": ((0.9 * 100, 100), None),
+}
+"""Lines within 10 % of an end of the loads, and the claim that would be wrong."""
+_SHORT = replace(_SETTINGS, limit=16_000, floor=100)
 _DOUBTFUL: Mapping[str, Callable[[float], Storage]] = {
     "steady, monotone": lambda line: linear(line, 0.05),
     "1 % slower after each probe": lambda line: drifting(line, 0.05, 0.01),
@@ -83,6 +92,18 @@ def _doubts(searches: int) -> Iterator[Sequence[str]]:
         yield name, ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
 
 
+def _ends(searches: int) -> Iterator[Sequence[str]]:
+    """Yield the same where the line is near the highest or the lowest load, and claims that it is beyond though not."""
+    yield from heading_rows("line", "noise", *_FIGURES, "claimed beyond", "wrongly")
+    for name, (between, wrong) in _ENDS.items():
+        for noise in (0.01, 0.05):
+            found = _found(f"{name} {noise}", partial(linear, noise=noise), searches, between, _SHORT)
+            endings = [result.ending for _, result in found]
+            claims = sum(ending in (Ending.NEVER_BROKE, Ending.BROKEN_AT_FIRST) for ending in endings)
+            shares = percent(claims / searches), percent(endings.count(wrong) / searches)
+            yield name, f"{100 * noise:g} %", *_figures(found), *shares
+
+
 def _few(searches: int) -> Iterator[Sequence[str]]:
     """Yield how searches go where too few operations complete at low loads to know the percentile."""
     yield from heading_rows("percentile known from", "endings", "probes", "of these too few operations")
@@ -98,10 +119,16 @@ def _few(searches: int) -> Iterator[Sequence[str]]:
         yield f"{100 * part:g} % of the line", shares, *ranges
 
 
-def _found(name: str, make: Callable[[float], Storage], searches: int) -> Sequence[tuple[float, Line]]:
+def _found(
+    name: str,
+    make: Callable[[float], Storage],
+    searches: int,
+    between: tuple[float, float] = _LINES,
+    settings: Settings = _SETTINGS,
+) -> Sequence[tuple[float, Line]]:
     """Return lines with what was found."""
-    lines = [drawn(f"{name} {number}", _LINES) for number in range(searches)]
-    return [(line, search(make(line), _SETTINGS, f"{name} {number} trials")[0]) for number, line in enumerate(lines)]
+    lines = [drawn(f"{name} {number}", between) for number in range(searches)]
+    return [(line, search(make(line), settings, f"{name} {number} trials")[0]) for number, line in enumerate(lines)]
 
 
 _FIGURES = ("interval contains the line", "median probes", "most probes", "median width", "precise")
@@ -126,6 +153,7 @@ def _contains(result: Line, line: float) -> bool:
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "coverage": _coverage,
     "others": _others,
+    "ends": _ends,
     "doubts": _doubts,
     "few": _few,
 }

@@ -1,7 +1,9 @@
 """The trials of a search that are recorded: which keep their distributions, and the size of a result."""
 
+import pytest
+
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Line, Probe, ProbeOutcome
+from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, Trial
 from plimsoll.api.state import TrialKey
@@ -76,6 +78,21 @@ def test_an_offer_belongs_to_the_next_attempt_only() -> None:
     assert offer.load == 400
     assert ledger.offer(TrialKey(point="w-000", pass_number=1, attempt=0)) is None
     assert ledger.offer(TrialKey(point="w-001", pass_number=0, attempt=0)) is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.VALID, Verdict.INVALID])
+def test_loads_without_an_outcome_do_not_use_up_the_probes(verdict: Verdict) -> None:
+    ledger, loads = Ledger(search_plan()), list[float]()
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        loads.append(offer.load)
+        unknown = {"judged": ProbeOutcome.UNKNOWN, "verdict": verdict} if offer.load >= _LINE else {}
+        ledger.add("w-000", trial_of(key, offer.load, **unknown))
+    assert max(map(loads.count, loads)) <= 12
+    line = ledger.status("w-000", None).line
+    assert line is not None
+    assert (line.ending, line.estimate) == (Ending.PROBES_DO_NOT_COUNT, None)
 
 
 def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:

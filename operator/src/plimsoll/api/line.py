@@ -45,7 +45,7 @@ class Ending(StrEnum):
     """The line is below the lowest load."""
 
     PROBES_DO_NOT_COUNT = "ProbesDoNotCount"
-    """Five probes in a row did not count, or no load yields enough operations for the percentiles of the objectives."""
+    """Four probes in a row or at one load did not count, or no load yields enough operations for the percentiles."""
 
     NOT_MONOTONE = "NotMonotone"
     """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
@@ -165,9 +165,9 @@ class Line(Model):
         probes: Number of loads tried so far, repeated ones included.
         counted: Number of these that the estimate rests on; the others were not trustworthy.
         estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
-            offered, or unknown.
-        low: Lower end of its 95 % interval; absent if it is below the lowest load, or unknown.
-        high: Upper end of its 95 % interval; absent if it is above the highest load, or unknown.
+            offered, or if no probe met the objectives at or below it, or none broke at or above it.
+        low: Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate.
+        high: Upper end of its 95 % interval; absent if no probe broke at or above the estimate.
 
     """
 
