@@ -121,5 +121,3 @@ def test_a_foreign_load_in_a_pending_attempt_is_not_offered(load: float) -> None
     edited(simulation, (*simulation.stored["w-000"], pending))
     assert simulation.phase is RunPhase.COMPLETE
     assert all(SEARCH.start / 1024 <= one <= SEARCH.limit for one in simulation.loads()[:-1])
-
-

@@ -84,7 +84,12 @@ def test_a_mix_whose_writes_never_complete_counts_as_broken() -> None:
 # ATTACK: one operation of 9 s in 10 s: every depth is "achieved", here 6 of 64 in flight.
 def test_one_slow_operation_does_not_excuse_an_empty_queue() -> None:
     reads = operation(
-        Operation.READ, iops=6_000, count=60_000, mean_nanoseconds=1e6, max_nanoseconds=9 * 10**9, percentiles={"99": 10**6}
+        Operation.READ,
+        iops=6_000,
+        count=60_000,
+        mean_nanoseconds=1e6,
+        max_nanoseconds=9 * 10**9,
+        percentiles={"99": 10**6},
     )
     assert judged(DEPTH, 10, reads) is ProbeOutcome.NOT_ACHIEVED
 

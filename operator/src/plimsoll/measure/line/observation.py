@@ -69,7 +69,8 @@ class Observation:
     @property
     def is_overloaded(self) -> bool:
         """Whether more arrived in an open loop than the storage completed."""
-        return self.vary is Vary.RATE and (not self.is_achieved or self.is_depth_full)
+        is_known = self.depth_full_share is not None
+        return self.vary is Vary.RATE and (self.is_depth_full if is_known else not self.is_achieved)
 
 
 def observed(
@@ -113,10 +114,10 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     ]
     if False in met:
         return ProbeOutcome.LATE
-    if not observation.is_achieved:
-        return ProbeOutcome.NOT_ACHIEVED
     if observation.is_depth_full:
         return ProbeOutcome.DEPTH_FULL
+    if observation.depth_full_share is None and not observation.is_achieved:
+        return ProbeOutcome.NOT_ACHIEVED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
     return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
 
