@@ -21,7 +21,7 @@ def starved(line: float) -> Line:
     settings = Settings(start=500, limit=200_000)
     while (load := progress_of(probes, settings).next_load) is not None:
         known = ProbeOutcome.LATE if load > line else ProbeOutcome.MET
-        probes.append(TriedLoad(load=load, outcome=ProbeOutcome.UNKNOWN if load < 70 else known))
+        probes.append(TriedLoad(offered=load, load=load, outcome=ProbeOutcome.UNKNOWN if load < 70 else known))
     return progress_of(probes, settings).line
 
 

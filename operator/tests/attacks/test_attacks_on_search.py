@@ -15,7 +15,9 @@ ASKED = LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="9
 def searched(breaks: Callable[[float], bool], settings: Settings) -> tuple[Progress, list[TriedLoad]]:
     probes: list[TriedLoad] = []
     while (load := progress_of(probes, settings).next_load) is not None:
-        probes.append(TriedLoad(load=load, outcome=ProbeOutcome.LATE if breaks(load) else ProbeOutcome.MET))
+        probes.append(
+            TriedLoad(offered=load, load=load, outcome=ProbeOutcome.LATE if breaks(load) else ProbeOutcome.MET)
+        )
     return progress_of(probes, settings), probes
 
 

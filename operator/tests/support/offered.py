@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
-from plimsoll.api.line import Line, Objective, Vary
+from plimsoll.api.line import Line, Objective, Probe, Vary
 from plimsoll.measure.line.load import PartialLoad
 from plimsoll.measure.line.observation import Observation, outcome_of
-from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.probe import TriedLoad, arrived_load
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
 from support.queueing import Queue
@@ -119,6 +119,15 @@ def drifting(line: float, noise: float, loss: float) -> Storage:
     return lambda load, number, chance: linear(line * (1 - loss) ** number, noise)(load, number, chance)
 
 
+def starved(line: float, noise: float, least: float) -> Storage:
+    """Return linear storage whose clients offer only a part of the load, evenly drawn from `least` to 1."""
+
+    def measure(load: float, number: int, chance: random.Random) -> Observation:
+        return replace(linear(line, noise)(load * chance.uniform(least, 1), number, chance), offered=load)
+
+    return measure
+
+
 def notched(line: float, noise: float) -> Storage:
     """Return linear storage that breaks between an eighth and a quarter of its line too."""
     below = linear(line, noise)
@@ -159,5 +168,8 @@ def search(storage: Storage, settings: Settings, seed: object) -> tuple[Line, Se
     probes: list[TriedLoad] = []
     while (load := (progress := progress_of(probes, settings)).next_load) is not None:
         measured = storage(load, len(probes), chance)
-        probes.append(TriedLoad(load=load, outcome=outcome_of(measured, [OBJECTIVE])))
+        share = 100 * (measured.depth_full_share or 0.0)
+        outcome = outcome_of(measured, [OBJECTIVE])
+        probe = Probe(offered=load, achieved=measured.whole.achieved, depth_full_percent=share, outcome=outcome)
+        probes.append(TriedLoad(offered=load, load=arrived_load(probe), outcome=outcome))
     return progress.line, probes

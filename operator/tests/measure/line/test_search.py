@@ -12,7 +12,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search, sparse
+from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search, sparse, starved
 
 SETTINGS = Settings(start=500, limit=50_000)
 ROUGH = Settings(start=500, limit=50_000, precision_percent=20)
@@ -35,11 +35,11 @@ ANY_STORAGE = st.builds(
 
 
 def met(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
-    return TriedLoad(load=load, outcome=ProbeOutcome.MET, verdict=verdict)
+    return TriedLoad(offered=load, load=load, outcome=ProbeOutcome.MET, verdict=verdict)
 
 
 def broke(load: float, verdict: Verdict = Verdict.VALID) -> TriedLoad:
-    return TriedLoad(load=load, outcome=ProbeOutcome.LATE, verdict=verdict)
+    return TriedLoad(offered=load, load=load, outcome=ProbeOutcome.LATE, verdict=verdict)
 
 
 def separated(line: float, bounds: Settings) -> tuple[Line, list[TriedLoad]]:
@@ -95,7 +95,7 @@ def test_it_finds_the_line_of_storage_that_is_slow_in_some_trials() -> None:
 
 def test_storage_that_cannot_reach_the_first_load_has_a_line_below_it() -> None:
     line, probes = search(cliff(130, 0.02), SETTINGS, 0)
-    assert probes[0].outcome is ProbeOutcome.NOT_ACHIEVED
+    assert probes[0].outcome is ProbeOutcome.DEPTH_FULL
     assert [probe.load for probe in probes[:3]] == [500, 250, 125]
     assert line.ending is Ending.PRECISE
     assert line.low is not None
@@ -160,7 +160,7 @@ def test_clients_share_a_load_evenly() -> None:
 
 def test_a_probe_that_does_not_count_is_repeated() -> None:
     held = [met(500), met(1000)]
-    unknown = TriedLoad(load=2000, outcome=ProbeOutcome.UNKNOWN)
+    unknown = TriedLoad(offered=2000, load=2000, outcome=ProbeOutcome.UNKNOWN)
     assert progress_of(held, SETTINGS).next_load == 2000
     for probe in (broke(2000, Verdict.INVALID), unknown):
         progress = progress_of([*held, probe], SETTINGS)
@@ -323,3 +323,10 @@ def test_it_ends_whatever_loads_have_enough_operations(storage: Storage, known_f
     assert line.probes == len(probes) <= MOST_PROBES
     assert line.counted or line.ending is Ending.PROBES_DO_NOT_COUNT
     assert all(ROUGH.lowest <= probe.load <= ROUGH.highest for probe in probes)
+
+
+@pytest.mark.parametrize("least", [0.9, 0.7])
+def test_a_client_that_offers_less_finds_the_line_of_the_storage_at_the_loads_that_arrived(least: float) -> None:
+    found = [search(starved(10_000, 0.02, least), SETTINGS, f"starved {number}")[0] for number in range(10)]
+    assert all(one.low and one.high for one in found)
+    assert sum(one.low <= 10_000 <= one.high for one in found if one.low and one.high) >= 9

@@ -82,7 +82,9 @@ def observed(
 def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> ProbeOutcome:
     """Judge a trial by the objectives, all of which must hold.
 
-    In an open loop whose share of full depth is unknown, latencies that hold prove nothing.
+    In an open loop whose share of full depth is unknown, latencies that hold prove nothing. Where it is known, only a
+    full depth says that the storage fell behind: otherwise its clients offered less, and what arrived is the load (see
+    `plimsoll.measure.line.probe`).
 
     Raises:
         ValueError: the latencies do not match the objectives.
@@ -94,10 +96,10 @@ def outcome_of(observation: Observation, objectives: Sequence[Objective]) -> Pro
     ]
     if False in met:
         return ProbeOutcome.LATE
-    if not observation.is_achieved:
-        return ProbeOutcome.NOT_ACHIEVED
     if observation.is_depth_full:
         return ProbeOutcome.DEPTH_FULL
+    if observation.depth_full_share is None and not observation.is_achieved:
+        return ProbeOutcome.NOT_ACHIEVED
     is_known = observation.vary is Vary.DEPTH or observation.depth_full_share is not None
     return ProbeOutcome.MET if is_known and None not in met else ProbeOutcome.UNKNOWN
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.line import ProbeOutcome
+from plimsoll.api.line import Probe, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import Trial
 from plimsoll.measure.summary import last_attempts
@@ -11,21 +11,33 @@ from plimsoll.measure.summary import last_attempts
 BROKEN = {ProbeOutcome.LATE, ProbeOutcome.NOT_ACHIEVED, ProbeOutcome.DEPTH_FULL}
 """The outcomes of a trial that broke."""
 
+_SHORT = 0.95
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedLoad:
     """One probe of a search.
 
+    Loads are in the unit of `Vary`.
+
     Attributes:
-        load: the load that was offered, in the unit of `Vary`.
+        offered: the load that was to be offered.
+        load: the load that the storage met: in an open loop that its depth did not fill, the one that arrived, since a
+            client that does not get a processor in time offers less.
         outcome: whether the trial met the objectives.
         verdict: of the trial; an Invalid one says nothing about the storage.
 
     """
 
+    offered: float
     load: float
     outcome: ProbeOutcome
     verdict: Verdict = Verdict.VALID
+
+    @property
+    def is_short(self) -> bool:
+        """Whether clearly less arrived than was to be offered."""
+        return self.load < _SHORT * self.offered
 
     @property
     def is_broken(self) -> bool:
@@ -43,6 +55,17 @@ class TriedLoad:
         return self.verdict is not Verdict.INVALID
 
 
+def arrived_load(probe: Probe) -> float:
+    """Return the load that the storage met, which in an open loop is what arrived unless the depth was full.
+
+    All but the operations in flight at the end were completed then, so that the achieved load is what arrived.
+    """
+    is_open = probe.depth_full_percent is not None
+    if is_open and probe.achieved and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
+        return probe.achieved
+    return probe.offered
+
+
 def tried_loads(trials: Iterable[Trial]) -> Sequence[TriedLoad]:
     """Return the probes of a search from its trials: the last attempt at each."""
     return [tried for trial in last_attempts(trials).values() if (tried := _tried(trial))]
@@ -58,4 +81,4 @@ def _tried(trial: Trial) -> TriedLoad | None:
     # Nothing was tried without a load; only a damaged record has none.
     if probe is None or probe.offered <= 0:
         return None
-    return TriedLoad(load=probe.offered, outcome=probe.outcome, verdict=trial.verdict)
+    return TriedLoad(offered=probe.offered, load=arrived_load(probe), outcome=probe.outcome, verdict=trial.verdict)

@@ -97,8 +97,8 @@ class _Search:
     @cached_property
     def sparse(self) -> set[float]:
         """The loads that yield too few operations: below all loads that count, since chance explains it elsewhere."""
-        lowest = min((probe.load for probe in self.counted), default=math.inf)
-        return {probe.load for probe in self.probes if _is_sparse(probe) and probe.load < lowest}
+        lowest = min((probe.offered for probe in self.counted), default=math.inf)
+        return {probe.offered for probe in self.probes if _is_sparse(probe) and probe.offered < lowest}
 
     @cached_property
     def least(self) -> float:
@@ -107,23 +107,23 @@ class _Search:
             return self.settings.lowest
         climbed = self.settings.offered(max(self.sparse) * _CLIMB)
         higher = max(climbed, self.settings.offered(max(self.sparse) + self.settings.step))
-        return min(higher, *(probe.load for probe in self.counted))
+        return min(higher, *(probe.offered for probe in self.counted))
 
     def _are_vain(self) -> bool:
         last = takewhile(lambda probe: not probe.counts, reversed(self.probes))
         if sum(map(self._is_vain, last)) >= _MOST_VAIN:
             return True
-        useful = {probe.load for probe in self.counted}
-        at = Counter(probe.load for probe in self.probes if self._is_vain(probe) and probe.load not in useful)
+        useful = {probe.offered for probe in self.counted}
+        at = Counter(probe.offered for probe in self.probes if self._is_vain(probe) and probe.offered not in useful)
         return max(at.values(), default=0) >= _MOST_VAIN
 
     def _is_vain(self, probe: TriedLoad) -> bool:
-        return not probe.counts and (probe.load not in self.sparse or not probe.has_numbers)
+        return not probe.counts and (probe.offered not in self.sparse or not probe.has_numbers)
 
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes = dict.fromkeys(self.sparse, False)
         for probe in self.counted:
-            outcomes.setdefault(probe.load, probe.is_broken)
+            outcomes.setdefault(probe.offered, probe.is_broken)
         return outcomes
 
     def _ending(self) -> Ending | None:
@@ -139,7 +139,8 @@ class _Search:
 
     def _is_proven(self, load: float, *, met: bool) -> bool:
         """Whether most trials at a load meet the objectives, or break, with 97.5 %."""
-        return claim_evidence(probe.is_broken != met for probe in self.counted if probe.load == load) >= NEEDED
+        at = (probe for probe in self.counted if probe.offered == load and not probe.is_short)
+        return claim_evidence(probe.is_broken != met for probe in at) >= NEEDED
 
     def _placed(self) -> float:
         _, low, high = self.interval
@@ -164,7 +165,7 @@ class _Search:
         """Return the lowest load far from the line with unexpected outcomes and few trials."""
         at: dict[float, list[bool]] = {}
         for probe, trial in zip(self.counted, self.trials, strict=True):
-            at.setdefault(probe.load, []).append(trial.met)
+            at.setdefault(probe.offered, []).append(trial.met)
         far = math.exp(_FAR * self.posterior.usual_spread)
         for load, outcomes in sorted(at.items()):
             distance = max(load / self.interval[0], self.interval[0] / load)
