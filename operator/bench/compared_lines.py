@@ -20,7 +20,7 @@ from plimsoll.measure.compare.matching import Pair
 from plimsoll.measure.compare.metrics import RegressionRule
 from plimsoll.measure.compare.searches import compare_lines
 from plimsoll.measure.line.settings import Settings
-from support.lines import SEARCH, searched
+from support.line_results import SEARCH, searched
 from support.offered import HockeyStick, Storage, cliff, drawn, linear, search
 
 _SEARCHES = 100

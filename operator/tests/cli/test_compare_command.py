@@ -14,7 +14,7 @@ from plimsoll.cli import main
 from plimsoll.cli.compare import EXIT_OF
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric
-from support.lines import above, line, searched
+from support.line_results import above, line, searched
 from support.repeated import result, steady, trials_of
 
 

@@ -15,7 +15,7 @@ from plimsoll.cli import main
 from plimsoll.cli.layers import write_amplification
 from plimsoll.tools.registry import LAYERS
 from support.layers import READ, RUN, WRITE, result
-from support.searches import searched
+from support.line_results import searched
 
 REPLICATED = {"type": "replicated", "size": 3, "pgNum": 64}
 

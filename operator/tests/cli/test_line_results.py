@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from plimsoll.api.line import ProbeOutcome
+from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.cli import main
 from plimsoll.cli.line_table import lines_table, probes_table
 from plimsoll.cli.results import show_results
 from plimsoll.measure.histogram import Histogram, bin_index
+from support.line_results import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, probe, searched
 from support.repeated import measured, result, trial
-from support.searches import BOUND, GOING_ON, PRECISE, UNKNOWN, died, in_flight, probe, searched
 
 HISTOGRAM = Histogram(counts={bin_index(100_000): 990, bin_index(1_000_000): 100}).encode()
 PROBES = [
@@ -60,9 +60,9 @@ def run(*arguments: str, code: int = 0) -> str:
 def test_a_search_has_one_row_and_a_sentence() -> None:
     assert squeezed(printed([searched()], 180)) == [
         "Workload Parameters Objectives Clients Line 95 % interval Probes Ending Verdict Reasons",
-        "w randread 4Ki up to qd64 p99 <= 5 ms 2 12,400 ± 600 IOPS 11,800 to 13,000 3 of 4 Precise Valid",
+        "line randread 4Ki up to qd64 p99 <= 5 ms 2 12,400 ± 600 IOPS 11,800 to 13,000 3 of 4 Precise Valid",
         (
-            "w-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
+            "line-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
             "interval is 9.48 % of the estimate wide; at most 10 % were requested."
         ),
     ]
@@ -88,6 +88,19 @@ def test_what_is_known_is_shown(found: BenchmarkResult, expected: str) -> None:
     assert expected in squeezed(printed([found]))[1]
 
 
+def test_a_search_that_gave_up_names_the_most_frequent_reasons() -> None:
+    gave_up = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+    short = Finding(reason="RuntimeTooShort", verdict=Verdict.INVALID, message="m")
+    invalid = probe(0, 500, verdict=Verdict.INVALID).model_copy(update={"findings": (short,)})
+    trials = [invalid.model_copy(update={"pass_number": number}) for number in range(5)]
+    lines = squeezed(printed([searched(gave_up, trials, verdict=Verdict.INVALID)], 180))
+    assert "unknown - 0 of 5 ProbesDoNotCount Invalid" in lines[1]
+    assert (
+        "line-000 line at p99 <= 5 ms is unknown after 5 probes, none of which counts. The search gave up: more probes "
+        "would not count either (RuntimeTooShort in 5 probes); remove the cause, then run again."
+    ) in " ".join(lines)
+
+
 def test_points_at_one_load_have_their_own_table() -> None:
     lines = squeezed(printed([searched(), result([trial(0, measured(100))], point="w-001")]))
     assert lines[0].startswith("Workload Parameters Clients Op IOPS")
@@ -110,7 +123,7 @@ def test_no_column_vanishes_silently(width: int) -> None:
 
 def test_probes_are_shown_in_order() -> None:
     assert squeezed(run("results", "run", "--probes")) == [
-        "baseline-w-000: randread 4Ki up to qd64",
+        "baseline-line-000: randread 4Ki up to qd64",
         "Probe Offered IOPS Achieved Depth full p99 <= 5 ms Outcome Verdict",
         "0 8,000 8,000 0.25 % 2.00 ms met Valid",
         "1 16,000 - - - aborted (ClientLost) Invalid",
@@ -118,7 +131,7 @@ def test_probes_are_shown_in_order() -> None:
         "2 12,000 12,000 0.25 % - unknown Invalid",
         "3 14,000 13,100 0.25 % 2.00 ms not achieved Valid",
         (
-            "w-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
+            "line-000 carries 12,400 ± 600 IOPS at p99 <= 5 ms. The search ended after 4 probes, 3 of which count: the "
             "interval is 9.48 % of the estimate wide; at most 10 % were requested."
         ),
     ]
@@ -154,7 +167,7 @@ def test_csv_has_the_line() -> None:
 def test_points_are_selected() -> None:
     rows = csv.DictReader(io.StringIO(run("results", "run", "--point", "w-001", "-o", "csv")))
     assert [row["point"] for row in rows] == ["w-001"]
-    assert "--point w-009 is not a point; the points are w-000, w-001" in run(
+    assert "--point w-009 is not a point; the points are line-000, w-001" in run(
         "results", "run", "--point", "w-009", code=2
     )
 
@@ -166,7 +179,7 @@ def test_probes_without_a_search_are_refused() -> None:
 
 def test_percentile_of_a_search_needs_a_probe() -> None:
     output = " ".join(run("percentile", "only", "50", code=1).split())
-    assert "w-000: a search for the line, whose trials have different loads and no percentile together" in output
+    assert "line-000: a search for the line, whose trials have different loads and no percentile together" in output
     assert "give --trial with the number of a probe" in output
     assert "results only --probes" in output
 
@@ -180,4 +193,4 @@ def test_percentile_leaves_out_searches_beside_points() -> None:
     found = CliRunner().invoke(main, ["percentile", "run", "50", "-o", "json"])
     assert found.exit_code == 0
     assert [one["point"] for one in json.loads(found.stdout)] == ["w-001"]
-    assert "Left out: w-000: a search for the line" in found.stderr
+    assert "Left out: line-000: a search for the line" in found.stderr

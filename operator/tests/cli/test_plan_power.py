@@ -9,7 +9,7 @@ from plimsoll.api.run import load_run
 from plimsoll.cli.plan_power import assumptions_of, power_table
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
-from support.searches import SEARCH
+from support.line_results import SEARCH
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOTE = "Searches for the line are not included"

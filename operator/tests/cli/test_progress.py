@@ -15,7 +15,7 @@ from plimsoll.conductor.sink import RESULTS_DIRECTORY, STATE_FILE, replace_file
 from plimsoll.plan.document import Plan
 from plimsoll.plan.estimate import TRIAL_OVERHEAD_SECONDS, estimate
 from plimsoll.plan.expand import make_plan
-from support.searches import GOING_ON, PRECISE, SEARCH, searched
+from support.line_results import GOING_ON, PRECISE, SEARCH, searched
 
 QUICKSTART = Path(__file__).parents[1] / "golden" / "plan-v1-quickstart.yaml"
 NOW = 1000.0
@@ -175,6 +175,6 @@ def test_the_line_is_shown_after_every_probe(plan: Plan, tmp_path: Path) -> None
     points = [line[22:] for line in capture.get().splitlines() if line[22:].startswith("point")]
     label = searching.point(name).label
     assert points == [
-        f"point {name} ({label}): line between 8,000 and 16,000 at p99 <= 5 ms, 3/40 probes, Valid",
-        f"point {name} ({label}): line 12,400 ± 600 at p99 <= 5 ms, 3/40 probes, Valid",
+        f"point {name} ({label}): line between 8,000 and 16,000 at p99 <= 5 ms, 3 of at most 40 probes, Valid",
+        f"point {name} ({label}): line 12,400 ± 600 at p99 <= 5 ms, 3 of 4 probes, Valid",
     ]

@@ -256,7 +256,14 @@ def searching(**changes: Any) -> WatchedRun:
     current = state.current and state.current.model_copy(
         update={"key": state.current.key.model_copy(update={"point": "w-000", "pass_number": 2})}
     )
-    unrated: dict[str, Any] = {"operation": "", "iops": "", "p99": "", "trials": "3/40", "verdict": "", "reason": ""}
+    unrated: dict[str, Any] = {
+        "operation": "",
+        "iops": "",
+        "p99": "",
+        "trials": "3 of at most 40",
+        "verdict": "",
+        "reason": "",
+    }
     found = point(**(unrated | {"line": "between 8,000 and 16,000 at p99 <= 5 ms"} | changes))
     return seen(document, state.model_copy(update={"current": current}), found)
 
@@ -265,13 +272,13 @@ def test_the_interval_of_a_search_is_shown_while_it_goes_on() -> None:
     lines = picture(searching())
     assert lines[2] == "probe 3 of at most 40: w-000 (randread 4Ki qd16), 2 clients, 20 of 60 s"
     assert lines[4].split() == ["Point", "Clients", "Line", "Trials", "Verdict"]
-    assert " ".join(lines[5].split()) == "w-000 2 between 8,000 and 16,000 at p99 <= 5 ms 3/40 measuring"
+    assert " ".join(lines[5].split()) == "w-000 2 between 8,000 and 16,000 at p99 <= 5 ms 3 of at most 40 measuring"
 
 
 def test_points_beside_a_search_keep_their_columns() -> None:
     found = searching()
     both = seen(run(), None, *found.points, point(1))
-    lines = picture(both, columns=160)
+    lines = picture(both, columns=175)
     heading = next(line for line in lines if line.startswith("Point"))
     assert heading.split() == (
         ["Point", "Parameters", "Clients", "Op", "IOPS", "±", "95", "%", "p99", "Line", "Trials", "Verdict", "Reason"]
@@ -280,8 +287,8 @@ def test_points_beside_a_search_keep_their_columns() -> None:
 
 def test_every_probe_is_a_line() -> None:
     first = searching()
-    second = searching(line="12,400 ± 600 at p99 <= 5 ms", trials="20/40", verdict="Valid")
+    second = searching(line="12,400 ± 600 at p99 <= 5 ms", trials="20", verdict="Valid")
     assert [line for line in lines_of(seen(run(), measuring()), first, second) if line.startswith("point")] == [
-        "point w-000 (randread 4Ki qd16): line between 8,000 and 16,000 at p99 <= 5 ms, 3/40 probes",
-        "point w-000 (randread 4Ki qd16): line 12,400 ± 600 at p99 <= 5 ms, 20/40 probes, Valid",
+        "point w-000 (randread 4Ki qd16): line between 8,000 and 16,000 at p99 <= 5 ms, 3 of at most 40 probes",
+        "point w-000 (randread 4Ki qd16): line 12,400 ± 600 at p99 <= 5 ms, 20 probes, Valid",
     ]

@@ -7,7 +7,7 @@ from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, 
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.size import MAX_STATUS_BYTES
-from support.searching import search_plan
+from support.search_simulation import search_plan
 from support.worst_results import FACTS, HOST, full_operation
 
 _LINE = 3_000.0

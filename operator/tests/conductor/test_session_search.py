@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plimsoll.api.line import MOST_PROBES, Ending, ProbeOutcome
+from plimsoll.api.line import MOST_PROBES, Ending, Line, ProbeOutcome
 from plimsoll.api.names import AbortReason, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Trial
 from plimsoll.conductor.attempts import MAX_FREE_ATTEMPTS
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
-from support.searching import SEARCH, SearchSimulation, search_plan
+from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 MOST_TRIALS = 256
 """The most that a result may have."""
@@ -52,7 +52,7 @@ def test_a_search_finds_the_line_in_the_first_pass_and_has_a_verdict() -> None:
     assert [trial.pass_number for trial in simulation.stored["w-001"]] == [0, 1]
     assert (ledger.done, ledger.total) == (3, 3)
     spec = result_of(simulation.plan, simulation.plan.point("w-000"), status).spec
-    assert (spec.repetitions, spec.line) == (MOST_PROBES, SEARCH)
+    assert (spec.repetitions, spec.line) == (MOST_PROBES, ROUGH_SEARCH)
     assert result_of(simulation.plan, simulation.plan.point("w-001"), status).spec.repetitions == 2
 
 
@@ -192,18 +192,18 @@ def test_a_probe_that_lost_a_client_is_repeated_at_its_load() -> None:
     assert_attempts_repeat_their_load(simulation)
 
 
-def test_a_search_whose_tool_always_fails_ends_after_forty_probes_and_is_invalid() -> None:
+def test_a_search_whose_tool_always_fails_gives_up_after_five_probes_and_is_invalid() -> None:
     simulation = SearchSimulation(search_plan())
     simulation.failing = {0}
     simulation.settle(limit=200_000)
     status = ledger_of(simulation).status("w-000", None)
     assert status.final
-    assert len(status.trials) == 3 * MOST_PROBES <= MOST_TRIALS
+    assert len(status.trials) == 3 * 5
     assert status.line is not None
-    assert (status.line.probes, status.line.counted, status.line.estimate) == (MOST_PROBES, 0, None)
+    assert status.line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
     assert status.verdict is Verdict.INVALID
     assert [finding.reason for finding in status.findings] == ["NoTrialCounts", "ToolFailed"]
-    assert "no probe counts, of 40" in status.findings[0].message
+    assert "no probe counts, of 5: ToolFailed in 5 probes" in status.findings[0].message
 
 
 def assert_attempts_repeat_their_load(simulation: SearchSimulation) -> None:

@@ -9,18 +9,18 @@ from plimsoll.api.names import Verdict
 from plimsoll.api.reasons.reason import Reason
 from plimsoll.api.result import Finding, ResultStatus
 from plimsoll.api.run import decode_run
-from plimsoll.api.state import RunState
+from plimsoll.api.state import CurrentTrial, RunState, TrialKey
 from plimsoll.api.status import MAX_HEADLINES, BenchmarkRunStatus
 from plimsoll.conductor.display import result_display
 from plimsoll.lifecycle.decision import Situation, Stage
 from plimsoll.lifecycle.measured import Measured, OperationFact, digest
 from plimsoll.lifecycle.observed import Observed
 from plimsoll.lifecycle.run import run_of
-from plimsoll.lifecycle.status import status_of
+from plimsoll.lifecycle.status import progress_message, status_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
+from support.line_results import BOUND, GOING_ON, PRECISE, SEARCH, searched
 from support.pretend_world import make_run
-from support.searches import BOUND, GOING_ON, PRECISE, SEARCH, searched
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -94,6 +94,19 @@ def test_the_interval_is_shown_while_the_search_goes_on() -> None:
     assert display.line == "between 8,000 and 16,000 at p99 <= 5 ms"
 
 
+def test_the_message_says_how_far_the_search_is() -> None:
+    key = TrialKey(point="w-000", pass_number=11, attempt=0)
+    current = CurrentTrial(key=key, label="randread 4Ki", clients=(0,), starts_at=1, ends_at=2)
+    state = RunState(current=current, trials_done=1, trials_total=3, message="w-000: probe 12 of at most 40")
+    expected = "trial 2 of 3: w-000: probe 12 of at most 40 (randread 4Ki)"
+    plan = plan_with(1)
+    assert progress_message(Observed(plan=plan, state=state, results={}, warnings={})) == expected
+    plain = state.model_copy(update={"message": ""})
+    assert progress_message(Observed(plan=plan, state=plain, results={}, warnings={})) == (
+        f"trial 2 of 3: {key} (randread 4Ki)"
+    )
+
+
 def test_headlines_are_bounded() -> None:
     many = {f"w_{number:03d}": measured(PRECISE) for number in range(MAX_HEADLINES + 5)}
     assert len(status_with(plan_with(len(many)), **many).headline) == MAX_HEADLINES
@@ -102,15 +115,15 @@ def test_headlines_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (ResultStatus(), {"trials": "0/40"}),
-        (ResultStatus(line=GOING_ON), {"line": "between 8,000 and 16,000 at p99 <= 5 ms", "trials": "3/40"}),
+        (ResultStatus(), {"trials": "0 of at most 40"}),
+        (ResultStatus(line=GOING_ON), {"line": "between 8,000 and 16,000 at p99 <= 5 ms", "trials": "3 of at most 40"}),
         (
             ResultStatus(
                 line=PRECISE,
                 final=True,
                 findings=(Finding(reason="Drifting", verdict=Verdict.SUSPECT, message="m"),),
             ),
-            {"line": "12,400 ± 600 at p99 <= 5 ms", "trials": "3/40", "reason": "Drifting"},
+            {"line": "12,400 ± 600 at p99 <= 5 ms", "trials": "3 of 4", "reason": "Drifting"},
         ),
     ],
 )

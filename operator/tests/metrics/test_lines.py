@@ -11,9 +11,10 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.results import record_of, samples_of
 from plimsoll.metrics.sample import Sample
-from support.offered import linear
+from support.line_results import SEARCH
+from support.offered import OBJECTIVE, linear
 from support.scrapes import values
-from support.searched import OBJECTIVE, SEARCH, searched
+from support.simulated_searches import simulated
 
 POINT = ("default", "baseline", "line", "line-000")
 _LINE = {
@@ -26,7 +27,7 @@ _LINE = {
 
 @pytest.fixture(scope="module")
 def found() -> BenchmarkResult:
-    return searched()
+    return simulated()
 
 
 def exposed(result: BenchmarkResult) -> list[Sample]:
@@ -61,14 +62,14 @@ def test_no_rate_of_a_search_looks_like_one_that_was_measured(found: BenchmarkRe
 
 
 def test_a_point_at_one_load_has_no_line() -> None:
-    search = searched()
+    search = simulated()
     spec = search.spec.model_copy(update={"line": None})
     assert not {sample.metric for sample in exposed(search.model_copy(update={"spec": spec}))} & _LINE
 
 
 def test_a_line_of_depths_has_metrics_of_its_own() -> None:
     search = LineSearch(vary=Vary.DEPTH, start=500, limit=200_000, objectives=(OBJECTIVE,))
-    samples = exposed(searched(search_for=search))
+    samples = exposed(simulated(search_for=search))
     assert set(values(samples, catalogue.RESULT_LINE_DEPTH)) == {POINT}
     assert len(values(samples, catalogue.RESULT_LINE_DEPTH_BOUND)) == 2
     assert values(samples, catalogue.RESULT_LINE_RATE) == {}
@@ -76,7 +77,7 @@ def test_a_line_of_depths_has_metrics_of_its_own() -> None:
 
 def test_a_line_above_the_limit_has_a_lower_bound_that_was_tried() -> None:
     limited = SEARCH.model_copy(update={"limit": 4000})
-    search = searched(linear(12_000, 0.03), search_for=limited)
+    search = simulated(linear(12_000, 0.03), search_for=limited)
     assert search.status.line is not None
     assert search.status.line.low is not None
     assert search.status.line.low >= 4000
@@ -94,7 +95,7 @@ def test_the_objectives_are_those_that_all_had_to_hold(found: BenchmarkResult) -
 
 
 def test_a_search_that_goes_on_has_nothing() -> None:
-    assert exposed(searched(probes=5))[0].metric is catalogue.RESULTS_OMITTED
+    assert exposed(simulated(probes=5))[0].metric is catalogue.RESULTS_OMITTED
 
 
 def test_of_an_invalid_search_there_is_a_verdict_and_no_number(found: BenchmarkResult) -> None:

@@ -15,7 +15,7 @@ from plimsoll.api.result import BenchmarkResult
 from plimsoll.cli import main
 from support.offered import HockeyStick
 from support.reports import CEPH, LATER, SWEEP
-from support.searched import searched
+from support.simulated_searches import simulated
 from support.written_rounds import rounds_in
 
 pytestmark = pytest.mark.browser
@@ -61,8 +61,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _searches() -> list[BenchmarkResult]:
     """Return searches of two workloads: one over an axis, and one alone."""
-    large = searched(HockeyStick(6000, latency_noise=0.05), point="line-001", parameters={"blockSize": "64Ki"})
-    return [searched(), large, searched(HockeyStick(9000, speed_noise=0.05), point="steady-000")]
+    large = simulated(HockeyStick(6000, latency_noise=0.05), point="line-001", parameters={"blockSize": "64Ki"})
+    return [simulated(), large, simulated(HockeyStick(9000, speed_noise=0.05), point="steady-000")]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from plimsoll.report.layering import layers_section
 from plimsoll.report.runs import Compared, ReportedRun
 from plimsoll.report.text import MEBIBYTE
 from plimsoll.tools.registry import LAYERS
-from support.lines import line, searched
+from support.line_results import line, searched
 from support.repeated import result, steady, trials_of
 from support.reports import CEPH, blocks_of, charts_of, golden, tables_of, texts, words_of
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll.api.line import Line, Objective, ProbeOutcome
+from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Finding
 from plimsoll.report.lines import lines_section
 from plimsoll.report.overview import overview_section
 from plimsoll.report.page import make_page
@@ -15,22 +15,23 @@ from plimsoll.report.searches import searches_of
 from plimsoll.report.table import results_section
 from plimsoll.report.verdicts import verdicts_section
 from plimsoll.report.view import Chart, Section
-from support.offered import HockeyStick, linear
+from support.line_results import SEARCH
+from support.offered import OBJECTIVE, HockeyStick, linear
 from support.repeated import result, steady, trials_of
 from support.reports import charts_of, run_of, tables_of, texts, words_of
-from support.searched import OBJECTIVE, SEARCH, searched
+from support.simulated_searches import simulated
 
 
 def other(point: str = "line-001", *, run: str = "baseline") -> BenchmarkResult:
     """Return a search at another block size, on storage whose depth fills."""
     storage = HockeyStick(6000, latency_noise=0.05)
     label = "randread 64Ki up to qd64"
-    return searched(storage, run=run, point=point, parameters={"blockSize": "64Ki"}, label=label)
+    return simulated(storage, run=run, point=point, parameters={"blockSize": "64Ki"}, label=label)
 
 
 @pytest.fixture(scope="module")
 def small() -> BenchmarkResult:
-    return searched()
+    return simulated()
 
 
 @pytest.fixture(scope="module")
@@ -183,10 +184,10 @@ def test_a_line_of_which_only_a_bound_is_known_points_away_from_it(
 
 
 def test_searches_of_several_runs_have_their_runs_in_their_names(small: BenchmarkResult) -> None:
-    latency, lines = figures(small, searched(linear(10_000, 0.03), run="candidate"))
+    latency, lines = figures(small, simulated(linear(10_000, 0.03), run="candidate"))
     assert lines.data[0]["y"] == ["baseline", "candidate"]
     assert "baseline" in latency.description
-    assert "Run" in tables_of(section(small, searched(run="candidate")))[0].headings
+    assert "Run" in tables_of(section(small, simulated(run="candidate")))[0].headings
 
 
 def test_searches_with_other_objectives_are_not_drawn_together(small: BenchmarkResult) -> None:
@@ -198,7 +199,7 @@ def test_searches_with_other_objectives_are_not_drawn_together(small: BenchmarkR
 
 def test_more_searches_than_a_figure_can_show_are_split() -> None:
     many = [
-        searched(probes=3, point=f"line-{number:03d}", parameters={"blockSize": f"{2**number}Ki"})
+        simulated(probes=3, point=f"line-{number:03d}", parameters={"blockSize": f"{2**number}Ki"})
         for number in range(7)
     ]
     charts = figures(*many)
@@ -225,15 +226,27 @@ def test_tables_have_every_line_and_every_probe(small: BenchmarkResult, large: B
 
 
 def test_a_search_that_goes_on_has_its_probes_and_no_estimate() -> None:
-    found = section(searched(probes=3))
+    found = section(simulated(probes=3))
     (chart,) = charts_of(found)
     assert shapes(chart, "rect") == []
     assert "is not known yet" in words_of(found)
     assert texts(tables_of(found)[0])[0][-1] == "searching"
 
 
+def test_a_search_that_gave_up_names_the_most_frequent_reasons(small: BenchmarkResult) -> None:
+    short = Finding(reason="RuntimeTooShort", verdict=Verdict.INVALID, message="m")
+    trials = tuple(
+        trial.model_copy(update={"verdict": Verdict.INVALID, "findings": (short,)}) for trial in small.status.trials[:5]
+    )
+    line = Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+    status = small.status.model_copy(update={"trials": trials, "line": line, "verdict": Verdict.INVALID})
+    found = section(small.model_copy(update={"status": status}))
+    assert "would not count either (RuntimeTooShort in 5 probes); remove the cause" in words_of(found)
+    assert texts(tables_of(found)[0])[0][-1] == "ProbesDoNotCount"
+
+
 def test_a_search_without_a_probe_has_a_row_and_no_figure() -> None:
-    bare = searched(probes=0)
+    bare = simulated(probes=0)
     bare = bare.model_copy(update={"status": bare.status.model_copy(update={"line": None})})
     found = section(bare)
     assert charts_of(found) == []

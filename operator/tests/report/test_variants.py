@@ -5,7 +5,7 @@ import pytest
 from plimsoll.api.names import Verdict
 from plimsoll.report.runs import ReportedRun
 from plimsoll.report.variants import variants_section
-from support.lines import line, searched
+from support.line_results import line, searched
 from support.reports import charts_of
 
 

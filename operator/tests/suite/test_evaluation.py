@@ -12,7 +12,7 @@ from plimsoll.suite.evaluation import RoundResults, evaluate
 from plimsoll.suite.projection import projected
 from plimsoll.suite.rounds.actions import Judge, RoundRuns
 from plimsoll.suite.rounds.observed import Judgement
-from support.lines import line, searched
+from support.line_results import line, searched
 from support.repeated import measured, result, steady, trial, trials_of
 from support.results import RESULT
 from support.suite_documents import suite_document

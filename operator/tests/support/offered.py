@@ -6,7 +6,7 @@ A trial of a storage draws how fast it is this time, and how its latency scatter
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 
@@ -127,6 +127,19 @@ def notched(line: float, noise: float) -> Storage:
     def measure(load: float, number: int, chance: random.Random) -> Observation:
         scattered = load * _factor(chance, noise)
         return overloaded(load, load / 2) if line / 8 <= scattered <= line / 4 else below(load, number, chance)
+
+    return measure
+
+
+def sparse(storage: Storage, known_from: float) -> Storage:
+    """Return storage of which the percentile is known where this many operations per second complete."""
+
+    def measure(load: float, number: int, chance: random.Random) -> Observation:
+        measured = storage(load, number, chance)
+        expected = measured.achieved * SECONDS
+        operations = round(expected + math.sqrt(expected) * chance.gauss(0, 1))
+        known = measured.latencies if operations >= known_from * SECONDS else (None,)
+        return replace(measured, operations=operations, latencies=known)
 
     return measure
 

@@ -154,7 +154,7 @@ RESULT = CustomResource(
         PrinterColumn(
             "Trials",
             ".status.display.trials",
-            "Trials that count, of all planned ones; of a search, probes of at most 40.",
+            "Trials that count, of all planned ones; of a search, its probes so far, or those that count.",
         ),
         PrinterColumn("Verdict", ".status.verdict", "Whether the numbers are trustworthy."),
         PrinterColumn(

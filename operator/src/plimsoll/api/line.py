@@ -44,6 +44,9 @@ class Ending(StrEnum):
     BROKEN_AT_FIRST = "BrokenAtFirst"
     """The line is below the lowest load."""
 
+    PROBES_DO_NOT_COUNT = "ProbesDoNotCount"
+    """Five probes in a row did not count, or no load yields enough operations for the percentiles of the objectives."""
+
     NOT_MONOTONE = "NotMonotone"
     """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
 
@@ -181,3 +184,7 @@ class Line(Model):
         if self.estimate is None or self.low is None or self.high is None:
             return None
         return 100 * (self.high - self.low) / self.estimate
+
+
+NOTHING_TRIED = Line(probes=0, counted=0)
+"""The line before the first probe."""

@@ -201,7 +201,8 @@ class ResultDisplay(Model):
         p99: 99th percentile of latency.
         line: Line as far as it is known, such as 12,400 ± 600 at p99 <= 5 ms; absent if the point is measured at one
             load.
-        trials: Trials that count, of all planned ones, such as 4/5; of a search, probes of at most 40.
+        trials: Trials that count, of all planned ones, such as 4/5; of a search, its probes so far, such as 12 of at
+            most 40, and after its end those that count, such as 16 of 17, or 17 if all do.
         reason: The check that decides the verdict, and the number of other failed checks, such as ClientThrottled +2.
             While trials are missing, the problem of the last attempt.
 

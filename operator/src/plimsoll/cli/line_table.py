@@ -9,6 +9,7 @@ from plimsoll.api.line import Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
+from plimsoll.measure.line.uncounted import uncounted_text
 from plimsoll.measure.line.wording import (
     UNKNOWN,
     ending_sentence,
@@ -24,6 +25,7 @@ from plimsoll.measure.line.wording import (
     unit_text,
 )
 from plimsoll.report.points import UNFINISHED, verdict_text
+from plimsoll.report.searches import line_of
 from plimsoll.report.text import duration_text
 
 VERDICT_COLOUR = {Verdict.VALID: "green", Verdict.SUSPECT: "yellow", Verdict.INVALID: "red", UNFINISHED: "cyan"}
@@ -64,7 +66,8 @@ def line_sentences(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Yield what each search found and why it ended."""
     for one in _found(results):
         headline = headline_text(one.line, one.search)
-        yield f"{one.result.spec.point} {headline}. {ending_sentence(one.line, one.search)}"
+        sentence = ending_sentence(one.line, one.search, uncounted_text(one.result.status.trials))
+        yield f"{one.result.spec.point} {headline}. {sentence}"
 
 
 def probes_table(result: BenchmarkResult) -> FittedTable[_Probe] | None:
@@ -101,8 +104,7 @@ def in_order(result: BenchmarkResult) -> Sequence[Trial]:
 def _found(results: Iterable[BenchmarkResult]) -> Iterator[_Found]:
     for result in results:
         if result.spec.line is not None:
-            line = result.status.line or Line(probes=0, counted=0)
-            yield _Found(result=result, search=result.spec.line, line=line)
+            yield _Found(result=result, search=result.spec.line, line=line_of(result))
 
 
 def _probe_row(result: BenchmarkResult, trial: Trial) -> dict[str, object]:
@@ -206,7 +208,7 @@ def _reasons(row: _Found) -> str:
 def _stacked(row: _Found) -> Text:
     """Return workload, parameters, objectives and reasons in one cell."""
     spec, reasons = row.result.spec, _reasons(row)
-    text = Text(f"{spec.workload}\n").append(f"{spec.label}\n{objectives_text(row.search)}", style="dim")
+    text = Text(f"{spec.workload}\n").append(f"{spec.label}\n{objectives_text(row.search.objectives)}", style="dim")
     return text.append(f"\n{reasons}", style=VERDICT_COLOUR[verdict_text(row.result)]) if reasons else text
 
 
@@ -223,7 +225,7 @@ _LAYOUTS = (
     (
         _Search(heading="Workload", cell=text_of(lambda row: row.result.spec.workload), folded=True),
         _Search(heading="Parameters", cell=text_of(lambda row: row.result.spec.label), folded=True),
-        _Search(heading="Objectives", cell=text_of(lambda row: objectives_text(row.search)), folded=True),
+        _Search(heading="Objectives", cell=text_of(lambda row: objectives_text(row.search.objectives)), folded=True),
         *_NUMBERS,
         _Search(heading="Reasons", cell=text_of(_reasons), folded=True),
     ),

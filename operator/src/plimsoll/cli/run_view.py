@@ -9,12 +9,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll.api.line import MOST_PROBES
 from plimsoll.api.names import Verdict
 from plimsoll.cli.cluster import program
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.cli.screen import LineLog, LivePicture, clock
 from plimsoll.cli.watched import WatchedPoint, WatchedRun, WatchedState, WatchedTrial
+from plimsoll.measure.line.wording import current_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.report.text import NONE, bytes_rate_text, count_text
 
@@ -166,7 +166,7 @@ def trial_text(trial: WatchedTrial, passes: int) -> str:
 def probe_text(trial: WatchedTrial) -> str:
     """Return a trial of a search for the line in one line: its probe and attempt, counted from 1, and its point."""
     attempt = f", attempt {trial.key.attempt + 1}" if trial.key.attempt else ""
-    return f"probe {trial.key.pass_number + 1} of at most {MOST_PROBES}{attempt}: {trial.key.point} ({trial.label})"
+    return f"{current_text(trial.key.pass_number)}{attempt}: {trial.key.point} ({trial.label})"
 
 
 def activity_text(state: WatchedState) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 
 from plimsoll.api.duration import format_duration
-from plimsoll.api.line import MOST_PROBES, LineSearch
+from plimsoll.api.line import NOTHING_TRIED, LineSearch
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationSummary, ResultStatus
 from plimsoll.api.status import ResultDisplay
 from plimsoll.measure.checking.reasons import reasons_of
-from plimsoll.measure.line.wording import short_text
+from plimsoll.measure.line.wording import progress_text, short_text
 from plimsoll.measure.rates import rate_text
 from plimsoll.measure.summary import iops_of
 
@@ -41,10 +41,9 @@ def result_display(status: ResultStatus, repetitions: int, search: LineSearch | 
 
 def _search_display(status: ResultStatus, search: LineSearch) -> ResultDisplay:
     line, reason = status.line, _reason(status)
-    if line is None:
-        return ResultDisplay(trials=f"0/{MOST_PROBES}", reason=reason)
-    text = short_text(line, search)[:_MAX_CHARACTERS]
-    return ResultDisplay(line=text, trials=f"{line.counted}/{MOST_PROBES}", reason=reason)
+    trials = progress_text(line or NOTHING_TRIED)
+    text = short_text(line, search)[:_MAX_CHARACTERS] if line else None
+    return ResultDisplay(line=text, trials=trials, reason=reason)
 
 
 def _reason(status: ResultStatus) -> str | None:

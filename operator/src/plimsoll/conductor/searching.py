@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from plimsoll.api.line import MOST_PROBES, LineSearch
+from plimsoll.api.line import LineSearch
 from plimsoll.api.result import Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.attempts import free_attempts, is_settled
@@ -17,7 +17,7 @@ from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.line.probe import tried_loads
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.search import progress_of
-from plimsoll.measure.line.wording import interval_text, is_known, unit_text
+from plimsoll.measure.line.wording import current_text, interval_text, is_known, unit_text
 from plimsoll.plan.document import Point
 from plimsoll.plan.line import search_settings
 
@@ -64,7 +64,7 @@ class Search:
         """Return how far the search is: `line-000: probe 12 of at most 40, line 11,800 to 12,900 IOPS`."""
         line = self.progress.line
         known = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
-        return f"{self.point.name}: probe {line.probes + 1} of at most {MOST_PROBES}{known}"
+        return f"{self.point.name}: {current_text(line.probes)}{known}"
 
 
 def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Search:

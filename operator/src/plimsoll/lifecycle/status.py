@@ -101,7 +101,9 @@ def progress_message(seen: Observed) -> str:
     state = seen.state
     if state is None or state.current is None:
         return ""
-    return f"trial {state.trials_done + 1} of {state.trials_total}: {state.current.key} ({state.current.label})"
+    trial = f"trial {state.trials_done + 1} of {state.trials_total}"
+    # The conductor's message is how far a search is; during other trials it is empty.
+    return f"{trial}: {state.message or state.current.key} ({state.current.label})"
 
 
 def _updated_status(run: Run, facts: Mapping[str, Fact], now: datetime) -> Json:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Objective, Vary
-from plimsoll.measure.line.wording import UNKNOWN, objective_text
+from plimsoll.measure.line.bound import lower_bound
+from plimsoll.measure.line.wording import UNKNOWN, objectives_text
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.document import Part
 from plimsoll.metrics.sample import Sample
@@ -63,11 +64,10 @@ def line_record(search: SearchPart, line: LinePart) -> LineRecord:
     return LineRecord(
         vary=search.vary,
         ending=line.ending or UNKNOWN,
-        objectives=" and ".join(map(objective_text, search.objectives)),
+        objectives=objectives_text(search.objectives),
         probes=line.probes,
         estimate=line.estimate,
-        # No load above the limit was tried, so a bound above it would be the fit's alone.
-        low=None if line.low is None else min(line.low, search.limit),
+        low=None if line.low is None else lower_bound(line.low, search.limit),
         high=line.high,
     )
 

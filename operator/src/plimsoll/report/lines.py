@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from plimsoll.measure.line.uncounted import uncounted_text
 from plimsoll.measure.line.wording import (
     ending_sentence,
     ending_text,
@@ -76,7 +77,12 @@ def _sentences(workloads: Sequence[SearchedWorkload], *, several: bool) -> Itera
         known = "" if interval == NONE else f" (95 % interval {interval})"
         found_text = f"{headline_text(one.line, workload.search)}{known}"
         point = f"{one.result.spec.point}, {one.result.spec.label}{run}"
-        yield f"{point}: {found_text}. {ending_sentence(one.line, one.result.spec.line or workload.search)}"
+        yield f"{point}: {found_text}. {_ending(workload, one)}"
+
+
+def _ending(workload: SearchedWorkload, one: PlottedSearch) -> str:
+    asked = one.result.spec.line or workload.search
+    return ending_sentence(one.line, asked, uncounted_text(one.result.status.trials))
 
 
 def _title(workload: SearchedWorkload, one: PlottedSearch) -> str:
@@ -108,13 +114,13 @@ def _line_row(workload: SearchedWorkload, one: PlottedSearch, *, several: bool) 
         *([Cell(text=one.run.label)] if several else []),
         Cell(text=verdict, mark=verdict),
         Cell(text=one.result.spec.label),
-        Cell(text=objectives_text(search)),
+        Cell(text=objectives_text(search.objectives)),
         Cell(text=load_text(line, search), sort=line.estimate),
         Cell(text=unit_text(search)),
         Cell(text=interval_text(line, search), sort=line.low),
         Cell(text=width_text(line), sort=line.width_percent),
         Cell(text=probes_text(line), sort=line.probes),
-        Cell(text=ending_text(line), title=ending_sentence(line, search)),
+        Cell(text=ending_text(line), title=_ending(workload, one)),
     ]
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plimsoll.api.line import Line, LineSearch, Objective, ProbeOutcome
+from plimsoll.api.line import NOTHING_TRIED, Line, LineSearch, Objective, ProbeOutcome
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.report.points import axes_of, axis_text, axis_value
 from plimsoll.report.runs import ReportedRun
-
-_NOTHING_YET = Line(probes=0, counted=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +71,7 @@ def is_search(result: BenchmarkResult) -> bool:
 
 def line_of(result: BenchmarkResult) -> Line:
     """Return what the search of a point found so far."""
-    return result.status.line or _NOTHING_YET
+    return result.status.line or NOTHING_TRIED
 
 
 def searches_of(runs: Sequence[ReportedRun]) -> list[SearchedWorkload]:

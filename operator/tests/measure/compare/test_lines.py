@@ -18,7 +18,7 @@ from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import noise_of
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.results import Comparison, MetricComparison
-from support.lines import SEARCH, above, below, line, searched
+from support.line_results import SEARCH, above, below, line, searched
 from support.repeated import result, steady, trials_of
 
 _RULE = RegressionRule()
@@ -60,6 +60,7 @@ def _of(baseline: Line | None, candidate: Line | None) -> MetricComparison:
         (below(), line(12_000), Conclusion.NO_REGRESSION),
         (above(), below(), Conclusion.REGRESSION),
         (line(12_000), line(6_000, ending=Ending.NOT_MONOTONE), Conclusion.INCONCLUSIVE),
+        (line(12_000), line(None, high=6_000, ending=Ending.PROBES_DO_NOT_COUNT), Conclusion.INCONCLUSIVE),
         (line(12_000), line(6_000, ending=Ending.DRIFTING), Conclusion.INCONCLUSIVE),
         (line(12_000), line(6_000, ending=None), Conclusion.INCONCLUSIVE),
         (line(12_000), None, Conclusion.INCONCLUSIVE),

@@ -8,7 +8,7 @@ from plimsoll.measure.hypotheses.decision import Decision, decide
 from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Unit
 from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
 from support.hypotheses import decided, hypothesis, point, trials
-from support.lines import SEARCH, above, line, searched
+from support.line_results import SEARCH, above, line, searched
 
 
 def _asked(percent: int = 90, quantity: str = "line") -> Hypothesis:

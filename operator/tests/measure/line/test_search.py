@@ -11,7 +11,7 @@ from plimsoll.api.names import Verdict
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.search import progress_of
 from plimsoll.measure.line.settings import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search
+from support.offered import HockeyStick, Storage, bimodal, cliff, drifting, linear, notched, search, sparse
 
 SETTINGS = Settings(start=500, limit=50_000)
 ROUGH = Settings(start=500, limit=50_000, precision_percent=20)
@@ -165,7 +165,55 @@ def test_nothing_is_known_of_the_line_before_it_is_bracketed() -> None:
     assert 500 < bracketed.low < bracketed.high < 4000
 
 
-def test_without_a_probe_that_counts_there_is_no_line() -> None:
-    progress = progress_of([met(500, Verdict.INVALID)] * MOST_PROBES, SETTINGS)
+def test_it_gives_up_after_five_probes_in_a_row_that_do_not_count() -> None:
+    invalid = [met(500, Verdict.INVALID)] * 5
+    assert progress_of(invalid[1:], SETTINGS).next_load == 500
+    progress = progress_of(invalid, SETTINGS)
     assert progress.next_load is None
-    assert progress.line == Line(ending=Ending.PROBES_USED_UP, probes=MOST_PROBES, counted=0)
+    assert progress.line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+
+
+def test_a_probe_that_counts_is_followed_by_five_more_attempts() -> None:
+    before, after = [met(500, Verdict.INVALID)] * 4, [met(1000, Verdict.INVALID)] * 4
+    assert progress_of([*before, met(500), *after], SETTINGS).next_load == 1000
+    ended = progress_of([*before, met(500), *after, met(1000, Verdict.INVALID)], SETTINGS).line
+    assert ended == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=10, counted=1)
+
+
+@pytest.mark.parametrize("known_from", [3_000, 6_000])
+def test_loads_with_too_few_operations_are_climbed_over_once(known_from: int) -> None:
+    line, probes = search(sparse(linear(7_000, 0.02), known_from), SETTINGS, 1)
+    assert line.ending is Ending.PRECISE
+    assert (line.low or 0) < 7_000 < (line.high or 0)
+    uncounted = [probe.load for probe in probes if not probe.counts]
+    assert uncounted == sorted(set(uncounted))
+
+
+def test_it_gives_up_where_only_loads_above_the_line_have_enough_operations() -> None:
+    line, probes = search(sparse(linear(7_000, 0.02), 12_000), SETTINGS, 1)
+    assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)
+    assert (line.high or 0) > 7_000
+    assert len(probes) < 20
+
+
+def test_it_gives_up_below_the_start_where_lower_loads_have_too_few_operations() -> None:
+    line, probes = search(sparse(linear(300, 0.02), 490), SETTINGS, 1)
+    assert (line.ending, line.estimate, line.low) == (Ending.PROBES_DO_NOT_COUNT, None, None)
+    assert 300 < (line.high or 0) < 600
+    assert [probe.load for probe in probes if probe.load < 490][:1] == [250]
+    assert len(probes) < 20
+
+
+def test_it_gives_up_at_the_limit_where_no_load_has_enough_operations() -> None:
+    line, probes = search(sparse(linear(7_000, 0.02), 60_000), SETTINGS, 1)
+    assert line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=8, counted=0)
+    assert probes[-1].load == SETTINGS.highest
+
+
+@settings(max_examples=12)
+@given(ANY_STORAGE, st.integers(1, 100_000), st.integers(0, 10**6))
+def test_it_ends_whatever_loads_have_enough_operations(storage: Storage, known_from: int, seed: int) -> None:
+    line, probes = search(sparse(storage, known_from), ROUGH, seed)
+    assert line.probes == len(probes) <= MOST_PROBES
+    assert line.counted or line.ending is Ending.PROBES_DO_NOT_COUNT
+    assert all(ROUGH.lowest <= probe.load <= ROUGH.highest for probe in probes)

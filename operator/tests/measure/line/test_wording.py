@@ -136,6 +136,10 @@ def test_probes() -> None:
             ),
         ),
         (
+            line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=5, counted=0),
+            "The search gave up: more probes would not count either; remove the cause, then run again.",
+        ),
+        (
             line(Ending.BROKEN_AT_FIRST, None, None, 2.7),
             (
                 "The line is below the lowest load that may be offered, with 97.5 % confidence; decrease start, or "
@@ -152,6 +156,14 @@ def test_sentences(found: Line, expected: str) -> None:
 def test_sentences_of_storage_without_one_line_say_that_the_interval_is_doubtful(ending: Ending) -> None:
     assert "beyond chance" in wording.ending_sentence(line(ending), search())
     assert "the interval" in wording.ending_sentence(line(ending), search())
+
+
+def test_a_search_that_gave_up_says_why() -> None:
+    gave_up = line(Ending.PROBES_DO_NOT_COUNT, None, None, None, probes=9, counted=4)
+    assert (
+        "after 9 probes, 4 of which count: more probes would not count either (Stalled in 5 probes); remove"
+        in wording.ending_sentence(gave_up, search(), "Stalled in 5 probes")
+    )
 
 
 def test_every_outcome_has_its_own_words() -> None:

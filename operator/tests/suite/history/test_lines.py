@@ -12,7 +12,7 @@ from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.history.trend import trends_of
 from plimsoll.suite.outcomes import outcomes_of_rounds
-from support.lines import above, below, line, searched
+from support.line_results import above, below, line, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 
@@ -55,7 +55,9 @@ def test_a_round_has_one_value_per_run_and_keeps_what_it_lacks() -> None:
     assert [*found.values[quantity]] == [0, 1]
     lacking = _round(1, [above(), line(12_000)])
     assert not lacking.values
-    assert lacking.gaps["v"] == ["the line is above all loads, NotMonotone or Drifting in a run: line-000"]
+    assert lacking.gaps["v"] == [
+        "the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: line-000"
+    ]
 
 
 def test_the_trend_follows_the_line() -> None:

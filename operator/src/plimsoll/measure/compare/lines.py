@@ -17,12 +17,16 @@ from plimsoll.api.line import Ending, Line, LineSearch
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.inference import Between
+from plimsoll.measure.line.bound import lower_bound
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 _QUANTILE = (1 + CONFIDENCE) / 2
 _UNRELIABLE = {
-    Ending.NOT_MONOTONE: "breaks in a range of loads and holds at higher ones, so that it has no line",
-    Ending.DRIFTING: "became slower or faster during the search, so that its line moved",
+    Ending.PROBES_DO_NOT_COUNT: "search of the {name} gave up, because its probes did not count",
+    Ending.NOT_MONOTONE: (
+        "storage of the {name} breaks in a range of loads and holds at higher ones, so that it has no line"
+    ),
+    Ending.DRIFTING: "storage of the {name} became slower or faster during the search, so that its line moved",
 }
 
 
@@ -118,10 +122,7 @@ class LineChange:
 
 
 def position_of(line: Line, search: LineSearch) -> Position | None:
-    """Return where a line is; None if nothing is known of it.
-
-    A lower bound counts up to the limit of the search only: beyond it no load was offered.
-    """
+    """Return where a line is; None if nothing is known of it."""
     factor = t_quantile(_QUANTILE, max(1, line.counted - 1))
     if line.estimate:
         return Position(
@@ -131,7 +132,7 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
             probes=line.counted,
         )
     if line.low and not line.high:
-        return _bound(min(line.low, search.limit), 0.0, math.inf, line.counted)
+        return _bound(lower_bound(line.low, search.limit), 0.0, math.inf, line.counted)
     if line.high and not line.low:
         return _bound(line.high, math.inf, 0.0, line.counted)
     return None
@@ -151,7 +152,7 @@ def line_problem(name: str, result: BenchmarkResult) -> str:
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
     if line.ending in _UNRELIABLE:
-        return f"the storage of the {name} {_UNRELIABLE[line.ending]} ({line.ending}); measure again"
+        return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
     if position_of(line, result.spec.line) is None:
         return f"the line of the {name} is unknown; measure again"
     return ""

@@ -15,7 +15,8 @@ def next_rung(broken: Mapping[float, bool], settings: Settings) -> float | None:
     """Return the load to try next, or None if the line is bracketed as far as the limits permit.
 
     Args:
-        broken: load -> whether its first trial broke.
+        broken: load -> whether its first trial broke; False if the load yields too few operations to know that, because
+            higher loads yield more.
         settings: of the search.
 
     """

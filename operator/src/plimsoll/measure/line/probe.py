@@ -35,7 +35,12 @@ class TriedLoad:
     @property
     def counts(self) -> bool:
         """Whether the probe says anything about the storage."""
-        return self.verdict is not Verdict.INVALID and self.outcome is not ProbeOutcome.UNKNOWN
+        return self.has_numbers and self.outcome is not ProbeOutcome.UNKNOWN
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether its numbers are trustworthy; if it does not count nevertheless, they were too few."""
+        return self.verdict is not Verdict.INVALID
 
 
 def tried_loads(trials: Iterable[Trial]) -> Sequence[TriedLoad]:

@@ -5,6 +5,7 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 1. the ladder brackets the line (`ladder`);
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
    third one is beside it, to show how much the storage scatters;
+   A load that yields too few operations for a percentile is not repeated, but higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
    may be no lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it stayed in its place (`monotone`, `drift`).
@@ -14,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
@@ -41,6 +43,12 @@ _FAR = 3
 _CHECKS = 5
 """Trials at a load far from the line of which half or more have the other outcome."""
 
+_MOST_VAIN = 5
+"""After this many probes in a row that do not count, more would not either: each had several attempts."""
+
+_CLIMB = 1.1
+"""Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
+
 
 def progress_of(probes: Sequence[TriedLoad], settings: Settings) -> Progress:
     """Return what the probes show, and the next load unless the search ended."""
@@ -54,11 +62,14 @@ class _Search:
 
     def progress(self) -> Progress:
         rung = next_rung(self._first_outcomes(), self.settings)
+        if self._are_vain() or (rung is None and not self.trials):
+            known = self._line() if rung is None else self._made()
+            return Progress(line=known.model_copy(update={"ending": Ending.PROBES_DO_NOT_COUNT}), next_load=None)
         ending = self._ending() if rung is None else None
         load = rung if rung is not None else self._doubtful() if ending else self._placed()
         if load is not None and len(self.probes) < self.settings.most_probes:
             # Before the ladder brackets the line, nothing is known beyond the loads that were tried.
-            known = self._line() if rung is None else Line(probes=len(self.probes), counted=len(self.counted))
+            known = self._line() if rung is None else self._made()
             return Progress(line=known, next_load=load)
         return self._end(ending if ending and load is None else Ending.PROBES_USED_UP)
 
@@ -80,8 +91,28 @@ class _Search:
         median, low, high = map(math.exp, self.posterior.interval(CONFIDENCE))
         return median, low, high
 
+    @cached_property
+    def sparse(self) -> set[float]:
+        """The loads that yield too few operations: below all loads that count, since chance explains it elsewhere."""
+        lowest = min((probe.load for probe in self.counted), default=math.inf)
+        return {probe.load for probe in self.probes if _is_sparse(probe) and probe.load < lowest}
+
+    @cached_property
+    def least(self) -> float:
+        """The lowest load that yields enough operations, as far as that is known; below it nothing can be learned."""
+        if not self.sparse:
+            return self.settings.lowest
+        climbed = self.settings.offered(max(self.sparse) * _CLIMB)
+        higher = max(climbed, self.settings.offered(max(self.sparse) + self.settings.step))
+        return min(higher, *(probe.load for probe in self.counted))
+
+    def _are_vain(self) -> bool:
+        last = takewhile(lambda probe: not probe.counts, reversed(self.probes))
+        vain = [probe for probe in last if probe.load not in self.sparse or not probe.has_numbers]
+        return len(vain) >= _MOST_VAIN
+
     def _first_outcomes(self) -> dict[float, bool]:
-        outcomes: dict[float, bool] = {}
+        outcomes = dict.fromkeys(self.sparse, False)
         for probe in self.counted:
             outcomes.setdefault(probe.load, probe.is_broken)
         return outcomes
@@ -92,6 +123,8 @@ class _Search:
             return Ending.NEVER_BROKE
         if high <= self.settings.lowest:
             return Ending.BROKEN_AT_FIRST
+        if high <= self.least:
+            return Ending.PROBES_DO_NOT_COUNT
         width = high - low
         if width <= max(self.settings.precision_percent / 100 * estimate, self.settings.step):
             return Ending.PRECISE
@@ -103,12 +136,15 @@ class _Search:
     def _most_informative(self) -> float:
         median, low, high = map(math.log, self.interval)
         deviation = (high - low) / 4
-        loads = {self.settings.offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
+        loads = {self._offered(math.exp(median + offset * deviation)) for offset in _OFFSETS}
         return min(sorted(loads), key=lambda load: self.posterior.expected_variance(math.log(load)))
 
     def _edge(self) -> float:
         side = _EDGE if len(self.probes) // _EDGE_EVERY % 2 else -_EDGE
-        return self.settings.offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
+        return self._offered(self.interval[0] * math.exp(side * self.posterior.usual_spread))
+
+    def _offered(self, load: float) -> float:
+        return max(self.settings.offered(load), self.least)
 
     def _doubtful(self) -> float | None:
         """Return the lowest load far from the line with unexpected outcomes and few trials."""
@@ -134,14 +170,22 @@ class _Search:
 
     def _line(self, ending: Ending | None = None) -> Line:
         if not self.trials:
-            return Line(ending=ending, probes=len(self.probes), counted=0)
+            return self._made(ending)
         estimate, low, high = self.interval
-        lowest, highest = self.settings.lowest, self.settings.highest
+        least, highest = self.least, self.settings.highest
         return Line(
             ending=ending,
             probes=len(self.probes),
             counted=len(self.counted),
-            estimate=estimate if lowest <= estimate <= highest else None,
-            low=low if low > lowest else None,
+            estimate=estimate if least <= estimate <= highest else None,
+            low=low if low > self.settings.lowest and estimate >= least else None,
             high=high if high < highest else None,
         )
+
+    def _made(self, ending: Ending | None = None) -> Line:
+        """Return the line of which nothing is known."""
+        return Line(ending=ending, probes=len(self.probes), counted=len(self.counted))
+
+
+def _is_sparse(probe: TriedLoad) -> bool:
+    return probe.has_numbers and not probe.counts

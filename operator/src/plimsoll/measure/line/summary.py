@@ -11,6 +11,7 @@ from plimsoll.measure.checking.check import CheckedValue, evaluate, verdict_of
 from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
 from plimsoll.measure.line.probe import counting_trials
 from plimsoll.measure.line.result import Progress
+from plimsoll.measure.line.uncounted import uncounted_text
 from plimsoll.measure.summary import last_attempts, rolled_up, same_tool
 from plimsoll.measure.wording import number_text, probes_text
 
@@ -42,7 +43,8 @@ def summarise_search(trials: Sequence[Trial], progress: Progress) -> LineNumbers
 
 
 def _counted(trials: Sequence[Trial], good: Sequence[Trial]) -> tuple[Finding, ...]:
-    detail = f"no probe counts, of {len(last_attempts(trials))}"
+    why = uncounted_text(trials)
+    detail = f"no probe counts, of {len(last_attempts(trials))}{f': {why}' if why else ''}"
     return evaluate(checks.NO_TRIAL_COUNTS, [CheckedValue(value=len(good), detail=detail)])
 
 

@@ -1,8 +1,10 @@
 """How the line is worded wherever a user reads it: headlines, table cells, and what each ending means."""
 
 import math
+from collections.abc import Iterable
 
 from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
+from plimsoll.measure.line.bound import lower_bound
 from plimsoll.measure.wording import percent_text
 
 UNKNOWN = "-"
@@ -40,7 +42,7 @@ _FULL_DIGITS = 3
 
 def headline_text(line: Line, search: LineSearch) -> str:
     """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
-    condition = f"at {objectives_text(search)}"
+    condition = f"at {objectives_text(search.objectives)}"
     if not is_known(line):
         state = "not known yet" if line.ending is None else f"unknown after {probes_made(line)}"
         return f"line {condition} is {state}"
@@ -49,7 +51,7 @@ def headline_text(line: Line, search: LineSearch) -> str:
 
 def short_text(line: Line, search: LineSearch) -> str:
     """Return what was found for a column of a table: `12,400 ± 600 at p99 <= 5 ms`."""
-    return f"{load_text(line, search)} at {objectives_text(search)}"
+    return f"{load_text(line, search)} at {objectives_text(search.objectives)}"
 
 
 def unit_text(search: LineSearch) -> str:
@@ -57,9 +59,9 @@ def unit_text(search: LineSearch) -> str:
     return _UNIT[search.vary]
 
 
-def objectives_text(search: LineSearch) -> str:
+def objectives_text(objectives: Iterable[Objective]) -> str:
     """Return what has to hold: `p50 <= 800 µs and p99 <= 5 ms`."""
-    return " and ".join(map(objective_text, search.objectives))
+    return " and ".join(map(objective_text, objectives))
 
 
 def objective_text(objective: Objective) -> str:
@@ -110,6 +112,16 @@ def probes_text(line: Line) -> str:
     return str(line.probes) if line.counted == line.probes else f"{line.counted} of {line.probes}"
 
 
+def current_text(number: int) -> str:
+    """Return which probe is under way, by its number from 0: `probe 12 of at most 40`."""
+    return f"probe {number + 1} of at most {MOST_PROBES}"
+
+
+def progress_text(line: Line) -> str:
+    """Return how far a search is: `3 of at most 40`; after its end the probes as in `probes_text`."""
+    return f"{line.probes} of at most {MOST_PROBES}" if line.ending is None else probes_text(line)
+
+
 def ending_text(line: Line) -> str:
     """Return the name of the ending; `searching` while the search goes on."""
     return "searching" if line.ending is None else line.ending.value
@@ -120,17 +132,24 @@ def outcome_text(outcome: ProbeOutcome) -> str:
     return _OUTCOME[outcome]
 
 
-def ending_sentence(line: Line, search: LineSearch) -> str:
-    """Return why the search ended and what that means for the line, in one sentence."""
+def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
+    """Return why the search ended and what that means for the line, in one sentence.
+
+    `uncounted` are the reasons why probes did not count, of `uncounted_text`.
+    """
     match line.ending:
         case None:
-            made = f"{line.probes} of at most {MOST_PROBES} probes made"
+            made = f"{progress_text(line)} probes made"
             return f"The search goes on: {made}, {_interval_clause(line, search)}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
             made = f"{probes_made(line)}, the most that it may make"
             return f"The search ended after {made}: {_wide_clause(line, search)}."
+        case Ending.PROBES_DO_NOT_COUNT:
+            why = f"more probes would not count either{f' ({uncounted})' if uncounted else ''}"
+            made = f" after {probes_made(line)}" if line.counted else ""
+            return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
             highest = f"{search.limit:,} {unit_text(search)}, the highest load (limit)"
             return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
@@ -162,8 +181,7 @@ def _bound_text(low: float | None, high: float | None, search: LineSearch) -> st
 
 
 def _highest_shown(low: float, search: LineSearch) -> str:
-    """Return a lower bound; no load above the limit was tried, so a bound above it would be the fit's alone."""
-    return rounded_load(min(low, search.limit))
+    return rounded_load(lower_bound(low, search.limit))
 
 
 def _interval_clause(line: Line, search: LineSearch) -> str:

@@ -153,7 +153,7 @@ def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
 def _valueless(quantities: Sequence[Quantity]) -> Iterator[str]:
     lines = sorted({one.point for one in quantities if one.metric is Metric.LINE})
     if lines:
-        yield f"the line is above all loads, NotMonotone or Drifting in a run: {first_few(lines)}"
+        yield f"the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: {first_few(lines)}"
     points = sorted({one.point for one in quantities if one.metric is not Metric.LINE})
     if points:
         yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"

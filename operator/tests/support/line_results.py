@@ -1,17 +1,44 @@
-"""Results of searches for the line, with trials that gave what a test says."""
+"""Results of searches for the line, whose line and trials are what a test says."""
 
 from collections.abc import Sequence
 
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe, ProbeOutcome, Vary
+from plimsoll.api.line import MOST_PROBES, Ending, Line, LineSearch, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Finding, Trial
+from support.offered import OBJECTIVE
 from support.repeated import aborted, measured, result, trial
 
-SEARCH = LineSearch(start=500, limit=200_000, objectives=(Objective(percentile="99", latency_microseconds=5000),))
+SEARCH = LineSearch(start=500, limit=200_000, objectives=(OBJECTIVE,))
 PRECISE = Line(ending=Ending.PRECISE, probes=4, counted=3, estimate=12_412.3, low=11_824.7, high=13_001.9)
 GOING_ON = Line(probes=3, counted=3, low=8000, high=16_000)
 BOUND = Line(ending=Ending.NEVER_BROKE, probes=12, counted=12, low=231_512.7)
 UNKNOWN = Line(ending=Ending.PROBES_USED_UP, probes=40, counted=0)
+
+
+def line(
+    estimate: float | None,
+    *,
+    width: float = 0.1,
+    low: float | None = None,
+    high: float | None = None,
+    ending: Ending | None = Ending.PRECISE,
+    counted: int = 20,
+) -> Line:
+    """Return a line whose interval is this part of the estimate wide, unless its ends are given."""
+    if estimate is not None:
+        low = estimate * (1 - width / 2) if low is None else low
+        high = estimate * (1 + width / 2) if high is None else high
+    return Line(ending=ending, probes=counted, counted=counted, estimate=estimate, low=low, high=high)
+
+
+def above(limit: float = 200_000) -> Line:
+    """Return a line above all loads."""
+    return line(None, low=limit * 1.1, ending=Ending.NEVER_BROKE)
+
+
+def below(load: float = 1) -> Line:
+    """Return a line below all loads."""
+    return line(None, high=load, ending=Ending.BROKEN_AT_FIRST)
 
 
 def probe(
@@ -38,27 +65,30 @@ def died(number: int, offered: float, attempt: int = 0) -> Trial:
 
 
 def searched(
-    line: Line | None = PRECISE,
-    trials: Sequence[Trial] = (),
+    found: Line | None = PRECISE,
+    trials: Sequence[Trial] | None = None,
     *,
-    point: str = "w-000",
+    run: str = "baseline",
+    point: str = "line-000",
     search: LineSearch = SEARCH,
     verdict: Verdict | None = Verdict.VALID,
     findings: Sequence[Finding] = (),
 ) -> BenchmarkResult:
-    """Return the result of a search."""
-    plain = result([trial(0, measured(100))], point=point)
-    spec = plain.spec.model_copy(update={"line": search, "repetitions": 40, "label": "randread 4Ki up to qd64"})
+    """Return the result of a search with that line; without other trials, each probe met the objectives at the line."""
+    if trials is None:
+        load = (found.estimate if found else None) or search.start
+        trials = [probe(number, load) for number in range(found.probes if found else 0)]
+    plain = result(trials, run=run, point=point, repetitions=MOST_PROBES)
     status = plain.status.model_copy(
         update={
-            "trials": tuple(trials),
             "summary": None,
-            "line": line,
+            "line": found,
             "verdict": verdict,
             "findings": tuple(findings),
-            "final": line is not None and line.ending is not None,
+            "final": found is not None and found.ending is not None,
         }
     )
+    spec = plain.spec.model_copy(update={"line": search, "label": "randread 4Ki up to qd64"})
     return plain.model_copy(update={"spec": spec, "status": status})
 
 

@@ -12,7 +12,7 @@ from plimsoll.protocol import messages
 from support.simulated_plan import SECOND, make_document, make_plan
 from support.simulation import Simulation
 
-SEARCH = LineSearch(
+ROUGH_SEARCH = LineSearch(
     start=400,
     limit=20_000,
     precision_percent=20,
@@ -26,7 +26,7 @@ def search_plan(*, points: int = 1, searches: int = 1, repetitions: int = 2, cli
     """Return a plan whose first points are searches."""
     plan = make_plan(points=points, clients=clients, repetitions=repetitions)
     searched = [
-        point.model_copy(update={"line": SEARCH if number < searches else None})
+        point.model_copy(update={"line": ROUGH_SEARCH if number < searches else None})
         for number, point in enumerate(plan.points)
     ]
     return plan.model_copy(update={"points": tuple(searched)})

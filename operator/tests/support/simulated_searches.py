@@ -5,26 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Probe
+from plimsoll.api.line import Ending, Line, LineSearch, Probe
 from plimsoll.api.names import LatencyKind, Operation, Outcome, Verdict
-from plimsoll.api.result import (
-    BenchmarkResult,
-    Finding,
-    Fingerprint,
-    Latency,
-    OperationResult,
-    Rates,
-    ResultMeta,
-    ResultSpec,
-    ResultStatus,
-    Trial,
-)
+from plimsoll.api.result import BenchmarkResult, Finding, Latency, OperationResult, Rates, Trial
 from plimsoll.measure.line.observation import Observation, outcome_of
 from plimsoll.measure.line.settings import Settings
-from support.offered import SECONDS, Storage, linear, search
-
-OBJECTIVE = Objective(percentile="99", latency_microseconds=5_000)
-SEARCH = LineSearch(start=500, limit=200_000, objectives=(OBJECTIVE,))
+from support.line_results import SEARCH, searched
+from support.offered import OBJECTIVE, SECONDS, Storage, linear, search
 
 _BLOCK = 4096
 _OF_P99 = {"50": 0.4, "90": 0.7, "95": 0.8, "99": 1.0, "99.9": 1.3, "99.99": 1.7}
@@ -33,7 +20,7 @@ _OF_P99 = {"50": 0.4, "90": 0.7, "95": 0.8, "99": 1.0, "99.9": 1.3, "99.99": 1.7
 _MEAN_OF_P99 = 0.45
 
 
-def searched(
+def simulated(
     storage: Storage | None = None,
     *,
     run: str = "baseline",
@@ -57,33 +44,25 @@ def searched(
     trials = tuple(trial_of(number, one) for number, one in enumerate(observed[:probes]))
     line = found if is_final else Line(probes=len(trials), counted=len(trials))
     verdict, findings = _judged(line)
-    return BenchmarkResult(
-        metadata=ResultMeta(name=f"{run}-{point}", namespace="default"),
-        spec=ResultSpec(
-            run=run,
-            run_uid=f"uid of {run}",
-            point=point,
-            workload=point.rpartition("-")[0],
-            tool="fio",
-            label=label,
-            parameters={"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
-            clients=clients,
-            runtime_seconds=SECONDS,
-            ramp_seconds=10,
-            repetitions=40,
-            line=search_for,
-        ),
-        status=ResultStatus(
-            trials=trials,
-            line=line,
-            verdict=verdict if is_final else None,
-            findings=findings if is_final else (),
-            fingerprint=Fingerprint(
-                identity={"tool": "fio"}, context={"seed": 1}, identity_sha256="", context_sha256=""
-            ),
-            final=is_final,
-        ),
+    plain = searched(
+        line,
+        trials,
+        run=run,
+        point=point,
+        search=search_for,
+        verdict=verdict if is_final else None,
+        findings=findings if is_final else (),
     )
+    spec = plain.spec.model_copy(
+        update={
+            "label": label,
+            "parameters": {"ioDepth": 64, "blockSize": "4Ki", **(parameters or {})},
+            "clients": clients,
+            "runtime_seconds": SECONDS,
+            "ramp_seconds": 10,
+        }
+    )
+    return plain.model_copy(update={"spec": spec})
 
 
 def trial_of(number: int, observation: Observation) -> Trial:

@@ -1,0 +1,131 @@
+"""What tools do their I/O against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TargetKind(StrEnum):
+    """What a tool does its I/O against.
+
+    `volume` is the client's data set: a file, a block device or an RBD image; `image` is an RBD image only. `peer` is
+    the clients that serve this one; `api` is the Kubernetes API.
+    """
+
+    VOLUME = "volume"
+    IMAGE = "image"
+    POOL = "pool"
+    PEER = "peer"
+    OSDS = "osds"
+    API = "api"
+
+    @property
+    def is_data_set(self) -> bool:
+        """Whether it is each client's own data set, which is empty until the prefill."""
+        return self in (TargetKind.VOLUME, TargetKind.IMAGE)
+
+    @property
+    def is_of_ceph(self) -> bool:
+        """Whether clients talk to a Ceph cluster directly."""
+        return self in (TargetKind.IMAGE, TargetKind.POOL, TargetKind.OSDS)
+
+
+class VolumeKind(StrEnum):
+    """How a volume appears to a client."""
+
+    FILE = "file"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeTarget:
+    """A client's data set: `size` bytes from `offset` of a file or block device.
+
+    Both are multiples of 1 MiB: direct I/O needs alignment, and a prefill of whole MiB then misses no byte. `shared`:
+    it is part of a volume that all clients mount.
+    """
+
+    kind: VolumeKind
+    path: str
+    size: int
+    offset: int = 0
+    shared: bool = False
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageTarget:
+    """The client's RBD image, accessed through librbd as the CephX user `user` (without `client.`).
+
+    `cache` enables librbd's writeback cache. The size is a multiple of 1 MiB.
+    """
+
+    pool: str
+    image: str
+    user: str
+    size: int
+    cache: bool = False
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return f"{self.pool}/{self.image}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTarget:
+    """The client's own part of a RADOS pool: a namespace, and the run name of its objects."""
+
+    pool: str
+    namespace: str
+    run_name: str
+    user: str
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return f"{self.pool}/{self.namespace}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsdsTarget:
+    """All OSDs of a cluster; `keyring` is the path of an administrator's keyring."""
+
+    keyring: str
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return "all OSDs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerTarget:
+    """The addresses of the clients that serve this one, or that it serves."""
+
+    addresses: Mapping[int, str]
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return ", ".join(f"client {number}" for number in self.addresses)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiTarget:
+    """The Kubernetes API, with the rights of the pod's ServiceAccount."""
+
+    @property
+    def name(self) -> str:
+        """The target's name in messages."""
+        return "the Kubernetes API"
+
+
+DataSet = VolumeTarget | ImageTarget
+"""What the prefill writes and a measurement reads or writes."""
+
+Target = VolumeTarget | ImageTarget | PoolTarget | OsdsTarget | PeerTarget | ApiTarget
