@@ -1,5 +1,6 @@
 """An agent's work with a volume, with tools that work and tools that fail."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from plimsoll.agent.worker import PreparationError, Worker
 from plimsoll.api.prepare import Precondition
 from plimsoll.api.state import TrialKey
 from plimsoll.measure.sample import ClientDocument, Clock
-from plimsoll.protocol.messages import ArmOrder, PrepareOrder
+from plimsoll.protocol.messages import ArmOrder, PrepareOrder, StageOrder
 from plimsoll.tools.base import Command, TargetKind, VolumeTarget
 from plimsoll.tools.fio.tool import Fio
 from support.progress import RecordedProgress
@@ -42,6 +43,14 @@ def script(directory: Path, text: str) -> str:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return str(path)
+
+
+def staging(order: ArmOrder) -> StageOrder:
+    return StageOrder.model_validate(order.model_dump(exclude={"kind", "t0_nanoseconds"}))
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
 
 
 async def measured(worker: Worker) -> ClientDocument:
@@ -184,6 +193,51 @@ def test_an_unknown_tool_is_refused(tmp_path: Path) -> None:
 def test_parameters_of_another_tool_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PreparationError, match="operation"):
         make_worker(tmp_path, "fio").arm(ARM.model_copy(update={"parameters": {"operation": "seq"}}))
+
+
+POISSON = {"blockSize": 4096, "ioDepth": 64, "rateIops": 500, "arrivals": "Poisson"}
+
+
+async def test_arrivals_are_written_when_a_trial_is_staged(tmp_path: Path) -> None:
+    worker = make_worker(tmp_path, "fio")
+    await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), RecordedProgress())
+    order = ARM.model_copy(update={"parameters": POISSON})
+    with pytest.raises(PreparationError, match="has not staged"):
+        worker.arm(order)
+    await worker.stage(staging(order), RecordedProgress())
+    armed = worker.arm(order)
+    (option,) = [argument for argument in armed.argv if argument.startswith("--read_iolog=")]
+    header, *rest = await asyncio.to_thread(lines_of, Path(option.partition("=")[2]))
+    assert header == "fio version 3 iolog"
+    # 11 s at 500 operations per second.
+    assert len(rest) == pytest.approx(5500, abs=400)
+
+
+async def test_arrivals_that_cannot_be_written_fail_the_staging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make_worker(tmp_path, "fio")
+    await worker.prepare(PrepareOrder(discard=False, prefill=False, fill_percent=100, seed=1), RecordedProgress())
+    unwritable = Command(argv=(), inputs={"absent/arrivals": ["0 data add\n"]})
+    monkeypatch.setattr(Fio, "command", lambda *_: unwritable)
+    order = ARM.model_copy(update={"parameters": POISSON})
+    with pytest.raises(PreparationError, match="absent/arrivals: No such file or directory"):
+        await worker.stage(staging(order), RecordedProgress())
+
+
+@pytest.mark.fio
+async def test_random_arrivals_are_staged_and_measured(tmp_path: Path, fio: str) -> None:
+    worker = make_worker(tmp_path, fio)
+    await worker.prepare(PREPARE, RecordedProgress())
+    order = ARM.model_copy(update={"parameters": POISSON})
+    await worker.stage(staging(order), RecordedProgress())
+    document = await worker.measure(worker.arm(order), Clock(offset=0, error=0))
+    assert (document.exit_code, document.parse_error, document.foreign_target) == (0, None, "")
+    assert document.measurement is not None
+    assert document.measurement.errors == ()
+    (reads,) = document.measurement.operations
+    assert 0 < reads.ios < 500 + 6 * 500**0.5
+    assert document.measurement.depth_full_share is not None
 
 
 @pytest.mark.fio

@@ -88,9 +88,6 @@ capture numjobs2 "${size[@]}" "${timed[@]}" --rw=randread --bs=4k --iodepth=4 --
 capture ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=4 --rw=randread --bs=4k --iodepth=4 --rate_iops=1000
 capture randrw-jobs2-ramp "${size[@]}" --time_based=1 --ramp_time=2 --runtime=5 --rw=randrw --rwmixread=70 --bs=8k \
     --iodepth=4 --numjobs=2 --rate_iops=350,150
-# Random arrivals: operations that are due during a wait start together, so that the depth is full at times.
-capture poisson-jobs2 "${size[@]}" --time_based=1 --ramp_time=1 --runtime=3 --randrepeat=0 --rw=randrw --rwmixread=70 --bs=4k \
-    --iodepth=4 --numjobs=2 --rate_iops=700,300 --rate_process=poisson
 # As deep as where old versions logged empty histograms.
 capture read-128k-qd256 "${size[@]}" "${timed[@]}" --rw=read --bs=128k --iodepth=256 --rate_iops=1000
 # 500 operations at once, then nothing for 2.6 s, and so on.
@@ -109,6 +106,19 @@ with_gaps() {
     shift
     start "$case" "${size[@]}" "${gaps[@]}" --time_based=1 --write_lat_log="$version-$case" "$@"
 }
+# Random arrivals, as measurements replay them: 70 % reads, at 1000 operations per second.
+trace() {
+    awk 'BEGIN {
+        srand(1)
+        print "fio version 3 iolog\n0 data add\n0 data open"
+        for (; time < 16e6; time -= log(1 - rand()) * 1000)
+            printf "%d data %s %d 4096\n", time, rand() < 0.7 ? "read" : "write", 4096 * int(rand() * 16384)
+        print "16000000 data close"
+    }'
+}
+trace > arrivals
+with_gaps replay --runtime=4 --rw=randrw --rwmixread=70 --bs=4k --iodepth=4 --read_iolog=arrivals --replay_redirect="$data"
+finish
 with_gaps gaps-randrw-jobs2 --runtime=4 --rw=randrw --rwmixread=70 --bs=8k --iodepth=4 --numjobs=2 --rate_iops=350,150
 finish
 with_gaps freezes --runtime=8 --rw=randread --bs=4k --iodepth=8 --rate_iops=2000

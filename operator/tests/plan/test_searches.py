@@ -23,7 +23,7 @@ MakeRun = Callable[..., BenchmarkRun]
 Fields = Mapping[str, Any]
 
 OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
-RATE: Fields = {"vary": "Rate", "start": 800, "limit": 100_000, "objectives": OBJECTIVES}
+RATE: Fields = {"vary": "Rate", "start": 800, "limit": 80_000, "objectives": OBJECTIVES}
 DEPTH: Fields = {"vary": "Depth", "start": 8, "limit": 1024, "objectives": OBJECTIVES}
 
 
@@ -60,23 +60,21 @@ def test_a_trial_of_a_search_has_its_load() -> None:
 
 
 @given(
-    jobs=st.integers(1, 8),
     clients=st.integers(1, 8),
     percent=st.integers(1, 99),
     share=st.floats(0, 1),
     start=st.integers(2000, 9000),
 )
-def test_every_load_of_a_search_is_shared_exactly(
-    jobs: int, clients: int, percent: int, share: float, start: int
-) -> None:
-    fio = {"pattern": "randrw", "readPercent": percent, "jobs": jobs, "ioDepth": [16]}
-    line = {**RATE, "start": start, "limit": 50_000, "objectives": [{"percentile": "50", "latencyMicroseconds": 1}]}
+def test_every_load_of_a_search_is_shared_exactly(clients: int, percent: int, share: float, start: int) -> None:
+    fio = {"pattern": "randrw", "readPercent": percent, "ioDepth": [16]}
+    line = {**RATE, "start": start, "limit": 9000, "objectives": [{"percentile": "50", "latencyMicroseconds": 1}]}
     (point,) = expand(searching(fio, line, clients={"count": clients}))
     assert point.line is not None
     settings = search_settings(point, point.line)
     load = settings.offered(settings.lowest + share * (settings.highest - settings.lowest))
     parameters = FioParameters.model_validate(at_load(point, point.line, load).parameters)
-    assert sum(parameters.rate_per_job.values()) * jobs * clients == load
+    assert parameters.rate_iops is not None
+    assert parameters.rate_iops * clients == load
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,7 @@ def test_every_load_of_a_search_is_shared_exactly(
         ({"ioDepth": [64], "rateIops": 500}, RATE, "fio.rateIops: must be absent, because line varies it; remove it"),
         ({"ioDepth": [3]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
         ({"ioDepth": [1]}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
-        ({"ioDepth": [128]}, RATE, "use 64, and raise jobs"),
+        ({"ioDepth": [128]}, RATE, "use 64, and more clients"),
         ({}, RATE, "fio.ioDepth: must be 2, 4, 8, 16, 32 or 64"),
         ({"engine": "psync"}, RATE, "fio.engine: must be asynchronous"),
         ({"ioDepth": [64], "directIo": False}, RATE, "fio.directIo: must be true"),
@@ -95,7 +93,9 @@ def test_every_load_of_a_search_is_shared_exactly(
         ({"pattern": "randwrite", "fsyncEvery": 8}, DEPTH, "fio.fsyncEvery: must be 0"),
         ({"directIo": False}, DEPTH, "fio.directIo: must be true"),
         ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 7}, "line.limit: 7 is lower than every load"),
-        ({"ioDepth": [64]}, {**RATE, "limit": 400_008}, "line.limit: 400008 is more than 8 clients"),
+        ({"ioDepth": [64]}, {**RATE, "limit": 80_008}, "line.limit: 80008 is more than 8 clients"),
+        ({"ioDepth": [64], "jobs": 2}, RATE, "fio.jobs: must be 1"),
+        ({"ioDepth": [64], "pattern": "randwrite", "fsyncEvery": 8}, RATE, "fio.fsyncEvery: must be 0"),
         ({"jobs": 2}, {**DEPTH, "limit": 2 * 8 * 1025}, "which is 16384 operations in flight; lower it"),
     ],
 )
@@ -108,7 +108,7 @@ def test_impossible_searches_are_refused_at_the_field(fio: Fields, line: Fields,
     [
         ({"ioDepth": [2, 4, 8, 16, 32, 64]}, RATE),
         ({"ioDepth": [64]}, {**RATE, "start": 1, "limit": 8, "objectives": [{**OBJECTIVES[0], "percentile": "50"}]}),
-        ({"ioDepth": [64]}, {**RATE, "limit": 400_000}),
+        ({"ioDepth": [64]}, {**RATE, "limit": 80_000}),
         ({"jobs": 2}, {**DEPTH, "limit": 2 * 8 * 1024}),
         ({"ioDepth": [1]}, DEPTH),
     ],
@@ -120,6 +120,21 @@ def test_searches_at_the_bounds_are_possible(fio: Fields, line: Fields) -> None:
 def test_a_search_until_the_data_set_is_done_is_refused() -> None:
     run = _run({"fio": {"ioDepth": [64], "until": "DataSetDone"}, "rampSeconds": 0, "line": dict(RATE)})
     assert problem(run).startswith("fio.until: cannot be set with line")
+
+
+def test_a_search_with_more_arrivals_than_fio_can_hold_is_refused() -> None:
+    # 4,000,000 arrivals of each of 8 clients in a ramp of 10 s, the runtime, and 10 s to spare.
+    long = {"fio": {"ioDepth": [64]}, "line": dict(RATE), "runtimeSeconds": 480}
+    assert "which is 64000 operations per second" in problem(_run(long))
+    assert expand(_run({**long, "line": {**RATE, "limit": 64_000}}))
+
+
+def test_a_search_for_a_rate_through_librbd_is_refused() -> None:
+    line = {"fio": {"ioDepth": [64]}, "line": dict(RATE)}
+    assert "cannot have arrivals Poisson, or line with vary Rate, with access LibRBD" in problem(
+        _run(line, storage=LIBRBD)
+    )
+    assert expand(_run({"fio": {}, "line": dict(DEPTH)}, storage=LIBRBD))
 
 
 def test_a_tool_that_cannot_vary_its_load_names_those_that_can() -> None:
@@ -182,7 +197,7 @@ def identity_and_context(line: Fields | None) -> Any:
     ("changed", "parts"),
     [
         ({"precisionPercent": 5}, [("context", "search.precisionPercent")]),
-        ({"start": 1600, "limit": 50_000}, [("context", "search.limit"), ("context", "search.start")]),
+        ({"start": 1600, "limit": 60_000}, [("context", "search.limit"), ("context", "search.start")]),
         (
             {"objectives": [{"percentile": "99", "latencyMicroseconds": 2000}]},
             [("identity", "line.latencyMicroseconds.99")],

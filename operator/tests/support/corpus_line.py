@@ -10,6 +10,8 @@ _OBJECTIVES = [{"percentile": "99", "latencyMicroseconds": 5000}]
 _RATE = {"vary": "Rate", "start": 1000, "limit": 20_000, "objectives": _OBJECTIVES}
 _DEPTH = {"vary": "Depth", "start": 4, "limit": 512, "objectives": _OBJECTIVES}
 _OPEN = {"ioDepth": [64]}
+_POISSON = {"rateIops": 99, "arrivals": "Poisson"}
+_NO_RAMP = {"spec.workloads.0.rampSeconds": 0}
 
 
 def _search(name: str, fio: dict[str, Any], line: dict[str, Any], *says: str, **more: Any) -> Manifest:
@@ -35,16 +37,32 @@ LINE_REFUSED = [
     _search("arrivals alone", {"arrivals": "Poisson"}, _DEPTH, f"{_W}.fio.arrivals", "set rateIops, or remove it"),
     _search("rate of its own", {**_OPEN, "rateIops": 99}, _RATE, f"{_W}.fio.rateIops", "line varies it"),
     _search("depth 1", {}, _RATE, f"{_W}.fio.ioDepth", "must be 2, 4, 8, 16, 32 or 64 with line"),
-    _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and raise jobs"),
+    _search("depth 24", {"ioDepth": [32, 24]}, _RATE, f"{_W}.fio.ioDepth", "use 64, and more clients"),
     _search("rate and engine", {"engine": "sync"}, _RATE, f"{_W}.fio.engine", "must be asynchronous with line"),
     _search("depth and engine", {"engine": "psync"}, _DEPTH, f"{_W}.fio.engine", "must be asynchronous with line"),
     _search("buffered", {**_OPEN, "directIo": False}, _RATE, f"{_W}.fio.directIo", "must be true with line"),
     _search("until", {**_OPEN, "until": "DataSetDone"}, _RATE, f"{_W}.fio.until", "cannot be set with line"),
     _search("trims", {**_OPEN, "pattern": "randtrim"}, _RATE, f"{_W}.fio.pattern", "cannot be a trim with line"),
+    _search("jobs of a rate", {**_OPEN, "jobs": 2}, _RATE, f"{_W}.fio.jobs", "must be 1 with line and vary Rate"),
+    _search("syncs of a rate", {**_OPEN, "pattern": "write", "fsyncEvery": 1}, _RATE, f"{_W}.fio.fsyncEvery", "use 0"),
     _search("depth given", {"ioDepth": [1, 2]}, _DEPTH, f"{_W}.fio.ioDepth", "line varies it"),
     _search("rate of depths", {"rateIops": 99}, _DEPTH, f"{_W}.fio.rateIops", "use vary Rate"),
     _search(
         "syncs", {"pattern": "write", "fsyncEvery": 1}, _DEPTH, f"{_W}.fio.fsyncEvery", "must be 0 with line and vary"
+    ),
+    *(
+        Manifest(
+            name=f"arrivals and {name}", changes={FIO: {**_POISSON, **fio}, **_NO_RAMP}, says=(f"{_W}.{field}", said)
+        )
+        for name, fio, field, said in (
+            ("trims", {"pattern": "randtrim"}, "fio.arrivals", "cannot be Poisson for trims"),
+            ("syncs", {"pattern": "write", "fsyncEvery": 1}, "fio.arrivals", "cannot be Poisson with fsyncEvery"),
+            ("engine", {"engine": "sync"}, "fio.arrivals", "cannot be Poisson with a synchronous engine"),
+            ("jobs", {"jobs": 2}, "fio.arrivals", "cannot be Poisson with several jobs"),
+            ("too many", {"rateIops": 10_001}, "fio.arrivals", "more than 10000 operations per second of a client"),
+            ("buffered", {"directIo": False}, "fio.directIo", "must be true with arrivals Poisson"),
+            ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),
+        )
     ),
     Manifest(
         name="search: a tool without loads",
@@ -81,7 +99,8 @@ LINE_REFUSED += [
 
 _ARITHMETIC = "the models know the clients that share a load, and the operations of a trial"
 LINE_ACCEPTED = [
-    _search("rate", {"ioDepth": [2, 64], "pattern": "randrw", "fsyncEvery": 8}, _RATE),
+    Manifest(name="arrivals", changes={FIO: {**_POISSON, "pattern": "randrw", "rateIops": 10_000}}),
+    _search("rate", {"ioDepth": [2, 64], "pattern": "randrw"}, _RATE),
     _search("depth", {"jobs": 4, "ioDepth": [1]}, _DEPTH),
     _search("depths of the default", {}, _DEPTH),
     _search("shared unevenly", {"jobs": 64}, {**_DEPTH, "limit": 63}, server_accepts=_ARITHMETIC),

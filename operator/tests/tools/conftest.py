@@ -28,8 +28,8 @@ _PARAMETERS: Mapping[str, FioParameters] = MappingProxyType(
         "gaps-randrw-jobs2": FioParameters.model_validate(
             {"pattern": "randrw", "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "readPercent": 70}
         ),
-        "poisson-jobs2": FioParameters.model_validate(
-            {"pattern": "randrw", "ioDepth": 4, "jobs": 2, "readPercent": 70, "rateIops": 2000, "arrivals": "Poisson"}
+        "replay": FioParameters.model_validate(
+            {"pattern": "randrw", "ioDepth": 4, "readPercent": 70, "rateIops": 1000, "arrivals": "Poisson"}
         ),
         "read-128k-qd256": FioParameters.model_validate({"pattern": "read", "blockSize": "128Ki", "ioDepth": 256}),
         "noise": FioParameters.model_validate({"engine": "psync"}),

@@ -173,10 +173,23 @@ def test_mixed_pattern_names_share_and_rates() -> None:
 
 
 def test_random_arrivals_are_requested_only_if_asked_for() -> None:
-    poisson = measured(FioParameters.model_validate({"rateIops": 100, "arrivals": "Poisson"}), device())
-    assert (poisson["rate_iops"], poisson["rate_process"]) == ("100", "poisson")
+    fields = {"rateIops": 100, "arrivals": "Poisson"}
+    poisson = measured(FioParameters.model_validate(fields), device(path="/dev/a:b"))
+    assert poisson["read_iolog"] == "/prepare/arrivals"
+    # Unlike in `filename`, a colon separates nothing.
+    assert (poisson["replay_redirect"], poisson["filename"]) == ("/dev/a:b", r"/dev/a\:b")
+    assert "rate_iops" not in poisson
     for fields in ({"rateIops": 100, "arrivals": "Even"}, {"rateIops": 100}):
-        assert "rate_process" not in measured(FioParameters.model_validate(fields), device())
+        even = measured(FioParameters.model_validate(fields), device())
+        assert not {"read_iolog", "replay_redirect"} & even.keys()
+
+
+def test_more_arrivals_than_fio_can_hold_are_refused() -> None:
+    parameters = FioParameters.model_validate({"rateIops": 10_000, "arrivals": "Poisson"})
+    context = context_of(device())
+    assert FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=300)))
+    with pytest.raises(ValueError, match=r"more than 4000000 operations in 500 s.*at most 8000, or shorten"):
+        FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=400)))
 
 
 def test_colons_in_a_path_do_not_separate_files() -> None:

@@ -6,8 +6,11 @@ from pydantic import JsonValue, ValidationError
 from plimsoll.api.errors import problems_of
 from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
+from plimsoll.tools.base import Timing
 from plimsoll.tools.fio import FioParameters
 from plimsoll.tools.fio.parameters import Engine, Pattern
+
+POISSON: dict[str, JsonValue] = {"rateIops": 100, "arrivals": "Poisson"}
 
 
 def parameters(**fields: JsonValue) -> FioParameters:
@@ -53,6 +56,13 @@ def test_label_names_what_differs_from_the_defaults(fields: dict[str, JsonValue]
         ({"blockSize": 100}, "blockSize", "512"),
         ({"arrivals": "Poisson"}, "arrivals", "set rateIops, or remove it"),
         ({"arrivals": "Random", "rateIops": 5}, "arrivals", "Poisson"),
+        ({**POISSON, "pattern": "randtrim"}, "arrivals", "one after the other; use reads or writes"),
+        ({**POISSON, "pattern": "write", "fsyncEvery": 1}, "arrivals", "remove one of them"),
+        ({**POISSON, "engine": "psync"}, "arrivals", "use libaio"),
+        ({**POISSON, "jobs": 2}, "arrivals", "with several jobs"),
+        ({**POISSON, "rateIops": 10_001}, "arrivals", "more than 10000 operations per second of a client"),
+        ({**POISSON, "directIo": False}, "directIo", "submitted one after the other"),
+        ({**POISSON, "until": "DataSetDone"}, "until", "cannot be set with arrivals Poisson"),
         ({"pattern": "randrw", "readBack": "NextClient"}, "readBack", "applies only to the patterns read and randread"),
         ({"pattern": "write", "readBack": "NextClient"}, "readBack", "remove it, or use one of them"),
         ({"blockSize": 1000}, "blockSize", "multiple of 512"),
@@ -121,25 +131,18 @@ def mixable(pattern: Pattern, percent: int, jobs: int) -> FioParameters:
     return FioParameters(pattern=pattern, read_percent=percent if pattern.is_mixed else None, jobs=jobs)
 
 
-@given(pattern=patterns, percent=shares_of_reads, jobs=job_counts, multiple=st.integers(1, 1000))
-def test_offered_rate_is_exactly_that_of_all_jobs_and_directions(
-    pattern: Pattern, percent: int, jobs: int, multiple: int
-) -> None:
-    base = mixable(pattern, percent, jobs)
-    load = multiple * base.load_step(Vary.RATE)
-    offering = base.at_load(Vary.RATE, load)
-    assert sum(offering.rate_per_job.values()) * jobs == load
-    for operation, share in base.shares.items():
-        assert 100 * jobs * offering.rate_per_job[operation] == load * share
-    assert offering.is_open_loop
-    assert offering.in_flight is None
-
-
-@given(pattern=patterns, percent=shares_of_reads, jobs=job_counts)
-def test_no_lower_rate_is_divided_without_a_remainder(pattern: Pattern, percent: int, jobs: int) -> None:
-    base = mixable(pattern, percent, jobs)
+@given(
+    pattern=st.sampled_from([pattern for pattern in Pattern if "trim" not in pattern]),
+    percent=shares_of_reads,
+    share=st.floats(0, 1),
+)
+def test_every_multiple_of_the_step_can_be_offered(pattern: Pattern, percent: int, share: float) -> None:
+    base = mixable(pattern, percent, jobs=1)
     step = base.load_step(Vary.RATE)
-    assert not any(all(load * share % (100 * jobs) == 0 for share in base.shares.values()) for load in range(1, step))
+    most = base.most_load(Vary.RATE, Timing(ramp_seconds=0, runtime_seconds=1)) // step * step
+    load = max(step, round(share * most / step) * step)
+    offering = base.at_load(Vary.RATE, load)
+    assert (offering.rate_iops, offering.is_open_loop, offering.in_flight) == (load, True, None)
 
 
 @given(jobs=job_counts, depth=st.integers(1, 1024))

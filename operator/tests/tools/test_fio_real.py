@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,21 @@ def measuring(target: VolumeTarget, directory: Path, timing: Timing) -> StepCont
     return StepContext(step=StepKind.MEASURE, target=target, timing=timing, seed=0, work_directory=str(directory))
 
 
+def write_inputs(command: Command, context: StepContext) -> None:
+    directory = Path(context.prepared_directory)
+    directory.mkdir(exist_ok=True)
+    for name, lines in command.inputs.items():
+        (directory / name).write_text("".join(lines))
+
+
 def measured_undisturbed(fio: str, parameters: FioParameters, target: VolumeTarget, directory: Path) -> Measurement:
     """Measure until there are no warnings, at most three times: on a busy machine, lines of fio's logs are late."""
     for attempt in range(3):
         work = directory / str(attempt)
         work.mkdir()
         context = measuring(target, work, Timing(ramp_seconds=1, runtime_seconds=3))
+        if StepKind.PREPARE in FIO.steps(parameters):
+            write_inputs(FIO.command(parameters, replace(context, step=StepKind.PREPARE)), context)
         measurement = FIO.parse(parameters, context, run(fio, FIO.command(parameters, context), work))
         if not measurement.warnings:
             break
@@ -71,6 +81,8 @@ def measured_undisturbed(fio: str, parameters: FioParameters, target: VolumeTarg
         {"pattern": "randrw", "readPercent": 70, "blockSize": "8Ki", "ioDepth": 4, "jobs": 2, "rateIops": 400},
         {"pattern": "write", "blockSize": "64Ki", "jobs": 3, "fsyncEvery": 8, "rateIops": 30},
         {"pattern": "randread", "engine": "psync", "blockSize": 512, "rateIops": 50},
+        {"pattern": "randrw", "readPercent": 70, "ioDepth": 64, "rateIops": 400, "arrivals": "Poisson"},
+        {"pattern": "write", "blockSize": "64Ki", "ioDepth": 4, "rateIops": 50, "arrivals": "Poisson"},
     ],
 )
 def test_measurement_is_complete(fio: str, target: VolumeTarget, tmp_path: Path, fields: dict[str, JsonValue]) -> None:

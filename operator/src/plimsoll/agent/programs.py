@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +21,8 @@ ACCEPT_LIBRARY = "/usr/lib/plimsoll/accept.so"
 
 _MAX_VERSION_CHARACTERS = 128
 _POLL_SECONDS = 0.1
+_LINES_AT_ONCE = 20_000
+"""Lines of an input between which a preparation can be cancelled."""
 
 
 class Progress(Protocol):
@@ -67,6 +70,17 @@ class Programs:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         return directory
+
+    async def write_inputs(self, command: Command, directory: Path) -> None:
+        """Write the inputs of a command into its directory; PreparationError if that fails."""
+        for name, lines in command.inputs.items():
+            rest = iter(lines)
+            try:
+                with (directory / name).open("w") as file:
+                    while text := await asyncio.to_thread("".join, islice(rest, _LINES_AT_ONCE)):
+                        await asyncio.to_thread(file.write, text)
+            except OSError as error:
+                raise PreparationError(f"{directory / name}: {error.strerror}") from error
 
     async def run(
         self,

@@ -138,7 +138,9 @@ class Worker:
         tool = _tool(order.tool)
         if StepKind.PREPARE in tool.steps(_parameters(tool, order)):
             _, _, context, command = self._build(order, StepKind.PREPARE)
-            await self._run_preparation(tool, command, context, progress)
+            await self._programs.write_inputs(command, Path(context.work_directory))
+            if command.argv:
+                await self._run_preparation(tool, command, context, progress)
         self._staged = order.trial
 
     async def serve(self, order: ServeOrder, ready: Callable[[], Awaitable[None]]) -> None:

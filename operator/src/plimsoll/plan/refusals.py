@@ -8,7 +8,7 @@ from plimsoll.api.run import RunSpec, Workload
 from plimsoll.api.storage import KeyringReference, Storage
 from plimsoll.api.volume import Volume
 from plimsoll.plan.rules import NO_USE_OF_SERVERS
-from plimsoll.plan.searches import impossible_searches
+from plimsoll.plan.searches import impossible_searches, with_a_load
 from plimsoll.plan.sweep import Sweep
 from plimsoll.tools.base import (
     AnyTool,
@@ -216,7 +216,7 @@ def _unfit_parameters(spec: RunSpec, expanded: Expanded) -> Iterator[Problem]:
         context = _planned_context(target, sweep.workload)
         for parameters in points:
             try:
-                sweep.tool.command(parameters, context)
+                sweep.tool.command(with_a_load(sweep, parameters), context)
             except ValueError as error:
                 yield Problem(field=field_path(sweep.place), remedy=f"{parameters.label()}: {error}")
 

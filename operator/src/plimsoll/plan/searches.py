@@ -11,7 +11,7 @@ from plimsoll.measure.line.settings import Settings
 from plimsoll.plan.line import settings_of
 from plimsoll.plan.rules import cannot_vary
 from plimsoll.plan.sweep import Sweep
-from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.base import Timing, ToolParameters
 from plimsoll.tools.registry import TOOLS
 
 _LOADS = {Vary.RATE: "operations per second", Vary.DEPTH: "operations in flight"}
@@ -34,6 +34,14 @@ def impossible_searches(sweep: Sweep, points: Sequence[ToolParameters]) -> Itera
             for problem in _loads(sweep, search, parameters, clients)
         ]
     yield from dict.fromkeys(found)
+
+
+def with_a_load(sweep: Sweep, parameters: ToolParameters) -> ToolParameters:
+    """Return the parameters of a probe with some load; the same ones without a search, or if it has conflicts."""
+    search = sweep.workload.line
+    if search is None or search.vary not in parameters.load_fields or any(_conflicts(sweep, search, parameters)):
+        return parameters
+    return parameters.at_load(search.vary, parameters.load_step(search.vary))
 
 
 def _conflicts(sweep: Sweep, search: LineSearch, parameters: ToolParameters) -> Iterator[Problem]:
@@ -63,7 +71,9 @@ def _loads(sweep: Sweep, search: LineSearch, parameters: ToolParameters, clients
         )
         yield _problem(sweep, "line.limit", search.limit, remedy)
         return
-    most = clients * parameters.most_load(search.vary)
+    workload = sweep.workload
+    timing = Timing(ramp_seconds=workload.ramp_seconds, runtime_seconds=workload.runtime_seconds)
+    most = clients * parameters.most_load(search.vary, timing)
     if settings.highest > most:
         remedy = (
             f"is more than {clients} clients with {parameters.search_label(search.vary)} can offer, which is {most} "

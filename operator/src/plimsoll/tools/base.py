@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from plimsoll.api.line import Vary
@@ -146,8 +147,8 @@ class ToolParameters(Model):
         """Return the parameters with which each client offers this load, a multiple of `load_step`."""
         raise NotImplementedError
 
-    def most_load(self, vary: Vary) -> int:  # noqa: ARG002 - for tools that can offer loads
-        """Return the highest load that one client can offer; 0 if the tool cannot vary that."""
+    def most_load(self, vary: Vary, timing: "Timing") -> int:  # noqa: ARG002 - for tools that can offer loads
+        """Return the highest load that one client can offer in one trial; 0 if the tool cannot vary that."""
         return 0
 
     @property
@@ -196,6 +197,11 @@ class StepContext:
     work_directory: str
     client: int = 0
     as_root: bool = False
+
+    @property
+    def prepared_directory(self) -> str:
+        """The work directory of the step `prepare`, whose files stay until the next trial is staged."""
+        return str(PurePosixPath(self.work_directory).with_name(StepKind.PREPARE.value))
 
     @property
     def own_directory(self) -> str:

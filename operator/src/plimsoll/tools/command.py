@@ -12,11 +12,14 @@ class Command:
     """A command line, and others that run at the same time.
 
     Attributes:
-        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it.
+        argv: `argv[0]` is the tool's name, which the agent resolves, or `timeout` in front of it. Empty for a `prepare`
+            step that only writes `inputs`.
         stdin: path of its standard input.
         metered_seconds: if set, the agent ends the command after this time, which is its success. Its standard output
             is discarded; instead, the agent prints a line every second and at the end: Unix nanoseconds, and the bytes
             that the command has read so far (`rchar` of `proc_pid_io(5)`).
+        inputs: name -> lines, with their ends, of files that the agent writes in the work directory before the start.
+            They can be millions, and are yielded as they are written.
         accepts_only: the address of the only peer that it serves; empty for no such limit. The
             agent preloads a library for it, which prints `accepting only ADDRESS` when the command listens.
         beside: commands that start with it. If one of them fails, all are ended.
@@ -26,6 +29,7 @@ class Command:
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     stdin: str = "/dev/null"
+    inputs: Mapping[str, Iterable[str]] = field(default_factory=dict)
     metered_seconds: int = 0
     accepts_only: str = ""
     beside: "tuple[Command, ...]" = ()

@@ -5,12 +5,14 @@ Source: fio's HOWTO. Comments name behaviour observed with 3.33 and 3.39.
 
 from collections.abc import Iterator
 
+from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.measure.latency import PERCENTILES
-from plimsoll.tools.base import Command, DataSet, StepContext, Timing
+from plimsoll.tools.base import Command, DataSet, StepContext, Timing, VolumeTarget
+from plimsoll.tools.fio.arrivals import SPARE_SECONDS, Trace, traced_seconds
 from plimsoll.tools.fio.parameters import FioParameters
-from plimsoll.tools.fio.rules import NO_RAMP
+from plimsoll.tools.fio.rules import MAX_ARRIVALS, NO_RAMP
 from plimsoll.tools.fio.target import cache_environment, check_supported, data_set, offset_of, target_arguments
 
 JOB = "measure"
@@ -25,6 +27,9 @@ STATUS_SECONDS = 2
 """Interval of fio's status lines, and of the rates in them."""
 
 _LOG_PREFIX = "fio"
+_TRACE = "arrivals"
+_COLON = "\\:"
+"""A colon that does not separate two names."""
 _MAX_SEED = 2**63 - 1
 _MAX_GAP_LINES = 100_000
 _SLICES = 20
@@ -41,6 +46,8 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
     """
     target = data_set(context)
     check_supported(parameters, target)
+    if parameters.is_open_loop:
+        _check_arrivals(parameters, context.timing)
     return Command(
         argv=(
             "fio",
@@ -50,6 +57,7 @@ def measure_command(parameters: FioParameters, context: StepContext) -> Command:
             *target_arguments(target, parameters.engine, direct=parameters.direct_io),
             *_slice(parameters, target),
             *_load(parameters),
+            *_replay(parameters, context),
             *_timing(parameters, context.timing),
             *seed_arguments(context.seed),
             *_report(parameters, context.timing, context.work_directory),
@@ -101,6 +109,27 @@ def gap_milliseconds(parameters: FioParameters, timing: Timing) -> int:
     """
     logged = 1000 * timing.runtime_seconds * parameters.jobs * len(parameters.pattern.operations)
     return next((width for width in GAP_MILLISECONDS if logged <= _MAX_GAP_LINES * width), GAP_MILLISECONDS[-1])
+
+
+def trace_command(parameters: FioParameters, context: StepContext) -> Command:
+    """Return the command of the step that writes the arrivals.
+
+    Raises:
+        ValueError: as that of `measure_command`.
+
+    """
+    target = data_set(context)
+    trace = Trace(
+        seed=context.seed,
+        rate=parameters.rate_iops or 0,
+        seconds=traced_seconds(context.timing),
+        block_size=parameters.block_size,
+        offset=offset_of(target),
+        blocks=_slice_bytes(parameters, target) // parameters.block_size,
+        is_random=parameters.pattern.is_random,
+        read_percent=parameters.shares.get(Operation.READ, 0),
+    )
+    return Command(argv=(), inputs={_TRACE: trace})
 
 
 def log_name(kind: str, job: int) -> str:
@@ -158,12 +187,31 @@ def _load(parameters: FioParameters) -> Iterator[str]:
         yield "--scramble_buffers=1" if parameters.block_size >= _LARGE_BLOCK else "--refill_buffers=1"
     if parameters.fsync_every:
         yield f"--fsync={parameters.fsync_every}"
-    if parameters.rate_per_job:
+    if parameters.rate_per_job and not parameters.is_open_loop:
         # In the order read, write; a single value applies to the only operation.
         yield f"--rate_iops={','.join(map(str, parameters.rate_per_job.values()))}"
-    if parameters.is_open_loop:
-        # Each job and direction has its own times, which the seed determines. Times that have passed are caught up.
-        yield "--rate_process=poisson"
+
+
+def _replay(parameters: FioParameters, context: StepContext) -> Iterator[str]:
+    """Yield the trace, whose file is replaced by the target; nothing without random arrivals.
+
+    fio reads it as a whole before it begins: in portions, it would stop for milliseconds to read each. When several
+    threads read their traces at once, fio 3.39 crashes at times.
+    """
+    if not parameters.is_open_loop:
+        return
+    yield f"--read_iolog={context.prepared_directory.replace(':', _COLON)}/{_TRACE}"
+    yield f"--replay_redirect={context.target_of(VolumeTarget).path}"
+
+
+def _check_arrivals(parameters: FioParameters, timing: Timing) -> None:
+    most, seconds = parameters.most_load(Vary.RATE, timing), traced_seconds(timing)
+    if (parameters.rate_iops or 0) > most:
+        raise ValueError(
+            f"rateIops {parameters.rate_iops} with arrivals Poisson offers more than {MAX_ARRIVALS} operations in "
+            f"{seconds} s, which include {SPARE_SECONDS} s to spare; lower it to at most {most}, or shorten "
+            "runtimeSeconds, or use more clients"
+        )
 
 
 def _timing(parameters: FioParameters, timing: Timing) -> Iterator[str]:

@@ -1,9 +1,8 @@
 """The parameters of fio."""
 
-import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -13,14 +12,24 @@ from plimsoll.api.names import Operation
 from plimsoll.api.quantity import format_quantity
 from plimsoll.api.schema import Rule
 from plimsoll.tools.axes import MAX_DEPTH, BlockBytes, Depth
-from plimsoll.tools.base import ToolParameters
+from plimsoll.tools.base import Timing, ToolParameters
+from plimsoll.tools.fio.arrivals import traced_seconds
 from plimsoll.tools.fio.rules import (
     DEPTH_OF_SEARCH,
-    MAX_OFFERED_PER_JOB,
+    MAX_ARRIVALS,
+    MAX_OFFERED,
     NO_ARRIVALS,
+    NO_ARRIVALS_OF_JOBS,
+    NO_ARRIVALS_OF_SYNCS,
+    NO_ARRIVALS_OF_TRIMS,
+    NO_ARRIVALS_UNTIL,
+    NO_BUFFERED_ARRIVALS,
     NO_BUFFERED_SEARCH,
+    NO_JOBS_OF_RATES,
     NO_RATE_OF_DEPTHS,
     NO_SYNC_OF_DEPTHS,
+    NO_SYNC_OF_RATES,
+    NO_SYNCHRONOUS_ARRIVALS,
     NO_SYNCHRONOUS_SEARCH,
     NO_TRIM_SEARCH,
     NO_UNTIL_SEARCH,
@@ -32,10 +41,13 @@ from plimsoll.tools.fio.rules import (
     READS_WHEN,
     RUN_RULES,
     SEARCHED_DEPTHS,
+    TOO_MANY_ARRIVALS,
     WORKLOAD_RULES,
 )
 
 DEFAULT_READ_PERCENT = 50
+_TRACED_PER_SECOND = 400_000
+"""Arrivals of a trace that an agent writes per second."""
 
 
 class Pattern(StrEnum):
@@ -145,9 +157,10 @@ class FioParameters(ToolParameters):
             absent. It is divided evenly over jobs, and by readPercent over directions, and rounded down. Waiting for
             the next permitted operation is not latency.
         arrivals: When operations at rateIops are due: Even after equal times, Poisson at random times, as those of many
-            independent users. Even if absent. Requires rateIops. Each job has its own times. Before it sleeps until the
-            next one, it waits for all that it has in flight: what falls due meanwhile starts late, and that wait is not
-            latency. More jobs make this rarer.
+            independent users, whatever is in flight, up to ioDepth. Even if absent. Requires rateIops. With Poisson, a
+            client has at most 10000 operations per second and one job, and takes a whole CPU, because it waits by
+            polling. Reads of a mixed pattern come at random, with the probability readPercent. Poisson does not apply
+            to trims, syncs, synchronous engines, buffered I/O and access LibRBD.
         direct_io: Bypass the page cache. false measures the client's memory as much as its storage, and is refused with
             access LibRBD.
         until: DataSetDone ends the measurement when each client has read, written or trimmed its data set once, every
@@ -231,9 +244,7 @@ class FioParameters(ToolParameters):
     def _check_least_rate(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value is None or not {"pattern", "jobs", "read_percent"} <= info.data.keys():
             return value
-        jobs, shares = info.data["jobs"], _shares(info.data["pattern"], info.data["read_percent"])
-        # fio treats a rate of 0 as no limit.
-        needed = max(-(-100 * jobs // share) for share in shares.values())
+        needed = _least_rate(info.data["jobs"], _shares(info.data["pattern"], info.data["read_percent"]))
         if value < needed:
             raise ValueError(f"is less than one operation per second for a job and direction; use at least {needed}")
         return value
@@ -243,6 +254,15 @@ class FioParameters(ToolParameters):
     def _check_rate_is_limited(cls, value: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
         if value is not None and info.data.get("rate_iops", 1) is None:
             raise ValueError(NO_ARRIVALS)
+        if value is Arrivals.POISSON:
+            _check_open_loop(info.data)
+        return value
+
+    @field_validator("direct_io")
+    @classmethod
+    def _check_submission_returns(cls, value: bool, info: ValidationInfo) -> bool:  # noqa: FBT001 - of pydantic
+        if not value and info.data.get("arrivals") is Arrivals.POISSON:
+            raise ValueError(NO_BUFFERED_ARRIVALS)
         return value
 
     @field_validator("until")
@@ -250,6 +270,8 @@ class FioParameters(ToolParameters):
     def _check_single_visits(cls, value: Until | None, info: ValidationInfo) -> Until | None:
         if value is None:
             return value
+        if info.data.get("arrivals") is Arrivals.POISSON:
+            raise ValueError(NO_ARRIVALS_UNTIL)
         if info.data.get("jobs", 1) > 1:
             raise ValueError(ONE_JOB_ONLY)
         if info.data.get("pattern") is Pattern.READWRITE:
@@ -323,11 +345,11 @@ class FioParameters(ToolParameters):
         return self.block_size if is_serial and self.pattern.is_random and not self.pattern.is_mixed else None
 
     def load_step(self, vary: Vary) -> int:
-        """Return the least load that jobs share evenly, and of a rate also the directions."""
-        if vary is Vary.DEPTH:
-            return self.jobs
-        parts = 100 * self.jobs
-        return parts // math.gcd(parts, *self.shares.values())
+        """Return the least depth that jobs share evenly, or the lowest rate that `rateIops` can have.
+
+        Operations of any rate are reads or writes at random.
+        """
+        return self.jobs if vary is Vary.DEPTH else _least_rate(self.jobs, self.shares)
 
     def at_load(self, vary: Vary, load: int) -> Self:
         """Return the parameters with that rate in an open loop, or with that depth over all jobs."""
@@ -336,11 +358,17 @@ class FioParameters(ToolParameters):
         )
         return type(self).model_validate({**self.model_dump(by_alias=False), **changed})
 
-    def most_load(self, vary: Vary) -> int:
-        """Return the greatest depth of all jobs, or the highest rate at which fio times random arrivals well."""
+    def most_load(self, vary: Vary, timing: Timing) -> int:
+        """Return the greatest depth of all jobs, or the highest rate of arrivals in one measurement."""
         if vary is Vary.DEPTH:
             return MAX_DEPTH * self.jobs
-        return MAX_OFFERED_PER_JOB * self.jobs * 100 // max(self.shares.values())
+        return min(MAX_OFFERED, MAX_ARRIVALS // traced_seconds(timing))
+
+    def preparation_seconds(self, timing: Timing) -> int:
+        """Return how long a client writes the traces of its arrivals; 0 without."""
+        if not self.is_open_loop or self.rate_iops is None:
+            return 0
+        return -(-self.rate_iops * traced_seconds(timing) // _TRACED_PER_SECOND)
 
     @property
     def least_percent(self) -> int:
@@ -358,6 +386,8 @@ class FioParameters(ToolParameters):
             ("engine", self.is_synchronous, NO_SYNCHRONOUS_SEARCH),
             ("ioDepth", inexact, DEPTH_OF_SEARCH),
             ("rateIops", varies_depth and self.rate_iops is not None, NO_RATE_OF_DEPTHS),
+            ("jobs", is_open and self.jobs > 1, NO_JOBS_OF_RATES),
+            ("fsyncEvery", is_open and self.fsync_every > 0, NO_SYNC_OF_RATES),
             ("fsyncEvery", varies_depth and self.fsync_every > 0, NO_SYNC_OF_DEPTHS),
         ):
             if is_conflict:
@@ -389,6 +419,26 @@ class FioParameters(ToolParameters):
             ("of the next client", self.reads_next_client),
         )
         return " ".join(part for part, is_shown in parts if is_shown)
+
+
+def _check_open_loop(fields: Mapping[str, Any]) -> None:
+    """Check that fio can replay random arrivals with these fields, as far as they are valid."""
+    pattern, engine, rate = fields.get("pattern"), fields.get("engine"), fields.get("rate_iops")
+    if pattern is not None and Operation.TRIM in pattern.operations:
+        raise ValueError(NO_ARRIVALS_OF_TRIMS)
+    if fields.get("fsync_every"):
+        raise ValueError(NO_ARRIVALS_OF_SYNCS)
+    if engine is not None and engine.is_synchronous:
+        raise ValueError(NO_SYNCHRONOUS_ARRIVALS)
+    if fields.get("jobs", 1) > 1:
+        raise ValueError(NO_ARRIVALS_OF_JOBS)
+    if rate is not None and rate > MAX_OFFERED:
+        raise ValueError(TOO_MANY_ARRIVALS)
+
+
+def _least_rate(jobs: int, shares: Mapping[Operation, int]) -> int:
+    """Return the lowest rate with an operation per second for each job and direction: fio takes 0 for no limit."""
+    return max(-(-100 * jobs // share) for share in shares.values())
 
 
 def _shares(pattern: Pattern, read_percent: int | None) -> Mapping[Operation, int]:

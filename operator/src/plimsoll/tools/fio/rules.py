@@ -23,9 +23,34 @@ NO_RAMP = "must be 0 with until DataSetDone, because the ramp would do a part of
 SEARCHED_DEPTHS = (2, 4, 8, 16, 32, 64)
 """Depths of which fio tells how often they were full. A depth of 1 always is."""
 
-MAX_OFFERED_PER_JOB = 50_000
-"""Random arrivals per second of a job and direction. fio rounds each gap down to whole microseconds, so that a rate of
-50,000 becomes one of 51,300, and higher ones deviate more."""
+MAX_OFFERED = 10_000
+"""Random arrivals per second of a client. Each submission shifts all later arrivals by its own time, about 10 us: by a
+tenth of the mean gap at this rate."""
+
+MAX_ARRIVALS = 4_000_000
+"""Random arrivals of a client in one measurement. fio keeps them all in memory, in about 110 bytes each; their traces
+have about 35 bytes for each."""
+
+NO_ARRIVALS_OF_TRIMS = "cannot be Poisson for trims, because fio runs them one after the other; use reads or writes"
+NO_ARRIVALS_OF_SYNCS = (
+    "cannot be Poisson with fsyncEvery, because fio does not sync while it replays arrivals; remove one of them"
+)
+NO_SYNCHRONOUS_ARRIVALS = (
+    "cannot be Poisson with a synchronous engine, which delays what is due during an operation; use libaio"
+)
+NO_BUFFERED_ARRIVALS = (
+    "must be true with arrivals Poisson, because buffered operations are submitted one after the other; remove it"
+)
+NO_ARRIVALS_UNTIL = "cannot be set with arrivals Poisson, which visit random blocks for a given time; remove it"
+NO_ARRIVALS_OF_JOBS = "cannot be Poisson with several jobs, because fio can crash when several replay arrivals; use 1"
+TOO_MANY_ARRIVALS = (
+    f"cannot be Poisson with more than {MAX_OFFERED} operations per second of a client; lower rateIops, or use more "
+    "clients"
+)
+NO_ARRIVALS_OF_IMAGE = (
+    "cannot have arrivals Poisson, or line with vary Rate, with access LibRBD, because fio reads completions of librbd "
+    "only when its depth is full; use access PVC, or arrivals Even, or vary Depth"
+)
 
 NO_TRIM_SEARCH = "cannot be a trim with line, because fio runs trims one after the other; use reads or writes"
 NO_BUFFERED_SEARCH = (
@@ -35,8 +60,12 @@ NO_UNTIL_SEARCH = "cannot be set with line, whose trials have equal durations; r
 NO_SYNCHRONOUS_SEARCH = "must be asynchronous with line, so that more than one operation can be in flight; use libaio"
 DEPTH_OF_SEARCH = (
     "must be 2, 4, 8, 16, 32 or 64 with line and vary Rate, because only of these fio tells how often they were full; "
-    "use 64, and raise jobs if more operations should be in flight"
+    "use 64, and more clients if more operations should be in flight"
 )
+NO_JOBS_OF_RATES = (
+    "must be 1 with line and vary Rate, because fio can crash when several jobs replay arrivals; use more clients"
+)
+NO_SYNC_OF_RATES = "must be 0 with line and vary Rate, because fio does not sync while it replays arrivals; use 0"
 NO_RATE_OF_DEPTHS = (
     "cannot be set with line and vary Depth, because it would limit the load; remove it, or use vary Rate"
 )
@@ -45,6 +74,8 @@ NO_SYNC_OF_DEPTHS = "must be 0 with line and vary Depth, because operations wait
 _SEARCH = "!has(self.fio) || !has(self.line)"
 _OPEN = f"{_SEARCH} || self.line.vary != 'Rate'"
 _CLOSED = f"{_SEARCH} || self.line.vary != 'Depth'"
+
+_EVEN = "!has(self.arrivals) || self.arrivals != 'Poisson'"
 
 PARAMETER_RULES = (
     Rule(
@@ -67,6 +98,25 @@ PARAMETER_RULES = (
         message=NO_ARRIVALS,
         field_path=".arrivals",
     ),
+    Rule(
+        rule=f"{_EVEN} || !(self.pattern in ['trim', 'randtrim'])",
+        message=NO_ARRIVALS_OF_TRIMS,
+        field_path=".arrivals",
+    ),
+    Rule(rule=f"{_EVEN} || self.fsyncEvery == 0", message=NO_ARRIVALS_OF_SYNCS, field_path=".arrivals"),
+    Rule(
+        rule=f"{_EVEN} || !has(self.engine) || !(self.engine in ['psync', 'sync'])",
+        message=NO_SYNCHRONOUS_ARRIVALS,
+        field_path=".arrivals",
+    ),
+    Rule(
+        rule=f"{_EVEN} || !has(self.rateIops) || self.rateIops <= {MAX_OFFERED}",
+        message=TOO_MANY_ARRIVALS,
+        field_path=".arrivals",
+    ),
+    Rule(rule=f"{_EVEN} || self.jobs == 1", message=NO_ARRIVALS_OF_JOBS, field_path=".arrivals"),
+    Rule(rule=f"{_EVEN} || self.directIo", message=NO_BUFFERED_ARRIVALS, field_path=".directIo"),
+    Rule(rule=f"{_EVEN} || !has(self.until)", message=NO_ARRIVALS_UNTIL, field_path=".until"),
     Rule(
         rule="!has(self.engine) || !(self.engine in ['psync', 'sync']) || self.ioDepth.all(depth, depth == 1)",
         message="has no effect beyond 1 with a synchronous engine; use 1 and raise jobs, or use libaio or io_uring",
@@ -129,6 +179,8 @@ WORKLOAD_RULES = (
         message=DEPTH_OF_SEARCH,
         field_path=".fio.ioDepth",
     ),
+    Rule(rule=f"{_OPEN} || self.fio.jobs == 1", message=NO_JOBS_OF_RATES, field_path=".fio.jobs"),
+    Rule(rule=f"{_OPEN} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_RATES, field_path=".fio.fsyncEvery"),
     Rule(rule=f"{_CLOSED} || !has(self.fio.rateIops)", message=NO_RATE_OF_DEPTHS, field_path=".fio.rateIops"),
     Rule(rule=f"{_CLOSED} || self.fio.fsyncEvery == 0", message=NO_SYNC_OF_DEPTHS, field_path=".fio.fsyncEvery"),
     Rule(
@@ -196,6 +248,14 @@ RUN_RULES = (
             "must have directIo true with access LibRBD, because images bypass the page cache; librbd's own cache is "
             "spec.storage.volume.rbdCache"
         ),
+        field_path=".workloads",
+    ),
+    Rule(
+        rule=(
+            f"{_NO_IMAGE} || self.workloads.all(w, !has(w.fio) || "
+            "(w.fio.?arrivals.orValue('Even') != 'Poisson' && (!has(w.line) || w.line.vary != 'Rate')))"
+        ),
+        message=NO_ARRIVALS_OF_IMAGE,
         field_path=".workloads",
     ),
     Rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from plimsoll.api.names import Operation
 from plimsoll.tools.base import DataSet, ImageTarget, StepContext, VolumeKind, VolumeTarget
 from plimsoll.tools.fio.parameters import Engine, FioParameters
-from plimsoll.tools.fio.rules import NEEDS_SHARING
+from plimsoll.tools.fio.rules import NEEDS_SHARING, NO_ARRIVALS_OF_IMAGE
 
 
 def data_set(context: StepContext) -> DataSet:
@@ -82,6 +82,8 @@ def _field_for_shared_volumes(parameters: FioParameters) -> str:
 def _check_supported_by_image(parameters: FioParameters) -> None:
     if parameters.engine not in (None, Engine.RBD):
         raise ValueError(f"engine {parameters.engine} needs a volume, but an image is reached by rbd: leave engine out")
+    if parameters.is_open_loop:
+        raise ValueError(NO_ARRIVALS_OF_IMAGE)
     if not parameters.direct_io:
         raise ValueError("directIo does not apply to an image: leave it out, or set volume.rbdCache: true")
     if parameters.jobs > 1 and not set(parameters.pattern.operations) <= {Operation.READ}:

@@ -1,13 +1,14 @@
 """fio as a tool."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from plimsoll.api.names import LatencyKind, Layer
 from plimsoll.api.state import LiveRate
 from plimsoll.measure.quantities import Quantities
 from plimsoll.measure.sample import Measurement
-from plimsoll.tools.base import Command, Output, StepContext, TargetKind, Tool
-from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds
+from plimsoll.tools.base import Command, Output, StepContext, StepKind, TargetKind, Tool
+from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, trace_command
 from plimsoll.tools.fio.live import live_rates
 from plimsoll.tools.fio.logs import Widths
 from plimsoll.tools.fio.output import parse_measurement
@@ -26,8 +27,14 @@ class Fio(Tool[FioParameters]):
     target: ClassVar[TargetKind] = TargetKind.VOLUME
     least_runtime_seconds: ClassVar[int] = 3
 
+    def steps(self, parameters: FioParameters) -> Sequence[StepKind]:
+        """Return the steps: random arrivals are written before they are replayed."""
+        return (StepKind.PREPARE, StepKind.MEASURE) if parameters.is_open_loop else (StepKind.MEASURE,)
+
     def command(self, parameters: FioParameters, context: StepContext) -> Command:
-        """Return the command of the measuring step."""
+        """Return the command of a step."""
+        if context.step is StepKind.PREPARE:
+            return trace_command(parameters, context)
         return measure_command(parameters, context)
 
     def ends_when_done(self, parameters: FioParameters) -> bool:

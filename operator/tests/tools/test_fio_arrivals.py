@@ -1,0 +1,137 @@
+"""The traces of random arrivals that fio replays."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
+from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.fio.arrivals import SPARE_SECONDS, Trace
+
+MEBIBYTE = 2**20
+Arrival = tuple[int, str, int, int]
+
+
+def trace(**changes: object) -> Trace:
+    fields = {
+        "seed": 1,
+        "rate": 1000.0,
+        "seconds": 20,
+        "block_size": 4096,
+        "offset": 0,
+        "blocks": 256,
+        "is_random": True,
+        "read_percent": 100,
+        **changes,
+    }
+    return Trace(**fields)  # type: ignore[arg-type] # names vary
+
+
+def arrivals(lines: Trace) -> list[Arrival]:
+    """Return microseconds, operation, offset and length of each arrival."""
+    header, add, opened, *rest, closed = lines
+    assert (header, add, opened) == ("fio version 3 iolog\n", "0 data add\n", "0 data open\n")
+    assert closed == f"{lines.seconds * 10**6} data close\n"
+    found = []
+    for line in rest:
+        time, name, operation, offset, length = line.removesuffix("\n").split(" ")
+        assert name == "data"
+        found.append((int(time), operation, int(offset), int(length)))
+    return found
+
+
+def of(target: VolumeTarget, seed: int = 7, **fields: JsonValue) -> Trace:
+    context = StepContext(
+        step=StepKind.PREPARE,
+        target=target,
+        timing=Timing(ramp_seconds=2, runtime_seconds=5),
+        seed=seed,
+        work_directory="/work/prepare",
+    )
+    parameters = FioParameters.model_validate({"rateIops": 1000, "arrivals": "Poisson", **fields})
+    ((name, lines),) = FIO.command(parameters, context).inputs.items()
+    assert name == "arrivals"
+    assert isinstance(lines, Trace)
+    return lines
+
+
+@given(
+    seed=st.integers(0, 2**64),
+    rate=st.floats(1, 10_000),
+    seconds=st.integers(1, 3),
+    block_size=st.integers(1, 2**7).map(lambda sectors: 512 * sectors),
+    offset=st.integers(0, 2**40).map(lambda sectors: 512 * sectors),
+    blocks=st.integers(1, 2**41),
+    is_random=st.booleans(),
+    read_percent=st.integers(0, 100),
+)
+def test_arrivals_are_in_order_and_within_their_part(seed: int, **fields: object) -> None:
+    lines = trace(seed=seed, **fields)
+    found = arrivals(lines)
+    times = [0, *(time for time, *_ in found), lines.seconds * 10**6]
+    assert all(before <= after for before, after in pairwise(times))
+    for _, _, offset, length in found:
+        block, rest = divmod(offset - lines.offset, lines.block_size)
+        assert (rest, length) == (0, lines.block_size)
+        assert 0 <= block < lines.blocks
+    kinds = {operation for _, operation, *_ in found}
+    assert kinds <= {0: {"write"}, 100: {"read"}}.get(lines.read_percent, {"read", "write"})
+
+
+@given(rate=st.floats(500, 10_000), percent=st.integers(1, 99), seed=st.integers(0, 99))
+def test_numbers_of_operations_are_those_of_one_poisson_process(rate: float, percent: int, seed: int) -> None:
+    found = arrivals(trace(seed=seed, rate=rate, seconds=4, read_percent=percent))
+    expected = 4 * rate
+    assert abs(len(found) - expected) < 6 * math.sqrt(expected)
+    reads = sum(operation == "read" for _, operation, *_ in found)
+    share = percent / 100
+    assert abs(reads - len(found) * share) < 6 * math.sqrt(len(found) * share * (1 - share)) + 1
+
+
+@pytest.mark.parametrize("rate", [100.0, 10_000.0])
+def test_gaps_are_distributed_exponentially(rate: float) -> None:
+    times = [time for time, *_ in arrivals(trace(rate=rate, seconds=int(1e5 / rate)))]
+    gaps = [(after - before) * rate / 1e6 for before, after in pairwise(times)]
+    for multiple in (0.1, 0.5, 1, 2, 4):
+        share = sum(gap > multiple for gap in gaps) / len(gaps)
+        # Times are whole microseconds.
+        tolerance = 5 * math.sqrt(math.exp(-multiple) / len(gaps)) + rate / 1e6
+        assert share == pytest.approx(math.exp(-multiple), abs=tolerance)
+
+
+def test_random_blocks_are_visited_equally_often() -> None:
+    found = arrivals(trace(rate=5000.0, blocks=10))
+    for block in range(10):
+        visits = sum(offset == 4096 * block for _, _, offset, _ in found)
+        assert visits == pytest.approx(len(found) / 10, abs=5 * math.sqrt(len(found) / 10))
+
+
+def test_sequential_reads_and_writes_have_places_of_their_own() -> None:
+    found = arrivals(trace(is_random=False, read_percent=50, blocks=7, offset=MEBIBYTE))
+    for kind in ("read", "write"):
+        places = [offset for _, operation, offset, _ in found if operation == kind]
+        assert places == [MEBIBYTE + number % 7 * 4096 for number in range(len(places))]
+
+
+def test_a_trace_is_the_same_each_time() -> None:
+    assert list(trace()) == list(trace())
+    assert list(trace())[3:6] != list(trace(seed=2))[3:6]
+
+
+TARGET = VolumeTarget(kind=VolumeKind.DEVICE, path="/dev/v", size=8 * MEBIBYTE, offset=MEBIBYTE)
+
+
+def test_arrivals_are_on_the_data_set_and_outlast_the_measurement() -> None:
+    mixed = of(TARGET, pattern="randrw", readPercent=70)
+    assert (mixed.rate, mixed.offset, mixed.blocks, mixed.read_percent) == (1000, MEBIBYTE, 2048, 70)
+    assert (mixed.seconds, mixed.is_random) == (2 + 5 + SPARE_SECONDS, True)
+    written = of(TARGET, pattern="write", blockSize="3Mi")
+    assert (written.blocks, written.is_random, written.read_percent) == (2, False, 0)
+
+
+def test_clients_have_arrivals_of_their_own() -> None:
+    assert list(of(TARGET, seed=7))[3:6] != list(of(TARGET, seed=8))[3:6]
