@@ -12,7 +12,8 @@ from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.history.trend import trends_of
 from plimsoll.suite.outcomes import outcomes_of_rounds
-from support.line_results import above, below, line, searched
+from plimsoll.suite.projection import projected
+from support.line_results import above, below, line, probe, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 
@@ -55,9 +56,29 @@ def test_a_round_has_one_value_per_run_and_keeps_what_it_lacks() -> None:
     assert [*found.values[quantity]] == [0, 1]
     lacking = _round(1, [above(), line(12_000)])
     assert not lacking.values
-    assert lacking.gaps["v"] == [
-        "the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: line-000"
+    assert lacking.gaps["v"] == ["the line of the run has only a lower bound; increase limit: line-000"]
+
+
+def test_each_reason_for_a_line_without_a_value_names_its_points() -> None:
+    found = {"a": above(), "b": line(None, high=450, ending=Ending.PROBES_USED_UP), "c": above()}
+    run = [searched(one, run="r", point=point) for point, one in found.items()]
+    round_ = measured_round(minute=1, digest="d", repeat=1, runs={"v": [run]})
+    assert round_.gaps["v"] == [
+        "the line of the run has only a lower bound; increase limit: a, c",
+        "the line of the run has only an upper bound; decrease start: b",
     ]
+
+
+def test_an_estimate_that_no_trial_brackets_is_no_value() -> None:
+    trials = [probe(number, 12_000) for number in range(8)]
+    stored = searched(line(12_000, counted=8), trials, run="r").model_dump(mode="json", exclude_none=True)
+    found = measured_round(minute=1, digest="d", repeat=1, runs={"v": [[projected(stored)]]})
+    assert not found.values
+    assert found.gaps["v"] == [
+        "the line of the run is only assumed: no load at or above it broke; find out why probes do not count: line-000"
+    ]
+    bracketed = searched(line(12_000), run="r").model_dump(mode="json", exclude_none=True)
+    assert measured_round(minute=1, digest="d", repeat=1, runs={"v": [[projected(bracketed)]]}).values
 
 
 def test_the_trend_follows_the_line() -> None:

@@ -128,7 +128,8 @@ def ratios_of(metric: Metric, change: LogChange) -> Ratios:
     """Return what a `Change` says of a change of logarithms."""
     low, high = change.interval()
     bound = bound_of(metric, change)
-    return Ratios(_exp(change.estimate), _exp(low), _exp(high), _exp(bound), deviation_of(change.between))
+    ratio, low_ratio, high_ratio, bound_ratio = map(finite_exp, (change.estimate, low, high, bound))
+    return Ratios(ratio, low_ratio, high_ratio, bound_ratio, deviation_of(change.between))
 
 
 def deviation_of(between: Between | None) -> float | None:
@@ -136,9 +137,9 @@ def deviation_of(between: Between | None) -> float | None:
     return None if between is None else math.sqrt(between.variance)
 
 
-def _exp(logarithm: float) -> float | None:
-    """Return e to that power; None if it is not finite."""
+def finite_exp(logarithm: float) -> float | None:
+    """Return e to that power; None if either is not finite."""
     try:
-        return math.exp(logarithm)
+        return math.exp(logarithm) if math.isfinite(logarithm) else None
     except OverflowError:
         return None
