@@ -178,8 +178,9 @@ class _Search:
             probes=len(self.probes),
             counted=len(self.counted),
             estimate=estimate if least <= estimate <= highest else None,
-            low=low if low > self.settings.lowest and estimate >= least else None,
-            high=high if high < highest else None,
+            # Beyond the loads that can be offered nothing is known, so a bound is at most at their end.
+            low=min(low, highest) if low > self.settings.lowest and estimate >= least else None,
+            high=max(high, self.settings.lowest) if high < highest else None,
         )
 
     def _made(self, ending: Ending | None = None) -> Line:
