@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from plimsoll.api.line import Ending, Line
+from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.suite.history.history import JudgedRound
@@ -79,6 +81,27 @@ def test_an_estimate_that_no_trial_brackets_is_no_value() -> None:
     ]
     bracketed = searched(line(12_000), run="r").model_dump(mode="json", exclude_none=True)
     assert measured_round(minute=1, digest="d", repeat=1, runs={"v": [[projected(bracketed)]]}).values
+
+
+_LOADS = st.none() | st.sampled_from([0.0, 5e-324, 999.99, 12_000.0, 1.7e308])
+_LINES = st.builds(
+    Line,
+    ending=st.none() | st.sampled_from(Ending),
+    probes=st.just(4),
+    counted=st.sampled_from([0, 4]),
+    estimate=_LOADS,
+    low=_LOADS,
+    high=_LOADS,
+)
+
+
+@given(st.lists(_LINES, min_size=2, max_size=3))
+def test_every_run_has_a_value_or_the_round_says_why_not(lines: Sequence[Line]) -> None:
+    trials = [probe(0, 0.0), probe(1, 1e9, ProbeOutcome.LATE)]
+    runs = [[searched(found, trials, run=f"r{number}")] for number, found in enumerate(lines)]
+    found = measured_round(minute=1, digest="d", repeat=len(lines), runs={"v": runs})
+    assert bool(found.values) != bool(found.gaps["v"])
+    judge([], [], found, ["v"], RegressionRule())
 
 
 def test_the_trend_follows_the_line() -> None:
