@@ -159,7 +159,8 @@ def _choice(field: Schema) -> str:
 
 def _range(field: Schema) -> str:
     low, high = field.get("minimum"), field.get("maximum")
-    text = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if low is not None else ""
+    least = f"above {low}" if "exclusiveMinimum" in field else f"at least {low}"
+    text = f"{low} to {high}" if low is not None and high is not None else least if low is not None else ""
     return text + (f", a multiple of {field['multipleOf']}" if "multipleOf" in field else "")
 
 

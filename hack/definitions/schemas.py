@@ -204,6 +204,7 @@ def _bounds(notes: Iterable[object], kind: str) -> Schema:
             case ServerOnly():
                 own = {"format": note.format, "minimum": note.minimum, most: note.max_length}
                 found |= {name: bound for name, bound in own.items() if bound is not None}
+                found |= {"exclusiveMinimum": True} if note.above_minimum else {}
         # Pydantic's class for patterns is not public.
         pattern = getattr(note, "pattern", None)
         found |= {} if pattern is None else {"pattern": pattern}

@@ -9,18 +9,23 @@ import statistics
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from figures import heading_rows, percent
-from plimsoll.api.line import Line
+from plimsoll.api.line import Ending, Line
 from plimsoll.measure.line.settings import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search
+from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search, sparse
 
 _SEARCHES = 100
 _NOISES = (0.01, 0.02, 0.05)
 _SETTINGS = Settings(start=500, limit=200_000)
 _LINES = (2_000, 60_000)
 """The line is drawn between them, with an even logarithm, so that a search starts two to seven doublings below it."""
+
+_LINE = 7_000
+_KNOWN_FROM = (0.05, 0.4, 0.85, 0.97, 1.7, 40)
+"""From which part of the line on a percentile is known."""
 
 _SHAPES: Mapping[str, Callable[..., Storage]] = {
     "queue, its latency scatters": lambda line, noise: HockeyStick(line, latency_noise=noise),
@@ -35,6 +40,14 @@ _OTHERS: Mapping[str, Callable[[float], Storage]] = {
     "bimodal: 1 of 10 trials breaks": lambda line: bimodal(line, 0.05, slow=0.1),
     "bimodal: 3 of 10 trials break": lambda line: bimodal(line, 0.05, slow=0.3),
 }
+_ENDS = {
+    "just below the limit": ((0.9 * 16_000, 16_000), Ending.NEVER_BROKE),
+    "just above the limit": ((16_000, 1.1 * 16_000), None),
+    "just above the floor": ((100, 1.1 * 100), Ending.BROKEN_AT_FIRST),
+    "just below the floor": ((0.9 * 100, 100), None),
+}
+"""Lines within 10 % of an end of the loads, and the claim that would be wrong."""
+_SHORT = replace(_SETTINGS, limit=16_000, floor=100)
 _DOUBTFUL: Mapping[str, Callable[[float], Storage]] = {
     "steady, monotone": lambda line: linear(line, 0.05),
     "1 % slower after each probe": lambda line: drifting(line, 0.05, 0.01),
@@ -79,10 +92,43 @@ def _doubts(searches: int) -> Iterator[Sequence[str]]:
         yield name, ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
 
 
-def _found(name: str, make: Callable[[float], Storage], searches: int) -> Sequence[tuple[float, Line]]:
+def _ends(searches: int) -> Iterator[Sequence[str]]:
+    """Yield the same where the line is near the highest or the lowest load, and claims that it is beyond though not."""
+    yield from heading_rows("line", "noise", *_FIGURES, "claimed beyond", "wrongly")
+    for name, (between, wrong) in _ENDS.items():
+        for noise in (0.01, 0.05):
+            found = _found(f"{name} {noise}", partial(linear, noise=noise), searches, between, _SHORT)
+            endings = [result.ending for _, result in found]
+            claims = sum(ending in (Ending.NEVER_BROKE, Ending.BROKEN_AT_FIRST) for ending in endings)
+            shares = percent(claims / searches), percent(endings.count(wrong) / searches)
+            yield name, f"{100 * noise:g} %", *_figures(found), *shares
+
+
+def _few(searches: int) -> Iterator[Sequence[str]]:
+    """Yield how searches go where too few operations complete at low loads to know the percentile."""
+    yield from heading_rows("percentile known from", "endings", "probes", "of these too few operations")
+    for part in _KNOWN_FROM:
+        found = [
+            search(sparse(linear(_LINE, 0.02), part * _LINE), _SETTINGS, f"few {number}")[0]
+            for number in range(searches)
+        ]
+        endings = Counter(result.ending for result in found)
+        counts = [[result.probes for result in found], [result.probes - result.counted for result in found]]
+        ranges = [f"{min(values)} to {max(values)}" for values in counts]
+        shares = ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
+        yield f"{100 * part:g} % of the line", shares, *ranges
+
+
+def _found(
+    name: str,
+    make: Callable[[float], Storage],
+    searches: int,
+    between: tuple[float, float] = _LINES,
+    settings: Settings = _SETTINGS,
+) -> Sequence[tuple[float, Line]]:
     """Return lines with what was found."""
-    lines = [drawn(f"{name} {number}", _LINES) for number in range(searches)]
-    return [(line, search(make(line), _SETTINGS, f"{name} {number} trials")[0]) for number, line in enumerate(lines)]
+    lines = [drawn(f"{name} {number}", between) for number in range(searches)]
+    return [(line, search(make(line), settings, f"{name} {number} trials")[0]) for number, line in enumerate(lines)]
 
 
 _FIGURES = ("interval contains the line", "median probes", "most probes", "median width", "precise")
@@ -93,7 +139,8 @@ def _figures(found: Sequence[tuple[float, Line]]) -> Iterator[str]:
     yield percent(sum(_contains(result, line) for line, result in found) / len(found))
     yield f"{statistics.median(result.probes for result in results):g}"
     yield str(max(result.probes for result in results))
-    yield f"{statistics.median(result.width_percent or float('inf') for result in results):.1f} %"
+    width = statistics.median(result.width_percent or math.inf for result in results)
+    yield f"{width:.1f} %" if math.isfinite(width) else "none"
     yield percent(sum(result.ending == "Precise" for result in results) / len(found))
 
 
@@ -107,7 +154,9 @@ def _contains(result: Line, line: float) -> bool:
 _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "coverage": _coverage,
     "others": _others,
+    "ends": _ends,
     "doubts": _doubts,
+    "few": _few,
 }
 
 if __name__ == "__main__":

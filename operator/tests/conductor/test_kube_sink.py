@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.errors import SpecError
+from plimsoll.api.line import Ending, Line, LineSearch, Objective
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import AbortReason, LatencyKind, Operation, Outcome, RunPhase, Verdict
 from plimsoll.api.result import Abort, Finding, Latency, OperationSummary, ResultStatus, Statistic, Summary, Trial
@@ -304,6 +305,19 @@ def test_the_main_reason_is_shown_with_the_verdict(
 
 def test_a_point_without_attempts_has_no_reason() -> None:
     assert result_display(ResultStatus(), 5).reason is None
+
+
+async def test_the_searches_that_ended_are_loaded(kube: FakeKube) -> None:
+    search = LineSearch(start=1, limit=9, objectives=(Objective(percentile="99", latency_microseconds=5),))
+    points = (PLAN.points[0].model_copy(update={"line": search}), PLAN.points[1].model_copy(update={"line": search}))
+    sink = KubeSink(kube, PLAN.model_copy(update={"points": points}), "default")
+    assert await sink.load_ended() == set()
+    await sink.record("w-000", ResultStatus(line=Line(probes=1, counted=1)))
+    await sink.record("w-001", ResultStatus(line=Line(probes=1, counted=1, ending=Ending.NEVER_BROKE)))
+    assert await sink.load_ended() == {"w-001"}
+    before = len(kube.requests)
+    assert await KubeSink(kube, PLAN, "default").load_ended() == set()
+    assert len(kube.requests) == before, "only searches are read"
 
 
 async def test_recorded_matrices_are_loaded_where_a_tool_measures_between_clients(

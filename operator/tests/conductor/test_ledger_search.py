@@ -1,11 +1,16 @@
 """The trials of a search that are recorded: which keep their distributions, and the size of a result."""
 
+from pathlib import Path
+
+import pytest
+
 from plimsoll.api.environment import Environment
-from plimsoll.api.line import Line, Probe, ProbeOutcome
+from plimsoll.api.line import Ending, Line, Probe, ProbeOutcome
 from plimsoll.api.names import AbortReason, Operation, Outcome, Verdict
 from plimsoll.api.result import Abort, ClientSummary, Finding, OperationResult, Trial
 from plimsoll.api.state import TrialKey
 from plimsoll.conductor.ledger import Ledger
+from plimsoll.conductor.sink import PLAN_FILE, FilesSink
 from plimsoll.conductor.size import MAX_STATUS_BYTES
 from support.search_simulation import search_plan
 from support.worst_results import FACTS, HOST, full_operation
@@ -68,6 +73,19 @@ def test_while_loads_climb_the_last_trials_keep_their_histograms() -> None:
     assert kept == [False, True, True]
 
 
+async def test_files_know_which_searches_ended(tmp_path: Path) -> None:
+    plan = search_plan(points=2, searches=2)
+    (tmp_path / PLAN_FILE).write_text(plan.model_dump_json())
+    sink, ledger = FilesSink(tmp_path), Ledger(plan)
+    for point in plan.points:
+        await sink.record(point.name, ledger.status(point.name, None))
+    assert await sink.load_ended() == set()
+    done = Ledger(search_plan())
+    searched(done)
+    await sink.record("w-000", done.status("w-000", None))
+    assert await sink.load_ended() == {"w-000"}
+
+
 def test_an_offer_belongs_to_the_next_attempt_only() -> None:
     ledger = Ledger(search_plan(points=2))
     first = TrialKey(point="w-000", pass_number=0, attempt=0)
@@ -76,6 +94,22 @@ def test_an_offer_belongs_to_the_next_attempt_only() -> None:
     assert offer.load == 400
     assert ledger.offer(TrialKey(point="w-000", pass_number=1, attempt=0)) is None
     assert ledger.offer(TrialKey(point="w-001", pass_number=0, attempt=0)) is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.VALID, Verdict.INVALID])
+def test_loads_without_an_outcome_do_not_use_up_the_probes(verdict: Verdict) -> None:
+    ledger, loads = Ledger(search_plan()), list[float]()
+    while (key := ledger.next_trial()) is not None:
+        offer = ledger.offer(key)
+        assert offer is not None
+        loads.append(offer.load)
+        is_known = offer.load < _LINE
+        judged, its_verdict = (None, Verdict.VALID) if is_known else (ProbeOutcome.UNKNOWN, verdict)
+        ledger.add("w-000", trial_of(key, offer.load, judged, verdict=its_verdict))
+    assert max(map(loads.count, loads)) <= 12
+    line = ledger.status("w-000", None).line
+    assert line is not None
+    assert (line.ending, line.estimate) == (Ending.PROBES_DO_NOT_COUNT, None)
 
 
 def test_the_largest_search_stays_below_the_limit_of_a_result() -> None:

@@ -192,18 +192,18 @@ def test_a_probe_that_lost_a_client_is_repeated_at_its_load() -> None:
     assert_attempts_repeat_their_load(simulation)
 
 
-def test_a_search_whose_tool_always_fails_gives_up_after_five_probes_and_is_invalid() -> None:
+def test_a_search_whose_tool_always_fails_gives_up_after_four_probes_and_is_invalid() -> None:
     simulation = SearchSimulation(search_plan())
     simulation.failing = {0}
     simulation.settle(limit=200_000)
     status = ledger_of(simulation).status("w-000", None)
     assert status.final
-    assert len(status.trials) == 3 * 5
+    assert len(status.trials) == 3 * 4
     assert status.line is not None
-    assert status.line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=5, counted=0)
+    assert status.line == Line(ending=Ending.PROBES_DO_NOT_COUNT, probes=4, counted=0)
     assert status.verdict is Verdict.INVALID
     assert [finding.reason for finding in status.findings] == ["NoTrialCounts", "ToolFailed"]
-    assert "no probe counts, of 5: ToolFailed in 5 probes" in status.findings[0].message
+    assert "no probe counts, of 4: ToolFailed in 4 probes" in status.findings[0].message
 
 
 def assert_attempts_repeat_their_load(simulation: SearchSimulation) -> None:

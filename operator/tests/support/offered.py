@@ -11,6 +11,7 @@ from functools import cache
 from statistics import NormalDist
 
 from plimsoll.api.line import Line, Objective, Vary
+from plimsoll.measure.line.load import PartialLoad
 from plimsoll.measure.line.observation import Observation, outcome_of
 from plimsoll.measure.line.probe import TriedLoad
 from plimsoll.measure.line.search import progress_of
@@ -35,9 +36,7 @@ def observation(load: float, latency: float, achieved: float | None = None, full
     rate = load if achieved is None else achieved
     return Observation(
         vary=Vary.RATE,
-        offered=load,
-        achieved=rate,
-        operations=round(rate * SECONDS),
+        whole=PartialLoad(offered=load, achieved=rate, operations=load * SECONDS),
         depth_full_share=full,
         latencies=(latency * SECOND,),
     )
@@ -136,10 +135,10 @@ def sparse(storage: Storage, known_from: float) -> Storage:
 
     def measure(load: float, number: int, chance: random.Random) -> Observation:
         measured = storage(load, number, chance)
-        expected = measured.achieved * SECONDS
+        expected = measured.whole.achieved * SECONDS
         operations = round(expected + math.sqrt(expected) * chance.gauss(0, 1))
         known = measured.latencies if operations >= known_from * SECONDS else (None,)
-        return replace(measured, operations=operations, latencies=known)
+        return replace(measured, latencies=known)
 
     return measure
 

@@ -67,15 +67,15 @@ def simulated(
 
 def trial_of(number: int, observation: Observation) -> Trial:
     """Return the trial of one probe, a minute after the one before."""
-    rates = Rates(iops=observation.achieved, bytes_per_second=round(observation.achieved) * _BLOCK)
+    rates = Rates(iops=observation.whole.achieved, bytes_per_second=round(observation.whole.achieved) * _BLOCK)
     return Trial(
         pass_number=number,
         attempt=0,
         epoch="e",
         clients=(0, 1),
         probe=Probe(
-            offered=observation.offered,
-            achieved=observation.achieved,
+            offered=observation.whole.offered,
+            achieved=observation.whole.achieved,
             depth_full_percent=100 * (observation.depth_full_share or 0.0),
             outcome=outcome_of(observation, [OBJECTIVE]),
         ),
@@ -86,8 +86,8 @@ def trial_of(number: int, observation: Observation) -> Trial:
         operations=(
             OperationResult(
                 operation=Operation.READ,
-                ios=observation.operations,
-                bytes=observation.operations * _BLOCK,
+                ios=_completed(observation),
+                bytes=_completed(observation) * _BLOCK,
                 rates=rates,
                 whole_run=rates,
                 sum_of_rates=rates,
@@ -114,12 +114,16 @@ def _search(storage: Storage, search_for: LineSearch, clients: int, seed: object
     return observed, line
 
 
+def _completed(observation: Observation) -> int:
+    return round(observation.whole.achieved * SECONDS)
+
+
 def _latency(observation: Observation) -> Latency:
     p99 = observation.latencies[0]
     known = {} if p99 is None else {name: round(share * p99) for name, share in _OF_P99.items()}
     return Latency(
         kind=LatencyKind.FULL,
-        count=observation.operations,
+        count=_completed(observation),
         mean_nanoseconds=_MEAN_OF_P99 * (p99 or 0.0),
         percentiles=known,
     )

@@ -46,7 +46,7 @@ class Ending(StrEnum):
     """The line is below the lowest load."""
 
     PROBES_DO_NOT_COUNT = "ProbesDoNotCount"
-    """Five probes in a row did not count, or no load yields enough operations for the percentiles of the objectives."""
+    """Four probes in a row or at one load did not count, or no load yields enough operations for the percentiles."""
 
     NOT_MONOTONE = "NotMonotone"
     """The storage breaks in a range of loads and holds at higher ones, beyond chance: it has no line."""
@@ -65,10 +65,10 @@ class ProbeOutcome(StrEnum):
     """An objective does not hold."""
 
     NOT_ACHIEVED = "NotAchieved"
-    """Less load was achieved than was offered."""
+    """Less load was achieved than was offered, of all clients, of one of them, or of reads or writes."""
 
     DEPTH_FULL = "DepthFull"
-    """At least 1 % of submissions found the depth full, so operations started late."""
+    """At least 1 % of a client's submissions found the depth full, so operations started late."""
 
     UNKNOWN = "Unknown"
     """There are no trustworthy numbers, or too few operations for the percentile of an objective."""
@@ -147,12 +147,13 @@ class Probe(Model):
         offered: Offered load: operations per second or operations in flight of all clients together.
         achieved: Achieved load: completed operations per second or, for a depth, the mean number of operations in
             flight; absent without numbers.
-        depth_full_percent: Percentage of submissions that found the depth full; absent for a depth and without numbers.
+        depth_full_percent: Percentage of submissions that found the depth full, of the client with the highest; absent
+            for a depth and without numbers.
         outcome: Whether the trial met the objectives.
 
     """
 
-    offered: Rate
+    offered: Annotated[float, ServerOnly(minimum=0, above_minimum=True)]
     achieved: Rate | None = None
     depth_full_percent: Annotated[float, ServerOnly(minimum=0)] | None = None
     outcome: ProbeOutcome
@@ -166,9 +167,9 @@ class Line(Model):
         probes: Number of loads tried so far, repeated ones included.
         counted: Number of these that the estimate rests on; the others were not trustworthy.
         estimate: Load at which half of the trials meet all objectives; absent if it is outside of the loads that may be
-            offered, or unknown.
-        low: Lower end of its 95 % interval; absent if it is below the lowest load, or unknown.
-        high: Upper end of its 95 % interval; absent if it is above the highest load, or unknown.
+            offered, or if no probe met the objectives at or below it, or none broke at or above it.
+        low: Lower end of its 95 % interval; absent if no probe met the objectives at or below the estimate.
+        high: Upper end of its 95 % interval; absent if no probe broke at or above the estimate.
 
     """
 

@@ -37,6 +37,7 @@ class ServerOnly:
 
     Attributes:
         minimum: smallest number.
+        above_minimum: whether the minimum itself is refused too.
         max_length: maximum number of characters, or of entries of a list or mapping.
         pattern: regular expression that the text must match.
         format: OpenAPI format, such as `date-time`.
@@ -53,6 +54,7 @@ class ServerOnly:
     """
 
     minimum: int | None = None
+    above_minimum: bool = False
     max_length: int | None = None
     pattern: str | None = None
     format: str | None = None

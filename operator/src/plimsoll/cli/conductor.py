@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +169,9 @@ class _WatchedSink:
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         return await self._sink.load_matrices()
+
+    async def load_ended(self) -> Collection[str]:
+        return await self._sink.load_ended()
 
     async def publish(self, state: RunState) -> None:
         self.state = state

@@ -26,6 +26,11 @@ def is_settled(attempts: Sequence[Trial], free_before: int = 0) -> bool:
     return len(attempts) - free >= MAX_ATTEMPTS
 
 
+def next_attempt(attempts: Sequence[Trial]) -> int:
+    """Return the number of the next attempt; one may be missing among those that were recorded."""
+    return max((trial.attempt for trial in attempts), default=-1) + 1
+
+
 def free_attempts(attempts: Sequence[Trial]) -> int:
     """Return the number of attempts that do not use up a trial's attempts."""
     return sum(trial.abort is not None and trial.abort.reason in _FREE_ABORTS for trial in attempts)

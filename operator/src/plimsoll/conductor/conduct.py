@@ -115,7 +115,7 @@ async def _resume(
     recorded, before = await sink.load()
     session = Session(
         plan=plan,
-        ledger=Ledger(plan, recorded, await sink.load_matrices()),
+        ledger=Ledger(plan, recorded, await sink.load_matrices(), await sink.load_ended()),
         epoch=epoch,
         timings=timings,
         before=before,

@@ -4,13 +4,14 @@ The operator creates these objects; the conductor may only get and patch them, b
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from plimsoll.api.errors import SpecError, problems_of
+from plimsoll.api.line import Line
 from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import API_VERSION, RESULT_KIND, RunPhase
 from plimsoll.api.result import ResultStatus, Summary, Trial
@@ -35,6 +36,7 @@ _CONCURRENCY = 8
 _ENDS = {RunPhase.COMPLETE, RunPhase.FAILED, RunPhase.INTERRUPTED}
 _TRIALS = TypeAdapter(tuple[Trial, ...])
 _SUMMARY = TypeAdapter(Summary)
+_LINE = TypeAdapter(Line)
 
 M = TypeVar("M")
 
@@ -63,16 +65,9 @@ class KubeSink:
             SpecError: an object's content is invalid; the message names the object.
 
         """
-        reading = asyncio.Semaphore(_CONCURRENCY)
-
-        async def read(point: str) -> tuple[Trial, ...]:
-            async with reading:
-                return await self._part(point, "trials", _TRIALS) or ()
-
-        names = [point.name for point in self._plan.points]
         state = await self._load_state()
-        trials = await asyncio.gather(*map(read, names))
-        return dict(zip(names, trials, strict=True)), state
+        trials = await self._parts([point.name for point in self._plan.points], "trials", _TRIALS)
+        return {point: found or () for point, found in trials.items()}, state
 
     async def load_matrices(self) -> Mapping[str, Matrix]:
         """Load the matrices of the points that have one; see `load` for errors."""
@@ -82,6 +77,12 @@ class KubeSink:
             if summary is not None and summary.matrix is not None:
                 found[point] = summary.matrix
         return found
+
+    async def load_ended(self) -> Collection[str]:
+        """Load the points whose search for the line ended; see `load` for errors."""
+        searched = [point.name for point in self._plan.points if point.line is not None]
+        lines = await self._parts(searched, "line", _LINE)
+        return {point for point, line in lines.items() if line is not None and line.ending is not None}
 
     async def publish(self, state: RunState) -> None:
         """Store the state; see `Sink.publish`.
@@ -126,6 +127,16 @@ class KubeSink:
             return RunState.model_validate_json(text) if text else None
         except ValidationError as error:
             raise SpecError(problems_of(error, prefix=[f"ConfigMap {name}", STATE_FILE])) from error
+
+    async def _parts(self, points: Sequence[str], field: str, model: TypeAdapter[M]) -> dict[str, M | None]:
+        """Return a field of the status of the results of points."""
+        reading = asyncio.Semaphore(_CONCURRENCY)
+
+        async def read(point: str) -> M | None:
+            async with reading:
+                return await self._part(point, field, model)
+
+        return dict(zip(points, await asyncio.gather(*map(read, points)), strict=True))
 
     async def _part(self, point: str, field: str, model: TypeAdapter[M]) -> M | None:
         """Return a field of the status of a point's result; None if it has none."""

@@ -1,7 +1,7 @@
 """The recorded trials of a plan, and the next one to measure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from plimsoll.api.environment import Environment
 from plimsoll.api.line import Line
@@ -9,7 +9,7 @@ from plimsoll.api.matrix import Matrix
 from plimsoll.api.names import Outcome, Verdict
 from plimsoll.api.result import Finding, Fingerprint, ResultStatus, Summary, Trial
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.attempts import is_settled
+from plimsoll.conductor.attempts import is_settled, next_attempt
 from plimsoll.conductor.searching import Search, recorded, search_at
 from plimsoll.conductor.size import fit, outcome_of, without_distributions
 from plimsoll.measure.line.offer import Offer
@@ -34,9 +34,15 @@ class Ledger:
         plan: Plan,
         recorded: Mapping[str, Sequence[Trial]] | None = None,
         matrices: Mapping[str, Matrix] | None = None,
+        ended: Collection[str] = (),
     ) -> None:
-        """Continue with the recorded trials, and the matrices of those that count, by point."""
+        """Continue with the recorded trials, and the matrices of those that count, by point.
+
+        `ended` are the points whose results say that their searches ended. To compute that again for all of them would
+        keep a conductor busy for longer than its clients wait.
+        """
         self.plan = plan
+        self._ended = frozenset(ended)
         self._matrices = dict(matrices or {})
         self.added: Counter[tuple[Outcome, Verdict]] = Counter()
         self.measured: tuple[str, Trial] | None = None
@@ -142,12 +148,14 @@ class Ledger:
 
     def _missing(self, point: str, pass_number: int) -> TrialKey | None:
         """Return the next attempt at a point in a pass, or in its search; None if it needs no further one."""
+        if point in self._ended:
+            return None
         if (search := self.search(point)) is not None:
             return search.next_trial
         attempts = self._attempts(point, pass_number)
         if is_settled(attempts):
             return None
-        return TrialKey(point=point, pass_number=pass_number, attempt=len(attempts))
+        return TrialKey(point=point, pass_number=pass_number, attempt=next_attempt(attempts))
 
     def _fingerprint(self, point: str, environment: Environment) -> Fingerprint:
         drops = [trial.caches.osds for trial in self._trials[point] if trial.caches and trial.caches.osds]

@@ -5,21 +5,22 @@ Everything follows from the recorded trials, so a search continues where it was 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from plimsoll.api.line import LineSearch
 from plimsoll.api.result import Trial
 from plimsoll.api.state import TrialKey
-from plimsoll.conductor.attempts import free_attempts, is_settled
+from plimsoll.conductor.attempts import free_attempts, is_settled, next_attempt
 from plimsoll.conductor.size import bare_outcome_of, without_histograms
 from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.line.probe import tried_loads
 from plimsoll.measure.line.result import Progress
 from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.settings import Settings
 from plimsoll.measure.line.wording import current_text, interval_text, is_known, unit_text
 from plimsoll.plan.document import Point
-from plimsoll.plan.line import search_settings
+from plimsoll.plan.line import offer_at, search_settings
 
 _NEIGHBOURS = 2
 """On each side of the line, the trials that keep their histograms: a result has room for a few."""
@@ -31,14 +32,16 @@ class Search:
 
     Attributes:
         progress: what the settled probes show.
-        pending: attempts at the probe that needs another one; empty if the next probe is a new one.
+        number: of the next probe: the one that needs another attempt, or a new one.
+        attempt: of the next attempt at it.
 
     """
 
     point: Point
     asked: LineSearch
     progress: Progress
-    pending: Sequence[Trial]
+    number: int
+    attempt: int
 
     @property
     def has_ended(self) -> bool:
@@ -50,36 +53,52 @@ class Search:
         """The next attempt; None if the search has ended."""
         if self.has_ended:
             return None
-        number = self.progress.line.probes
-        return TrialKey(point=self.point.name, pass_number=number, attempt=len(self.pending))
+        return TrialKey(point=self.point.name, pass_number=self.number, attempt=self.attempt)
 
     @property
     def offer(self) -> Offer | None:
         """The load of the next attempt, which is that of earlier ones at the same probe; None after the end."""
-        load = next((trial.probe.offered for trial in self.pending if trial.probe), self.progress.next_load)
-        return None if load is None or self.has_ended else Offer(search=self.asked, load=load)
+        load = self.progress.next_load
+        return None if load is None else offer_at(self.point, self.asked, load)
 
     @property
     def message(self) -> str:
         """Return how far the search is: `line-000: probe 12 of at most 40, line 11,800 to 12,900 IOPS`."""
         line = self.progress.line
         known = f", line {interval_text(line, self.asked)} {unit_text(self.asked)}" if is_known(line) else ""
-        return f"{self.point.name}: {current_text(line.probes)}{known}"
+        return f"{self.point.name}: {current_text(self.number)}{known}"
 
 
 def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Search:
-    """Return the search at a point after its trials."""
-    settled: list[Trial] = []
-    pending: list[Trial] = []
+    """Return the search at a point after its trials.
+
+    They may be those of another version, or damaged: a trial without a load tells nothing, but its number is used up,
+    and so is that of a probe whose load is not the next one.
+    """
+    settings = search_settings(point, asked)
+    probes = _by_number(trials)
+    last = max(probes, default=-1)
+    earlier = [trial for number in sorted(probes) if number != last for trial in probes[number]]
+    attempts = probes.get(last, [])
+    if not is_settled(attempts, free_attempts(earlier)):
+        number = max(last, 0)
+        progress = _progress(earlier, number, settings)
+        if all(trial.probe is not None and trial.probe.offered == progress.next_load for trial in attempts):
+            return Search(point=point, asked=asked, progress=progress, number=number, attempt=next_attempt(attempts))
+    progress = _progress([*earlier, *attempts], last + 1, settings)
+    return Search(point=point, asked=asked, progress=progress, number=last + 1, attempt=0)
+
+
+def _by_number(trials: Sequence[Trial]) -> dict[int, list[Trial]]:
     ordered = sorted(trials, key=lambda trial: (trial.pass_number, trial.attempt))
-    for _, group in groupby(ordered, key=lambda trial: trial.pass_number):
-        attempts = [*group]
-        if is_settled(attempts, free_attempts(settled)):
-            settled += attempts
-        else:
-            pending = attempts
-    progress = progress_of(tried_loads(settled), search_settings(point, asked))
-    return Search(point=point, asked=asked, progress=progress, pending=pending)
+    return {number: [*group] for number, group in groupby(ordered, key=lambda trial: trial.pass_number)}
+
+
+def _progress(trials: Sequence[Trial], number: int, settings: Settings) -> Progress:
+    """Return what trials show before the probe of this number; numbers without a load are used up."""
+    tried = tried_loads(trials)
+    lost = number - len(tried)
+    return progress_of(tried, replace(settings, most_probes=max(1, settings.most_probes - lost)))
 
 
 def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
@@ -98,7 +117,7 @@ def recorded(search: Search, trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 def _near(search: Search, trials: Sequence[Trial]) -> set[int]:
     """Return the probes with the loads next to the line on both sides; before it is known, next to the last load."""
-    loads = {trial.pass_number: trial.probe.offered for trial in trials if trial.probe}
+    loads = {trial.pass_number: trial.probe.offered for trial in trials if trial.probe and trial.probe.offered > 0}
     if not loads:
         return set()
     line = search.progress.line

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -42,6 +42,10 @@ class Sink(Protocol):
         """Return the recorded matrices by point."""
         ...
 
+    async def load_ended(self) -> Collection[str]:
+        """Return the points whose search for the line ended."""
+        ...
+
     async def publish(self, state: RunState) -> None:
         """Store the state so that it survives the process."""
         ...
@@ -70,6 +74,12 @@ class FilesSink:
         results = await asyncio.to_thread(read_results, self.directory)
         summaries = {result.spec.point: result.status.summary for result in results}
         return {point: one.matrix for point, one in summaries.items() if one is not None and one.matrix is not None}
+
+    async def load_ended(self) -> Collection[str]:
+        """Load the points whose search ended; see `Sink.load_ended`."""
+        results = await asyncio.to_thread(read_results, self.directory)
+        lines = {result.spec.point: result.status.line for result in results}
+        return {point for point, line in lines.items() if line is not None and line.ending is not None}
 
     async def publish(self, state: RunState) -> None:
         """Write `state.json`; see `Sink.publish`."""

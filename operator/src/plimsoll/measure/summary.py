@@ -72,7 +72,7 @@ def summarise(trials: Sequence[Trial], repetitions: int, matrix: Matrix | None =
     good = counted(trials)
     missing = _causes(last, repetitions)
     findings = (
-        *_replication(missing, _replaced(trials), len(good)),
+        *_replication(missing, replaced_attempts(trials), len(good)),
         *same_tool(good),
         *rolled_up(good or list(last.values())),
     )
@@ -93,7 +93,7 @@ def _causes(last: Mapping[int, Trial], repetitions: int) -> dict[int, str]:
     return {number: _cause(last.get(number)) for number in passes if not (number in last and _counts(last[number]))}
 
 
-def _replaced(trials: Iterable[Trial]) -> list[Trial]:
+def replaced_attempts(trials: Iterable[Trial]) -> list[Trial]:
     """Return the attempts that another one replaced, without interrupted ones."""
     trials = list(trials)
     last = last_attempts(trials)
@@ -119,14 +119,21 @@ def _replication(missing: Mapping[int, str], replaced: Sequence[Trial], good: in
         detail = f"no repetition counts: {_listed(missing.items()) or 'none is planned'}"
         return evaluate(checks.NO_TRIAL_COUNTS, [CheckedValue(value=0, detail=detail)])
     absent = CheckedValue(value=len(missing), detail=f"planned repetitions do not count: {_listed(missing.items())}")
-    causes = _listed((trial.pass_number, _cause(trial)) for trial in replaced)
-    number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
-    again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
     return (
         *evaluate(checks.PASSES_MISSING, [absent]),
-        *evaluate(checks.ATTEMPTS_REPLACED, [again]),
+        *judge_replaced(replaced),
         *evaluate(checks.UNREPLICATED, [CheckedValue(value=good)]),
     )
+
+
+def judge_replaced(
+    replaced: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text
+) -> tuple[Finding, ...]:
+    """Return the finding on attempts that were replaced, with all passes that have them as `named`."""
+    causes = _listed(((trial.pass_number, _cause(trial)) for trial in replaced), named)
+    number = "1 attempt was" if len(replaced) == 1 else f"{len(replaced)} attempts were"
+    again = CheckedValue(value=len(replaced), detail=f"{number} replaced: {causes}")
+    return evaluate(checks.ATTEMPTS_REPLACED, [again])
 
 
 def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
@@ -140,12 +147,12 @@ def same_tool(good: Sequence[Trial]) -> tuple[Finding, ...]:
     return evaluate(checks.VERSIONS_CHANGED, [CheckedValue(value=len(passes), detail=detail)])
 
 
-def _listed(causes: Iterable[tuple[int, str]]) -> str:
+def _listed(causes: Iterable[tuple[int, str]], named: Callable[[Collection[int]], str] = passes_text) -> str:
     by_cause = defaultdict[str, set[int]](set)
     for number, cause in causes:
         by_cause[cause].add(number)
-    named = [f"{passes_text(passes)} {cause}" for cause, passes in by_cause.items()]
-    return "; ".join(named[:_NAMED_CAUSES])
+    listed = [f"{named(passes)} {cause}" for cause, passes in by_cause.items()]
+    return "; ".join(listed[:_NAMED_CAUSES])
 
 
 def rolled_up(trials: Sequence[Trial], named: Callable[[Collection[int]], str] = passes_text) -> Iterator[Finding]:

@@ -16,7 +16,8 @@ from plimsoll.measure.cluster import cluster_summary
 from plimsoll.measure.hosts import host_summary, hosts_of
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts, receive
 from plimsoll.measure.latency import merge_samples
-from plimsoll.measure.line.observation import observed, probe_of
+from plimsoll.measure.line.clients import client_load
+from plimsoll.measure.line.observation import Observation, observed, probe_of
 from plimsoll.measure.matrix import MatrixCell, cells_of
 from plimsoll.measure.osds import osds_summary
 from plimsoll.measure.provenance import tool_use
@@ -88,7 +89,7 @@ def measure_trial(facts: TrialFacts, documents: Mapping[int, ClientDocument]) ->
         rates=rates,
         operations=operations,
         standstill=None if common is None else standstill_of(intake.measured, common),
-        observation=observed(facts.offer, operations, window, _depth_full_share(intake)) if facts.offer else None,
+        observation=_observed(facts, operations, window, intake, common),
     )
     return _numbers(evidence, judge(evidence))
 
@@ -112,15 +113,16 @@ def _numbers(evidence: Evidence, findings: tuple[Finding, ...]) -> TrialNumbers:
     )
 
 
-def _depth_full_share(intake: Intake) -> float | None:
-    """Return the share of all clients' operations that found the depth full; None if one client does not know it."""
-    shares = [
-        (sum(sample.ios for sample in item.measurement.operations), item.measurement.depth_full_share)
-        for item in intake.measured
-    ]
-    known = [(ios, share) for ios, share in shares if share is not None]
-    total = sum(ios for ios, _ in known)
-    return sum(ios * share for ios, share in known) / total if total and len(known) == len(shares) else None
+def _observed(
+    facts: TrialFacts,
+    operations: tuple[OperationResult, ...],
+    window: Window | None,
+    intake: Intake,
+    common: Interval | None,
+) -> Observation | None:
+    if facts.offer is None or common is None:
+        return None
+    return observed(facts.offer, operations, window, [client_load(item, common) for item in intake.measured])
 
 
 def _timed_shares(intake: Intake) -> Iterator[Share]:

@@ -1,6 +1,7 @@
 """The search for the line at a point of a plan: its settings, and the point at one of its loads."""
 
 from plimsoll.api.line import LineSearch
+from plimsoll.measure.line.offer import Offer
 from plimsoll.measure.line.settings import Settings
 from plimsoll.plan.document import Point
 from plimsoll.tools.base import ToolParameters
@@ -38,6 +39,12 @@ def at_load(point: Point, search: LineSearch, load: float) -> Point:
     return point.model_copy(
         update={"parameters": parameters.model_dump(mode="json"), "label": parameters.label()},
     )
+
+
+def offer_at(point: Point, search: LineSearch, load: float) -> Offer:
+    """Return the offer of this load at a point."""
+    shares = {operation: percent / 100 for operation, percent in _parameters(point).shares.items()}
+    return Offer(search=search, load=load, shares=shares)
 
 
 def _parameters(point: Point) -> ToolParameters:

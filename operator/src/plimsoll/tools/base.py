@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from plimsoll.api.line import Vary
 from plimsoll.api.model import Model
-from plimsoll.api.names import Layer
+from plimsoll.api.names import Layer, Operation
 from plimsoll.api.schema import Rule
 from plimsoll.api.state import LiveRate
 from plimsoll.api.storage import KeyringReference
@@ -152,9 +152,14 @@ class ToolParameters(Model):
         return 0
 
     @property
+    def shares(self) -> Mapping[Operation, int]:
+        """Operation -> percent of all operations; empty if the tool does not set them."""
+        return {}
+
+    @property
     def least_percent(self) -> int:
         """The operations of the rarest kind, in percent of all."""
-        return 100
+        return min(self.shares.values(), default=100)
 
     def search_conflicts(self, vary: Vary) -> Iterator[tuple[str, str]]:  # noqa: ARG002 - for tools that can offer loads
         """Yield the JSON names of fields that do not go with a search for the line, each with what to do."""

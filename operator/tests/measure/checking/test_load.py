@@ -108,6 +108,12 @@ def test_long_operations_at_the_edges_explain_a_difference() -> None:
     assert measure(document(0, queued(7.5, 16, longest=0.5))).verdict is Verdict.VALID
 
 
+@pytest.mark.parametrize(("mean", "holds"), [(5.61, True), (5.5, False), (0.75, False), (10.39, True), (10.5, False)])
+def test_one_long_operation_explains_no_more_than_a_quarter(mean: float, *, holds: bool) -> None:
+    found = measure(document(0, queued(mean, 16, longest=0.9 * RUNTIME)))
+    assert ("LittlesLaw" not in [finding.reason for finding in found.findings]) is holds
+
+
 def test_nothing_is_known_of_the_queue_of_a_limited_rate_or_without_latency() -> None:
     assert measure(document(0, queued(1, None))).verdict is Verdict.VALID
     untimed = measurement(operation(latency=LatencySample(kind=LatencyKind.NONE)), in_flight=16)

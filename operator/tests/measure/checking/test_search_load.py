@@ -1,12 +1,15 @@
 """Trials of a search that are overloaded on purpose, or have little load: what is expected is no finding."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from plimsoll.api.line import LineSearch, Objective, ProbeOutcome, Vary
-from plimsoll.api.names import Verdict
+from plimsoll.api.names import Operation, Verdict
+from plimsoll.measure.latency import sample_of
 from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.sample import LatencySample, OperationSample
 from plimsoll.measure.trial import TrialNumbers
 from support.documents import BLOCK, RUNTIME, document, latency, measure, measurement, operation
 
@@ -18,11 +21,11 @@ def offer(load: float, vary: Vary = Vary.RATE) -> Offer:
     return Offer(search=LineSearch(vary=vary, start=1, limit=10**6, objectives=objectives), load=load)
 
 
-def working(*rates: float, value: int = FAST, full: float | None = 0.0) -> Any:
+def working(*rates: float, value: int = FAST, full: float | None = 0.0, timed: LatencySample | None = None) -> Any:
     """Return a measurement with this many operations in each second."""
     rates = rates * RUNTIME if len(rates) == 1 else rates
     ios = int(sum(rates))
-    sample = operation(1, ios=ios, bytes=ios * BLOCK, latency=latency(ios, value))
+    sample = operation(1, ios=ios, bytes=ios * BLOCK, latency=timed or latency(ios, value))
     assert sample.cells is not None
     cells = sample.cells.model_copy(update={"ios": rates, "bytes": tuple(rate * BLOCK for rate in rates)})
     return measurement(sample.model_copy(update={"cells": cells}), depth_full_share=full)
@@ -101,16 +104,57 @@ def test_without_documents_only_the_offer_is_known() -> None:
     assert (probe.offered, probe.achieved, probe.outcome) == (100, None, ProbeOutcome.UNKNOWN)
 
 
-@pytest.mark.parametrize(
-    ("shares", "expected"), [((0.0, 0.04), 1.0), ((0.04, 0.0), 3.0), ((0.5, None), None), ((None, None), None)]
-)
-def test_the_share_of_full_depth_is_that_of_all_operations(
-    shares: tuple[float | None, float | None], expected: float | None
-) -> None:
-    three, one = working(300, full=shares[0]), working(100, full=shares[1])
-    numbers = measure(document(0, three), document(1, one), offer=offer(400))
+def test_the_share_of_full_depth_is_that_of_the_client_with_the_highest() -> None:
+    three, one = working(300, full=0.0), working(300, full=0.04)
+    numbers = measure(document(0, three), document(1, one), offer=offer(600))
     assert numbers.probe is not None
-    assert numbers.probe.depth_full_percent == (None if expected is None else pytest.approx(expected))
+    assert numbers.probe.depth_full_percent == pytest.approx(4)
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
+
+
+def test_one_of_many_clients_that_gets_half_of_its_load_breaks_the_trial() -> None:
+    """Shortfall, full depth and late operations are each below 1 % of the sum."""
+    slow = working(51, value=250 * FAST, full=1.0)
+    others = [document(client, working(100)) for client in range(1, 100)]
+    numbers = measure(document(0, slow), *others, offer=offer(10_000))
+    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
+    numbers = measure(document(0, working(100, full=1.0)), *others, offer=offer(10_000))
+    assert outcome(numbers) is ProbeOutcome.DEPTH_FULL
+
+
+def frozen(after: float) -> Any:
+    """Return a measurement of 100 operations a second, of which those of a freeze of 10 s complete after it."""
+    rates = (100.0,) * 5 + (0.0,) * 10 + (after,) + (100.0,) * 4
+    ios = int(sum(rates))
+    times = sample_of([FAST] * 900 + [10**9] * (ios - 900))
+    return working(*rates, timed=times)
+
+
+def test_a_trial_that_is_late_because_the_storage_froze_counts_as_broken() -> None:
+    """Otherwise the load were repeated until a trial has no freeze, and that one would count."""
+    assert reasons(measure(document(0, frozen(1100)))) == ["Stalled", "NotSteady"]
+    numbers = measure(document(0, frozen(1100)), offer=offer(100))
+    assert (reasons(numbers), numbers.verdict) == ([], Verdict.VALID)
+    assert numbers.probe is not None
+    assert numbers.probe.achieved == 100
+    assert outcome(numbers) is ProbeOutcome.LATE
+
+
+def test_a_client_that_is_late_because_its_storage_froze_counts_as_broken() -> None:
+    numbers = measure(document(0, frozen(1100)), document(1, working(100)), offer=offer(200))
+    assert "ClientStalled" not in reasons(numbers)
+    assert outcome(numbers) is ProbeOutcome.LATE
+
+
+def test_writes_that_never_complete_while_reads_do_are_a_load_that_was_not_achieved() -> None:
+    reads = operation(200, operation=Operation.READ)
+    writes = OperationSample(operation=Operation.WRITE, ios=0, bytes=0, latency=latency(0))
+    mixed = measurement(reads, writes, depth_full_share=0.0)
+    assert "NoIo" in reasons(measure(document(0, mixed)))
+    mix = replace(offer(200), shares={Operation.READ: 0.9, Operation.WRITE: 0.1})
+    numbers = measure(document(0, mixed), offer=mix)
+    assert "NoIo" not in reasons(numbers)
+    assert outcome(numbers) is ProbeOutcome.NOT_ACHIEVED
 
 
 def test_an_impossible_share_of_full_depth_costs_its_measurement() -> None:

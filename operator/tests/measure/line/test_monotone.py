@@ -1,6 +1,8 @@
 import math
 import random
 
+import pytest
+
 from plimsoll.measure.line.curve import Trial
 from plimsoll.measure.line.monotone import exception_evidence
 
@@ -27,6 +29,12 @@ def test_one_line_has_no_exception() -> None:
 def test_a_lapse_that_does_not_repeat_is_no_exception() -> None:
     assert exception_evidence([*ONE_LINE, *at(1000, "-+")]) < 1
     assert exception_evidence([*ONE_LINE, *at(1000, "-+-")]) < 10
+
+
+@pytest.mark.parametrize("line", [450, 900, 1100, 5000])
+def test_outcomes_that_one_load_separates_have_no_exception(line: int) -> None:
+    loads = [*[500] * 4, *[880] * 6, *[920] * 6, *[1000] * 9]
+    assert exception_evidence([one for load in loads for one in at(load, "+" if load <= line else "-")]) == 0
 
 
 def test_trials_at_one_load_are_none() -> None:

@@ -106,13 +106,13 @@ def test_probes() -> None:
         (
             line(None, probes=7, counted=7),
             (
-                "The search goes on: 7 of at most 40 probes made, the interval is 11,800 to 13,000 (9.68 % of the "
-                "estimate)."
+                "The search is not finished: 7 of at most 40 probes made, the interval is 11,800 to 13,000 (9.68 % of "
+                "the estimate)."
             ),
         ),
         (
             line(None, None, None, None, probes=0, counted=0),
-            "The search goes on: 0 of at most 40 probes made, nothing is known about the line yet.",
+            "The search is not finished: 0 of at most 40 probes made, nothing is known about the line yet.",
         ),
         (
             line(),

@@ -233,6 +233,9 @@ THINKING_SECONDS = 10e-6
 """The longest time from a completion to the next submission that is not the client's fault; fio takes 2 to 8 µs."""
 THINKING_SHARE = 0.25
 """Of the requested operations in flight; a tool that spends more time between operations limits the rate itself."""
+EDGE_SHARE = 0.25
+"""Of the requested operations in flight: the most that pauses and operations at the edges of the measurement explain.
+One slow operation does not mean that all operations at an edge are slow."""
 
 TOOL_CPU_BOUND = Check(
     reason="ToolCpuBound",
@@ -256,7 +259,8 @@ LITTLES_LAW = Check(
     reason="LittlesLaw",
     what=(
         "difference between the operations in flight, computed from rate and latency, and the requested "
-        "number, without the tool's 10 µs between two operations (at most a quarter)"
+        "number, without the tool's 10 µs between two operations and the longest operation's part of the runtime "
+        "(at most a quarter)"
     ),
     unit="%",
     suspect=5,
@@ -307,9 +311,9 @@ NO_TRIAL_COUNTS = Check(
 )
 PASSES_MISSING = Check(
     reason="PassesMissing",
-    what="planned repetitions that do not count",
+    what="planned repetitions, or probes of a search, that do not count",
     suspect=0,
-    remedy="fix the causes, then run again; the numbers come from the other repetitions",
+    remedy="fix the causes, then run again; the numbers come from the others",
 )
 ATTEMPTS_REPLACED = Check(
     reason="AttemptsReplaced",

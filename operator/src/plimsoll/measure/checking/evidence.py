@@ -7,7 +7,8 @@ from plimsoll.api.line import Vary
 from plimsoll.api.names import Operation
 from plimsoll.api.result import OperationResult, Window
 from plimsoll.measure.intake import ClientMeasurement, Intake, TrialFacts
-from plimsoll.measure.line.observation import Observation
+from plimsoll.measure.line.observation import Observation, outcome_of
+from plimsoll.measure.line.probe import BROKEN
 from plimsoll.measure.rates import OperationRates
 from plimsoll.measure.series import Share
 from plimsoll.measure.stalls import Standstill
@@ -51,9 +52,11 @@ class Evidence:
         return self.facts.offer is not None and self.facts.offer.search.vary is Vary.RATE
 
     @property
-    def is_overloaded(self) -> bool:
-        """Whether more arrived in an open loop than the storage completed."""
-        return self.observation is not None and self.observation.is_overloaded
+    def is_broken(self) -> bool:
+        """Whether an open loop was late, or more arrived than the storage completed: what a search looks for."""
+        if self.facts.offer is None or self.observation is None or not self.is_open_loop:
+            return False
+        return outcome_of(self.observation, self.facts.offer.search.objectives) in BROKEN
 
     def shares_of(self, operation: Operation) -> list[Share]:
         """Return the shares of all clients in one operation."""

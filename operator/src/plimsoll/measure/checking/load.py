@@ -29,9 +29,10 @@ _THINKING = checks.THINKING_SECONDS * NANOSECONDS
 
 def judge_load(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings, in the order of the table of checks."""
-    # An overloaded storage that stands still does what a search looks for: the load was not achieved, and counts as
-    # broken. As Invalid trials do not count, the search could otherwise never learn that such a load is too high.
-    standstill = None if evidence.is_overloaded else evidence.standstill
+    # A storage that stands still in an open loop, and is late or falls short because of that, does what a search looks
+    # for: the load counts as broken. As Invalid trials do not count, the search could otherwise never learn that such a
+    # load is too high; it would repeat it until a trial has no freeze, and count that one.
+    standstill = None if evidence.is_broken else evidence.standstill
     return (
         *evaluate(checks.STALLED, _stalls(standstill)),
         *evaluate(checks.CLIENT_STALLED, _client_stalls(standstill)),
@@ -150,12 +151,18 @@ def _queue_depths(measured: Iterable[ClientMeasurement]) -> Iterator[CheckedValu
         found = sum(sample.ios * sample.latency.mean_nanoseconds for sample in timed) / runtime
         at_edges = max(sample.latency.max_nanoseconds for sample in timed) / runtime
         thinking = min(sum(sample.ios for sample in timed) * _THINKING / runtime, checks.THINKING_SHARE * requested)
-        beyond = 100 * max(0.0, max(found - requested, requested - thinking - found) / requested - at_edges)
+        beyond = 100 * max(0.0, _unexplained(found / requested - 1, thinking / requested, at_edges))
         detail = (
             f"rate and latency give {number_text(found)} operations in flight instead of {requested}: "
             f"{percent_text(beyond)} beyond the tolerance"
         )
         yield CheckedValue(clients=(item.client,), value=beyond, detail=detail)
+
+
+def _unexplained(excess: float, thinking: float, at_edges: float) -> float:
+    """Return the part of the requested number that is too many or too few, without what may explain it."""
+    explained = at_edges if excess > 0 else thinking + at_edges
+    return abs(excess) - min(explained, checks.EDGE_SHARE)
 
 
 def _timed(measurement: Measurement) -> list[OperationSample] | None:

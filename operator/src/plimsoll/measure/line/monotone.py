@@ -27,11 +27,23 @@ def exception_evidence(trials: Sequence[Trial]) -> float:
     ranges: dict[int, list[Trial]] = {}
     for trial in trials:
         ranges.setdefault(math.floor(trial.position / _RANGE), []).append(trial)
-    alone = [inside for inside in ranges.values() if _FEWEST <= len(inside) < len(trials)]
+    alone = [inside for inside in ranges.values() if len(inside) >= _FEWEST and _is_contrary(inside, trials)]
     if not alone:
         return 0.0
     one_curve = posterior(trials).evidence
     return math.fsum(_apart(trials, inside) for inside in alone) / len(ranges) / one_curve
+
+
+def _is_contrary(inside: Sequence[Trial], trials: Sequence[Trial]) -> bool:
+    """Whether half or more of the trials in a range broke, and a higher one held; or held, and a lower one broke.
+
+    Otherwise the range is an end of the loads that were tried, and a line at its edge explains it as well.
+    """
+    broke = sum(not trial.met for trial in inside)
+    highest, lowest = max(trial.position for trial in inside), min(trial.position for trial in inside)
+    return (2 * broke >= len(inside) and any(trial.met and trial.position > highest for trial in trials)) or (
+        2 * broke <= len(inside) and any(not trial.met and trial.position < lowest for trial in trials)
+    )
 
 
 def _apart(trials: Sequence[Trial], inside: Sequence[Trial]) -> float:

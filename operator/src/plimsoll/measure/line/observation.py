@@ -2,31 +2,25 @@
 
 Both are needed. Tools with a bounded number of operations in flight start operations late once that number is reached,
 and may count latency only from then on, so that an overloaded storage looks fast. So a load that the storage did not
-achieve breaks every objective, whatever the latencies.
+achieve breaks every objective, whatever the latencies. A sum hides a client, or the writes of a mix, that fell short;
+so each of them must achieve its part.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from plimsoll.api.line import Objective, Probe, ProbeOutcome, Vary
 from plimsoll.api.names import LatencyKind, Operation, Verdict
 from plimsoll.api.result import OperationResult, Window
-from plimsoll.measure.checking import checks
 from plimsoll.measure.latency import MINIMUM_BEYOND
+from plimsoll.measure.line.load import ClientLoad, PartialLoad, mean_in_flight
 from plimsoll.measure.line.offer import Offer
+from plimsoll.measure.window import NANOSECONDS
 
 MOST_DEPTH_FULL = 0.01
-"""From this share of submissions that found the depth full, operations started late."""
-
-LEAST_SHORTFALL = 0.01
-"""Smallest shortfall of the achieved load, as a part of the offered load, that matters."""
-
-_DEVIATIONS = 3
-"""A Poisson process of N expected operations is this many standard deviations sqrt(N) short in 1 of 741 trials."""
-
-_NANOSECONDS = 10**9
+"""From this share of a client's submissions that found the depth full, operations started late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,66 +28,53 @@ class Observation:
     """What one trial measured, in the time in which all clients were measuring.
 
     Attributes:
-        offered: the load that was offered.
-        achieved: the load that was achieved: operations completed per second, or for a depth the mean number of
-            operations in flight (Little's law: their rate times their mean latency in seconds).
-        operations: number of operations completed.
-        unavoidable: part of the offered depth that a tool cannot keep in flight: between two operations, and at the
-            edges of the measured time.
-        depth_full_share: share of submissions that found the depth full; None in a closed loop, where all do, or if the
-            tool does not know it.
+        whole: the load that was offered and the one that was achieved: operations completed per second or, for a depth,
+            the mean number of operations in flight (Little's law: their rate times their mean latency in seconds).
+        parts: those of each client and of each operation, where there are several.
+        depth_full_share: share of submissions that found the depth full, of the client with the highest; None in a
+            closed loop, where all do, or if the tool does not know it.
         latencies: of each objective, its percentile in nanoseconds, of the operation with the highest: infinity if it
             exceeds what the tool can count, None if there are too few operations to know it.
 
     """
 
     vary: Vary
-    offered: float
-    achieved: float
-    operations: int
-    unavoidable: float = 0.0
+    whole: PartialLoad
+    parts: Sequence[PartialLoad] = ()
     depth_full_share: float | None
     latencies: Sequence[float | None]
 
     @property
     def is_achieved(self) -> bool:
-        """Whether the load was achieved, except for what chance and the tool itself explain."""
-        tolerated = tolerated_shortfall(self.operations) + self.unavoidable
-        return self.achieved >= self.offered * (1 - tolerated)
+        """Whether the load was achieved, and each part of it, except for what chance and the tool itself explain."""
+        return self.whole.is_achieved() and all(part.is_achieved(among=len(self.parts)) for part in self.parts)
 
     @property
     def is_depth_full(self) -> bool:
-        """Whether an open loop had no room for its arrivals; not if that is unknown."""
+        """Whether an open loop had no room for a client's arrivals; not if that is unknown."""
         return self.vary is Vary.RATE and (self.depth_full_share or 0.0) >= MOST_DEPTH_FULL
-
-    @property
-    def is_overloaded(self) -> bool:
-        """Whether more arrived in an open loop than the storage completed."""
-        return self.vary is Vary.RATE and (not self.is_achieved or self.is_depth_full)
 
 
 def observed(
-    offer: Offer,
-    operations: Sequence[OperationResult],
-    window: Window | None,
-    depth_full_share: float | None,
+    offer: Offer, operations: Sequence[OperationResult], window: Window | None, clients: Sequence[ClientLoad] = ()
 ) -> Observation | None:
     """Return what a trial measured; None if there is no time in which all clients measured, or a mean is unknown."""
     loads = [one for one in operations if one.operation is not Operation.SYNC]
     if window is None or window.seconds <= 0 or not loads:
         return None
-    rate = sum(one.rates.iops for one in loads)
+    whole = ClientLoad(
+        rate=sum(one.rates.iops for one in loads),
+        in_flight=_in_flight(loads),
+        longest=max(one.latency.max_nanoseconds or 0 for one in loads) / NANOSECONDS,
+    )
     varies_depth = offer.search.vary is Vary.DEPTH
-    in_flight = _in_flight(loads)
-    if varies_depth and in_flight is None:
+    if varies_depth and whole.in_flight is None:
         return None
     return Observation(
         vary=offer.search.vary,
-        offered=offer.load,
-        achieved=in_flight if varies_depth and in_flight is not None else rate,
-        operations=round(rate * window.seconds),
-        unavoidable=_unavoidable(offer.load, loads, rate, window.seconds) if varies_depth else 0.0,
-        depth_full_share=None if varies_depth else depth_full_share,
+        whole=whole.part_of(offer, offer.load, window.seconds),
+        parts=(*_of_clients(offer, clients, window.seconds), *_of_operations(offer, loads, window.seconds)),
+        depth_full_share=None if varies_depth else _highest_share(clients),
         latencies=[_worst(loads, objective) for objective in offer.search.objectives],
     )
 
@@ -129,32 +110,38 @@ def probe_of(offer: Offer, observation: Observation | None = None, verdict: Verd
     judged = outcome_of(observation, offer.search.objectives)
     return Probe(
         offered=offer.load,
-        achieved=observation.achieved,
+        achieved=observation.whole.achieved,
         depth_full_percent=None if share is None else 100 * share,
         outcome=ProbeOutcome.UNKNOWN if verdict is Verdict.INVALID else judged,
     )
 
 
-def tolerated_shortfall(operations: int) -> float:
-    """Return by how large a part of the offered load the achieved one may fall short: max(1 %, 3/sqrt(N))."""
-    return max(LEAST_SHORTFALL, _DEVIATIONS / math.sqrt(operations)) if operations else LEAST_SHORTFALL
+def _of_clients(offer: Offer, clients: Sequence[ClientLoad], seconds: float) -> Iterator[PartialLoad]:
+    """Yield the part of each of several clients, which share a load evenly."""
+    if len(clients) > 1:
+        yield from (client.part_of(offer, offer.load / len(clients), seconds) for client in clients)
+
+
+def _of_operations(offer: Offer, loads: Sequence[OperationResult], seconds: float) -> Iterator[PartialLoad]:
+    """Yield the part of each operation of a mix. How many of each are in flight depends on the storage."""
+    if offer.search.vary is Vary.RATE and len(offer.shares) > 1:
+        rates = {one.operation: one.rates.iops for one in loads}
+        for operation, share in offer.shares.items():
+            offered = offer.load * share
+            yield PartialLoad(offered=offered, achieved=rates.get(operation, 0.0), operations=offered * seconds)
+
+
+def _highest_share(clients: Sequence[ClientLoad]) -> float | None:
+    """Return the share of full depth of the client with the highest; None if an unknown one may be too high."""
+    known = [one.depth_full_share for one in clients if one.depth_full_share is not None]
+    highest = max(known, default=None)
+    is_full = highest is not None and highest >= MOST_DEPTH_FULL
+    return highest if is_full or len(known) == len(clients) else None
 
 
 def _in_flight(loads: Sequence[OperationResult]) -> float | None:
-    """Return the mean number of operations in flight by Little's law; None if a mean latency is unknown."""
-    means = [one.latency.mean_nanoseconds for one in loads if one.rates.iops]
-    known = [mean for mean in means if mean is not None]
-    if len(known) < len(means):
-        return None
-    rates = [one.rates.iops for one in loads if one.rates.iops]
-    return sum(rate * mean for rate, mean in zip(rates, known, strict=True)) / _NANOSECONDS
-
-
-def _unavoidable(depth: float, loads: Sequence[OperationResult], rate: float, seconds: float) -> float:
-    """Return the part of a depth that is not in flight although the client is not at fault, as LittlesLaw does."""
-    between = min(rate * checks.THINKING_SECONDS / depth, checks.THINKING_SHARE)
-    longest = max(one.latency.max_nanoseconds or 0 for one in loads) / _NANOSECONDS
-    return between + longest / seconds
+    """Return the mean number of operations in flight; None if a mean latency is unknown."""
+    return mean_in_flight([(one.rates.iops, one.latency.mean_nanoseconds) for one in loads])
 
 
 def _worst(loads: Sequence[OperationResult], objective: Objective) -> float | None:

@@ -1,13 +1,22 @@
 """The load that a trial of a search offers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from plimsoll.api.line import LineSearch
+from plimsoll.api.names import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """The load that a trial of a search offers: operations per second or in flight of all clients together."""
+    """The load that a trial of a search offers.
+
+    Attributes:
+        load: operations per second or in flight of all clients together.
+        shares: operation -> its part of all operations, 0 to 1; empty if the tool does not set them.
+
+    """
 
     search: LineSearch
     load: float
+    shares: Mapping[Operation, float] = field(default_factory=dict)

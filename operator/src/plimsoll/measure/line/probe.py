@@ -55,4 +55,7 @@ def counting_trials(trials: Iterable[Trial]) -> Sequence[Trial]:
 
 def _tried(trial: Trial) -> TriedLoad | None:
     probe = trial.probe
-    return None if probe is None else TriedLoad(load=probe.offered, outcome=probe.outcome, verdict=trial.verdict)
+    # Nothing was tried without a load; only a damaged record has none.
+    if probe is None or probe.offered <= 0:
+        return None
+    return TriedLoad(load=probe.offered, outcome=probe.outcome, verdict=trial.verdict)

@@ -4,14 +4,16 @@ It is a pure function of the probes so far, so a search can stop and resume afte
 
 1. the ladder brackets the line (`ladder`);
 2. then each load is the one that is expected to leave the least variance of the line's position (`curve`), and every
-   third one is beside it, to show how much the storage scatters;
-   A load that yields too few operations for a percentile is not repeated, but higher ones are tried;
+   third one is beside it, to show how much the storage scatters; where the line seems to be beyond the highest or the
+   lowest load, that one is repeated until it is proven (`claim`);
+   a load that yields too few operations for a percentile is not repeated, but higher ones are tried;
 3. where the interval is narrow enough, a load far from the line with an unexpected outcome is tried again, because it
    may be no lapse but a load that the storage handles worse than higher ones;
 4. the end checks whether there is one line, and whether it stayed in its place (`monotone`, `drift`).
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +22,7 @@ from itertools import takewhile
 from plimsoll.api.line import Ending, Line
 from plimsoll.api.names import Verdict
 from plimsoll.measure.checking.line_checks import DRIFTING, NOT_MONOTONE
+from plimsoll.measure.line.claim import NEEDED, claim_evidence
 from plimsoll.measure.line.curve import Posterior, Trial, posterior
 from plimsoll.measure.line.drift import drift_evidence
 from plimsoll.measure.line.ladder import next_rung
@@ -43,8 +46,8 @@ _FAR = 3
 _CHECKS = 5
 """Trials at a load far from the line of which half or more have the other outcome."""
 
-_MOST_VAIN = 5
-"""After this many probes in a row that do not count, more would not either: each had several attempts."""
+_MOST_VAIN = 4
+"""After this many probes that do not count, in a row or at one load, more would not either: each had three attempts."""
 
 _CLIMB = 1.1
 """Loads are at least this much higher than one with too few operations, whose number scatters by a few percent."""
@@ -108,8 +111,14 @@ class _Search:
 
     def _are_vain(self) -> bool:
         last = takewhile(lambda probe: not probe.counts, reversed(self.probes))
-        vain = [probe for probe in last if probe.load not in self.sparse or not probe.has_numbers]
-        return len(vain) >= _MOST_VAIN
+        if sum(map(self._is_vain, last)) >= _MOST_VAIN:
+            return True
+        useful = {probe.load for probe in self.counted}
+        at = Counter(probe.load for probe in self.probes if self._is_vain(probe) and probe.load not in useful)
+        return max(at.values(), default=0) >= _MOST_VAIN
+
+    def _is_vain(self, probe: TriedLoad) -> bool:
+        return not probe.counts and (probe.load not in self.sparse or not probe.has_numbers)
 
     def _first_outcomes(self) -> dict[float, bool]:
         outcomes = dict.fromkeys(self.sparse, False)
@@ -120,17 +129,22 @@ class _Search:
     def _ending(self) -> Ending | None:
         estimate, low, high = self.interval
         if low >= self.settings.highest:
-            return Ending.NEVER_BROKE
-        if high <= self.settings.lowest:
-            return Ending.BROKEN_AT_FIRST
-        if high <= self.least:
+            return Ending.NEVER_BROKE if self._is_proven(self.settings.highest, met=True) else None
+        if high <= self.least > self.settings.lowest:
             return Ending.PROBES_DO_NOT_COUNT
-        width = high - low
-        if width <= max(self.settings.precision_percent / 100 * estimate, self.settings.step):
-            return Ending.PRECISE
-        return None
+        if high <= self.settings.lowest:
+            return Ending.BROKEN_AT_FIRST if self._is_proven(self.settings.lowest, met=False) else None
+        is_narrow = high - low <= max(self.settings.precision_percent / 100 * estimate, self.settings.step)
+        return Ending.PRECISE if is_narrow and self._line().estimate is not None else None
+
+    def _is_proven(self, load: float, *, met: bool) -> bool:
+        """Whether most trials at a load meet the objectives, or break, with 97.5 %."""
+        return claim_evidence(probe.is_broken != met for probe in self.counted if probe.load == load) >= NEEDED
 
     def _placed(self) -> float:
+        _, low, high = self.interval
+        if low >= self.settings.highest or high <= self.settings.lowest:
+            return self._offered(low)
         return self._edge() if len(self.probes) % _EDGE_EVERY == 0 else self._most_informative()
 
     def _most_informative(self) -> float:
@@ -169,18 +183,28 @@ class _Search:
         return Progress(line=self._line(ending), next_load=None)
 
     def _line(self, ending: Ending | None = None) -> Line:
+        made = self._made(ending)
         if not self.trials:
-            return self._made(ending)
+            return made
         estimate, low, high = self.interval
-        least, highest = self.least, self.settings.highest
-        return Line(
-            ending=ending,
-            probes=len(self.probes),
-            counted=len(self.counted),
-            estimate=estimate if least <= estimate <= highest else None,
-            # Beyond the loads that can be offered nothing is known, so a bound is at most at their end.
-            low=min(low, highest) if low > self.settings.lowest and estimate >= least else None,
-            high=max(high, self.settings.lowest) if high < highest else None,
+        lowest, highest = self.settings.lowest, self.settings.highest
+        held = [probe.load for probe in self.counted if not probe.is_broken and probe.load <= estimate]
+        broke = [probe.load for probe in self.counted if probe.is_broken and probe.load >= estimate]
+        if low >= highest:
+            proven = ending is Ending.NEVER_BROKE
+            below = highest if proven else max((load for load in held if load < highest), default=None)
+            return made.model_copy(update={"low": below})
+        if high <= lowest:
+            proven = ending is Ending.BROKEN_AT_FIRST
+            above = lowest if proven else min((load for load in broke if load > lowest), default=None)
+            return made.model_copy(update={"high": above})
+        is_known = held and broke and self.least <= estimate <= highest
+        return made.model_copy(
+            update={
+                "estimate": estimate if is_known else None,
+                "low": low if held and estimate >= self.least else None,
+                "high": high if broke else None,
+            }
         )
 
     def _made(self, ending: Ending | None = None) -> Line:

@@ -144,7 +144,8 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
     match line.ending:
         case None:
             made = f"{progress_text(line)} probes made"
-            return f"The search goes on: {made}, {_interval_clause(line, search)}."
+            # Whether it goes on, or the run ended before, the line does not say.
+            return f"The search is not finished: {made}, {_interval_clause(line, search)}."
         case Ending.PRECISE:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
