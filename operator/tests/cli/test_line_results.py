@@ -194,3 +194,12 @@ def test_percentile_leaves_out_searches_beside_points() -> None:
     assert found.exit_code == 0
     assert [one["point"] for one in json.loads(found.stdout)] == ["w-001"]
     assert "Left out: line-000: a search for the line" in found.stderr
+
+
+@pytest.mark.parametrize("arguments", [["results"], ["results", "--probes"], ["report", "--output", "page.html"]])
+@pytest.mark.parametrize("line", [PRECISE.model_copy(update={"estimate": 0.0, "low": 0.0, "high": 0.0}), PRECISE])
+def test_loads_of_zero_are_shown(arguments: list[str], line: Line) -> None:
+    """A changed result may have them; a search offers none."""
+    write("zero", searched(line, [probe(0, 500), probe(1, 0.0), probe(2, 2000)]))
+    command, *options = arguments
+    assert run(command, "zero", *options)

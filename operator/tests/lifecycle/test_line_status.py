@@ -19,7 +19,7 @@ from plimsoll.lifecycle.run import run_of
 from plimsoll.lifecycle.status import progress_message, status_of
 from plimsoll.plan.document import Plan
 from plimsoll.plan.expand import make_plan
-from support.line_results import BOUND, GOING_ON, PRECISE, SEARCH, searched
+from support.line_results import BOUND, GOING_ON, PRECISE, SEARCH, probe, searched
 from support.pretend_world import make_run
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -129,3 +129,14 @@ def test_headlines_are_bounded() -> None:
 )
 def test_the_columns_of_a_search(status: ResultStatus, expected: dict[str, str]) -> None:
     assert result_display(status, 5, SEARCH).model_dump(mode="json", exclude_none=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high"), [(1.0, 0.0, 1e-323), (1e300, 0.0, 1.7e308), (0.0, 0.0, 0.0), (0.5, 0.9, 0.1)]
+)
+def test_a_line_that_no_search_finds_does_not_stop_the_status(estimate: float, low: float, high: float) -> None:
+    line = Line(ending=Ending.PRECISE, probes=3, counted=3, estimate=estimate, low=low, high=high)
+    result = digest(searched(line, [probe(0, 0.0)]).status)
+    (entry,) = status_with(plan_with(1), w_000=result).headline
+    assert entry.line is not None
+    assert entry.line.text.startswith("carries ")

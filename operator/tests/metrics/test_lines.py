@@ -4,14 +4,16 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from plimsoll.api.line import LineSearch, Objective, Vary
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.metrics import catalogue
 from plimsoll.metrics.results import record_of, samples_of
 from plimsoll.metrics.sample import Sample
-from support.line_results import SEARCH
+from support.line_results import SEARCH, probe, searched
 from support.offered import OBJECTIVE, linear
 from support.scrapes import values
 from support.simulated_searches import simulated
@@ -118,3 +120,18 @@ def test_a_search_has_at_most_14_series(found: BenchmarkResult) -> None:
 
 def _finished(result: BenchmarkResult) -> list[float]:
     return [datetime.fromisoformat(trial.finished_at).timestamp() for trial in result.status.trials]
+
+
+_LOADS = st.none() | st.floats(0, allow_infinity=False) | st.sampled_from([0.0, 5e-324])
+
+
+@given(st.none() | st.sampled_from(Ending), _LOADS, _LOADS, _LOADS)
+def test_every_combination_has_the_samples_that_are_known(
+    ending: Ending | None, estimate: float | None, low: float | None, high: float | None
+) -> None:
+    line = Line(ending=ending, probes=2, counted=1, estimate=estimate, low=low, high=high)
+    samples = exposed(searched(line, [probe(0, 500), probe(1, 1000)]))
+    assert [*values(samples, catalogue.RESULT_LINE_RATE).values()] == ([] if estimate is None else [estimate])
+    bounds = values(samples, catalogue.RESULT_LINE_RATE_BOUND)
+    assert len(bounds) == (low is not None) + (high is not None)
+    assert all(value <= SEARCH.limit for labels, value in bounds.items() if labels[-1] == "low")

@@ -1,8 +1,12 @@
 """Searches for the line: their figures, tables and sentences, and sections that leave them out."""
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, Objective, ProbeOutcome
 from plimsoll.api.names import Verdict
@@ -15,7 +19,7 @@ from plimsoll.report.searches import searches_of
 from plimsoll.report.table import results_section
 from plimsoll.report.verdicts import verdicts_section
 from plimsoll.report.view import Chart, Section
-from support.line_results import SEARCH
+from support.line_results import SEARCH, probe, searched
 from support.offered import OBJECTIVE, HockeyStick, linear
 from support.repeated import result, steady, trials_of
 from support.reports import charts_of, run_of, tables_of, texts, words_of
@@ -291,3 +295,20 @@ def test_a_search_changes_no_section_of_other_points(small: BenchmarkResult) -> 
     both = {one.key: one for one in make_page(runs_of([point, small])).sections}
     assert both.keys() - alone.keys() == {"line"}
     assert charts_of(both["trials"]) == charts_of(alone["trials"])
+
+
+_LOADS = st.none() | st.sampled_from([0.0, 5e-324, 0.5, 999.99, 12_000.0, 1.7e308])
+
+
+@given(st.none() | st.sampled_from(Ending), _LOADS, _LOADS, _LOADS, st.sampled_from([0.0, 5e-324, 1e9]))
+def test_every_combination_has_a_section_whose_numbers_a_browser_can_read(
+    ending: Ending | None, estimate: float | None, low: float | None, high: float | None, offered: float
+) -> None:
+    line = Line(ending=ending, probes=2, counted=1, estimate=estimate, low=low, high=high)
+    probes = [probe(0, 500), probe(1, offered, ProbeOutcome.LATE)]
+    found = section(searched(line, probes), searched(line, probes, point="line-001"))
+    assert json.dumps(asdict(found), allow_nan=False)
+    for chart in charts_of(found):
+        if chart.layout["xaxis"].get("type") == "log":
+            assert all(shape["x0"] > 0 for shape in chart.layout["shapes"] if shape["xref"] == "x")
+            assert all(x is None or x > 0 for trace in chart.data for x in trace["x"])

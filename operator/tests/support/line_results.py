@@ -74,10 +74,9 @@ def searched(
     verdict: Verdict | None = Verdict.VALID,
     findings: Sequence[Finding] = (),
 ) -> BenchmarkResult:
-    """Return the result of a search with that line; without other trials, each probe met the objectives at the line."""
+    """Return the result of a search with that line; without other trials, probes at the line met and broke in turn."""
     if trials is None:
-        load = (found.estimate if found else None) or search.start
-        trials = [probe(number, load) for number in range(found.probes if found else 0)]
+        trials = _probes_at(found, search)
     plain = result(trials, run=run, point=point, repetitions=MOST_PROBES)
     status = plain.status.model_copy(
         update={
@@ -90,6 +89,17 @@ def searched(
     )
     spec = plain.spec.model_copy(update={"line": search, "label": "randread 4Ki up to qd64"})
     return plain.model_copy(update={"spec": spec, "status": status})
+
+
+def _probes_at(found: Line | None, search: LineSearch) -> Sequence[Trial]:
+    """Return probes of which every other one broke at the estimate; all of a bound ended on its side."""
+    if found is None:
+        return ()
+    outcomes = [ProbeOutcome.MET, ProbeOutcome.LATE]
+    if not found.estimate:
+        outcomes = outcomes[:1] if found.low else outcomes[1:]
+    load = found.estimate or search.start
+    return [probe(number, load, outcomes[number % len(outcomes)]) for number in range(found.probes)]
 
 
 def in_flight(search: LineSearch = SEARCH) -> LineSearch:

@@ -1,5 +1,6 @@
 """The search for the line: the load at which latency breaks. What a workload asks for, and what was found."""
 
+import math
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -181,10 +182,11 @@ class Line(Model):
 
     @property
     def width_percent(self) -> float | None:
-        """The width of the interval in percent of the estimate; None if one of them is unknown."""
-        if self.estimate is None or self.low is None or self.high is None:
+        """The width of the interval in percent of the estimate; None if an end is unknown, or a percentage of 0."""
+        if not self.estimate or self.low is None or self.high is None:
             return None
-        return 100 * (self.high - self.low) / self.estimate
+        width = 100 * (self.high - self.low) / self.estimate
+        return width if 0 <= width < math.inf else None
 
 
 NOTHING_TRIED = Line(probes=0, counted=0)

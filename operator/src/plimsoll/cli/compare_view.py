@@ -11,7 +11,7 @@ from rich.text import Text
 
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.metrics import Metric, operation_text
 from plimsoll.measure.compare.results import Change, Comparison, MeanComparison, MetricComparison
 from plimsoll.measure.compare.wording import (
     change_text,
@@ -20,7 +20,6 @@ from plimsoll.measure.compare.wording import (
     is_left_to_mean,
     mean_text,
     notes_of,
-    operation_text,
     passes_text,
     trials_text,
     verdict_text,
@@ -114,7 +113,7 @@ def _name(workload: str, what: str) -> Text:
 
 _Column = FittedColumn[_Line]
 _POINT = _Column(heading="Point", cell=lambda line: line.name, folded=True)
-_OPERATION = _Column(heading="Op", cell=text_of(lambda line: operation_text(line.change)))
+_OPERATION = _Column(heading="Op", cell=text_of(lambda line: operation_text(line.change.operation, line.change.metric)))
 _METRIC = _Column(heading="Metric", cell=text_of(lambda line: line.change.metric.value))
 _BASELINE = _Column(heading="Baseline", cell=text_of(lambda line: line.baseline), right=True)
 _CANDIDATE = _Column(heading="Candidate", cell=text_of(lambda line: line.candidate), right=True)

@@ -14,8 +14,9 @@ from plimsoll.cli.rules import rule_of, rule_options
 from plimsoll.cli.source import load_results, runs_of
 from plimsoll.measure.compare.inference import MINIMUM_TRIALS
 from plimsoll.measure.compare.matching import match_points
-from plimsoll.measure.compare.metrics import RegressionRule
+from plimsoll.measure.compare.metrics import RegressionRule, operation_text
 from plimsoll.measure.compare.noise import MetricNoise, noise_of
+from plimsoll.measure.compare.wording import quantity_text
 from plimsoll.plan.likeness import likeness_of
 from plimsoll.report.text import count_text, metric_text, ratio_text
 
@@ -77,7 +78,7 @@ def command(
     console.print(FittedTable(rows=lines, layouts=(_LAYOUT, _NARROW), missed=_LAYOUT, remedy="-o json"))
     for line in lines:
         if line.noise.note and line.noise.gates:
-            place = f"{line.result.spec.point} {line.noise.operation} {line.noise.metric}"
+            place = f"{line.result.spec.point} {quantity_text(line.noise.operation, line.noise.metric)}"
             console.print(Text(f"{place}: {line.noise.note}"), soft_wrap=True)
 
 
@@ -141,7 +142,7 @@ def _percent(part: float | None) -> str:
 _Column = FittedColumn[_NoiseLine]
 _POINT = _Column(heading="Point", cell=_point, folded=True)
 _NOISE = (
-    _Column(heading="Op", cell=text_of(lambda line: line.noise.operation.value)),
+    _Column(heading="Op", cell=text_of(lambda line: operation_text(line.noise.operation, line.noise.metric))),
     _Column(heading="Metric", cell=text_of(lambda line: line.noise.metric.value)),
     _Column(
         heading="Mean", cell=text_of(lambda line: metric_text(line.noise.metric, line.noise.side.mean)), right=True

@@ -9,8 +9,9 @@ from rich.text import Text
 from plimsoll.cli.fitted import FittedColumn, FittedTable, text_of
 from plimsoll.cli.suite_history import Course
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import operation_text
 from plimsoll.measure.compare.results import ratios_of
-from plimsoll.measure.compare.wording import change_text
+from plimsoll.measure.compare.wording import change_text, quantity_text
 from plimsoll.report.judgements import (
     baseline_text,
     found_interval_text,
@@ -91,7 +92,7 @@ _ROUND_COLUMNS = (
 _Column = FittedColumn[Found]
 _VARIANT = _Column(heading="Variant", cell=text_of(lambda one: one.group[0]))
 _OF = _Column(heading="Point", cell=text_of(found_place), folded=True)
-_METRIC = _Column(heading="Metric", cell=text_of(lambda one: f"{one.group[2]} {one.metric}"))
+_METRIC = _Column(heading="Metric", cell=text_of(lambda one: quantity_text(one.group[2], one.metric)))
 _AGAINST = _Column(heading="Against", cell=text_of(lambda one: one.against.value))
 _CHANGE = _Column(heading="Change", cell=text_of(lambda one: change_text(ratios(one).ratio)), right=True)
 _INTERVAL = _Column(heading="95 % interval", cell=text_of(found_interval_text), right=True)
@@ -140,7 +141,7 @@ def _found(found: Found) -> Mapping[str, object]:
         "workload": workload,
         "point": found.point or None,
         "points": found.points,
-        "operation": operation,
+        "operation": operation_text(operation, metric),
         "metric": metric,
         "ratio": ratios.ratio,
         "low": ratios.low,

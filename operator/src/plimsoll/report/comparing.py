@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.metrics import Metric, operation_text
 from plimsoll.measure.compare.results import Comparison, MeanComparison, MetricComparison, PointComparison
 from plimsoll.measure.compare.wording import (
     change_text,
@@ -12,7 +12,6 @@ from plimsoll.measure.compare.wording import (
     is_left_to_mean,
     mean_text,
     notes_of,
-    operation_text,
     passes_text,
     place_of,
     trials_text,
@@ -207,7 +206,7 @@ def _row(point: PointComparison, metric: MetricComparison) -> list[Cell]:
     return [
         Cell(text=point.baseline),
         Cell(text=f"{point.label}, {count_text(point.clients, 'client')}"),
-        Cell(text=operation_text(metric)),
+        Cell(text=operation_text(metric.operation, metric.metric)),
         Cell(text=metric.metric),
         Cell(text=metric_text(metric.metric, metric.baseline.mean), sort=metric.baseline.mean),
         Cell(text=metric_text(metric.metric, metric.candidate.mean), sort=metric.candidate.mean),

@@ -1,10 +1,11 @@
 """The hypotheses of a suite, decided: what was expected, the numbers, and the decision in words."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from plimsoll.measure.hypotheses.decision import Decision, Form
 from plimsoll.measure.hypotheses.inference import Interval
-from plimsoll.measure.hypotheses.wording import expectation_text, interval_texts
+from plimsoll.measure.hypotheses.wording import expectation_text, interval_texts, known_end_text
 from plimsoll.report.text import NONE
 from plimsoll.report.view import Block, Cell, Section, Table, Text
 
@@ -31,14 +32,22 @@ def hypotheses_section(decisions: Sequence[Decision]) -> Section | None:
 
 
 def estimate_texts(decision: Decision) -> tuple[str, str]:
-    """Return estimate and interval."""
+    """Return estimate and interval, or the known end of it."""
     if decision.estimate is None or decision.low is None or decision.high is None:
-        return NONE, NONE
+        return NONE, _known_end(decision)
     interval = Interval(estimate=decision.estimate, low=decision.low, high=decision.high)
     is_ratio = decision.form is Form.RATIO
     estimate, low, high = interval_texts(interval, (decision.at_least, decision.at_most), is_ratio=is_ratio)
     unit = " %" if is_ratio else ""
     return f"{estimate}{unit}", f"{low} to {high}{unit}"
+
+
+def _known_end(decision: Decision) -> str:
+    low = -math.inf if decision.low is None else decision.low
+    high = math.inf if decision.high is None else decision.high
+    if math.isinf(low) and math.isinf(high):
+        return NONE
+    return known_end_text(Interval(estimate=low, low=low, high=high), (decision.at_least, decision.at_most))
 
 
 def expected_text(decision: Decision) -> str:

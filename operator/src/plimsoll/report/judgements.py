@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from plimsoll.measure.compare.conclusion import Conclusion
+from plimsoll.measure.compare.metrics import operation_text
 from plimsoll.measure.compare.results import Ratios, ratios_of
 from plimsoll.measure.compare.wording import change_text
 from plimsoll.plan.fingerprint import Difference
@@ -118,7 +119,7 @@ def _found_row(found: Found) -> list[Cell]:
     return [
         Cell(text=variant),
         Cell(text=found_place(found)),
-        Cell(text=operation),
+        Cell(text=operation_text(operation, metric)),
         Cell(text=metric),
         Cell(text=found.against),
         Cell(text=change_text(ratios(found).ratio), sort=ratios(found).ratio),

@@ -236,12 +236,13 @@ def _line_shapes(figure: _Figure) -> Iterator[Json]:
     for number, one in enumerate(figure.searches):
         line, name = one.line, "$text" if figure.is_single else colour(number)
         if line.low is not None or line.high is not None:
-            loads = [probe.offered for probe in one.probes]
-            low, high = line.low or min(loads), line.high or max(loads)
+            # A logarithmic axis has no 0.
+            loads = [probe.offered for probe in one.probes if probe.offered]
+            low, high = line.low or min(loads, default=math.inf), line.high or max(loads, default=0)
             # A bound beyond all loads that were tried has no band.
             if low < high:
                 yield _band(low, high, name)
-        if line.estimate is not None:
+        if line.estimate:
             yield vertical_line(line.estimate, name, dash(number))
 
 
@@ -278,7 +279,7 @@ def _curve(figure: _Figure, number: int, one: PlottedSearch) -> Json:
     groups: dict[int, list[tuple[float, float]]] = {}
     for probe in one.probes:
         height = _height(probe, figure.objective)
-        if height is not None and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
+        if height is not None and probe.offered and probe.outcome in {ProbeOutcome.MET, ProbeOutcome.LATE}:
             groups.setdefault(round(math.log(probe.offered) / _SAME_LOAD), []).append((probe.offered, height))
     medians = [tuple(map(median, zip(*group, strict=True))) for _, group in sorted(groups.items())]
     name = "median" if figure.is_single else f"{one.name}: {interval_text(one.line, figure.workload.search)}"
@@ -300,7 +301,7 @@ def _marks(figure: _Figure, number: int, one: PlottedSearch, outcome: ProbeOutco
         "type": "scatter",
         "mode": "markers",
         "name": outcome_text(outcome),
-        "x": [probe.offered for probe in probes],
+        "x": [probe.offered or None for probe in probes],
         "y": [_height(probe, figure.objective) or figure.floor for probe in probes],
         "marker": {
             "color": name,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.api.names import Operation
+from plimsoll.measure.compare.metrics import Metric, operation_text
 from plimsoll.plan.fingerprint import Difference
 from plimsoll.report.figure import (
     MICROSECOND,
@@ -35,7 +36,7 @@ _WORDS = (
 )
 _IN_ROUNDS = "the figures that are shown have a round that regressed, or come first"
 
-_Place = tuple[str, str, str, Metric]
+_Place = tuple[str, str, Operation, Metric]
 """Workload, point, operation and metric of a figure."""
 
 _NAMES = {"ceph.versions": "Ceph", "kubernetes": "Kubernetes"}
@@ -50,7 +51,7 @@ def trends_section(rounds: Sequence[JudgedRound]) -> Section | None:
     found: dict[_Place, list[Trend]] = {}
     for trend in trends:
         quantity = trend.quantity
-        place = (quantity.workload, quantity.point, quantity.operation.value, quantity.metric)
+        place = (quantity.workload, quantity.point, quantity.operation, quantity.metric)
         found.setdefault(place, []).append(trend)
     # Sorting is stable.
     ordered = sorted(found.items(), key=lambda case: not any(row.regressed for one in case[1] for row in one.rows))
@@ -82,7 +83,7 @@ def _chart(key: str, place: _Place, trends: Sequence[Trend], part: str) -> Chart
     workload, point, operation, metric = place
     rounds = sorted({row.minute for trend in trends for row in trend.rows})
     marks = [*_marks(trends)]
-    title = f"{point}: {operation}, {metric}{part}"
+    title = f"{point}: {operation_text(operation, metric)}, {metric}{part}"
     changed = f" {count_text(len(marks), 'change')} of conditions marked." if marks else ""
     return Chart(
         key=key,

@@ -16,6 +16,7 @@ _OF_TRIAL = (
     "abort",
     "verdict",
     "operations",
+    "probe",
 )
 _OF_OPERATION = ("operation", "ios", "bytes", "rates", "wholeRun", "sumOfRates", "latency")
 _OF_STATUS = ("line", "verdict", "findings", "environment", "fingerprint", "final")

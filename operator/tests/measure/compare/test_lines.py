@@ -1,24 +1,25 @@
 """A lower line is a regression, as far as the intervals of both searches show."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.api.line import Ending, Line, LineSearch, Objective, Vary
+from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.api.names import Verdict
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.between import Floor
 from plimsoll.measure.compare.comparison import NO_FLOOR, compare
 from plimsoll.measure.compare.conclusion import Conclusion
-from plimsoll.measure.compare.lines import LineChange, Position, line_estimate
+from plimsoll.measure.compare.lines import LineChange, Position, line_estimate, valueless
 from plimsoll.measure.compare.matching import match_points
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.measure.compare.noise import noise_of
 from plimsoll.measure.compare.repeats import as_one_run
 from plimsoll.measure.compare.results import Comparison, MetricComparison
-from support.line_results import SEARCH, above, below, line, searched
+from support.line_results import SEARCH, above, below, line, probe, searched
 from support.repeated import result, steady, trials_of
 
 _RULE = RegressionRule()
@@ -119,6 +120,45 @@ def test_a_search_and_a_point_at_one_load_have_no_ratio() -> None:
 def test_an_invalid_search_decides_nothing() -> None:
     candidate = searched(line(6_000), run="candidate", verdict=Verdict.INVALID)
     assert _comparison([searched(line(12_000))], [candidate]).conclusion is Conclusion.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("outcome", [ProbeOutcome.MET, ProbeOutcome.LATE])
+def test_an_estimate_that_no_trial_brackets_decides_nothing(outcome: ProbeOutcome) -> None:
+    trials = [probe(number, 6000, outcome) for number in range(8)]
+    found = _line(_comparison([searched(line(12_000))], [searched(line(6_000), trials, run="candidate")]))
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert found.notes[0].startswith("the line of the candidate is only assumed: no load at or")
+
+
+def test_an_interval_beside_its_estimate_decides_nothing() -> None:
+    found = _of(line(12_000), line(6_000, low=7_000, high=8_000))
+    assert found.conclusion is Conclusion.INCONCLUSIVE
+    assert "outside of its own interval" in found.notes[0]
+
+
+_ANY_LOAD = st.none() | st.sampled_from([0.0, 5e-324, 0.5, 1.0, 999.99, 12_000.0, 2e5, 1e300, 1.7e308])
+_ANY_LINES = st.builds(
+    Line,
+    ending=st.none() | st.sampled_from(Ending),
+    probes=st.integers(0, 4),
+    counted=st.integers(0, 4),
+    estimate=_ANY_LOAD,
+    low=_ANY_LOAD,
+    high=_ANY_LOAD,
+)
+
+
+@given(_ANY_LINES, _ANY_LINES)
+def test_any_two_lines_are_compared_or_refused_with_a_reason(baseline: Line, candidate: Line) -> None:
+    trials = [probe(0, 0.0), probe(1, 1e9, ProbeOutcome.LATE)]
+    run = searched(baseline, trials)
+    found = _line(_comparison([run], [searched(candidate, trials, run="candidate")]))
+    ratios = [one for one in (found.low, found.ratio, found.high) if one is not None]
+    assert ratios == sorted(ratios)
+    assert found.conclusion is not Conclusion.INCONCLUSIVE or found.notes or ratios
+    assert found.conclusion is not Conclusion.REGRESSION or found.high is not None
+    assert not any(re.search(r"\de[+-]?\d|\binf\b|nan|None| - ", note) for note in found.notes)
+    assert (line_estimate(run) is None) == bool(valueless(run))
 
 
 def test_a_suspect_search_is_compared_and_named() -> None:

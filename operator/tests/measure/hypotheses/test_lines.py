@@ -7,8 +7,9 @@ from plimsoll.api.line import Line, Vary
 from plimsoll.measure.hypotheses.decision import Decision, decide
 from plimsoll.measure.hypotheses.judgement import HypothesisVerdict, Unit
 from plimsoll.measure.hypotheses.samples import MeasuredRun, measured_run
+from plimsoll.report.hypotheses import estimate_texts
 from support.hypotheses import decided, hypothesis, point, trials
-from support.line_results import SEARCH, above, line, searched
+from support.line_results import SEARCH, above, below, line, searched
 
 
 def _asked(percent: int = 90, quantity: str = "line") -> Hypothesis:
@@ -55,7 +56,43 @@ def test_three_runs_show_the_noise_between_them() -> None:
     assert decide(_asked(), apart)[0].verdict is HypothesisVerdict.UNDECIDED
 
 
-@pytest.mark.parametrize("missing", [above(), line(12_000, ending=None), None])
+@pytest.mark.parametrize(
+    ("rbd", "rados", "verdict", "words"),
+    [
+        (above(), line(150_000), HypothesisVerdict.HELD, "rbd reaches at least 127"),
+        (line(150_000), above(), HypothesisVerdict.REFUTED, "rbd reaches at most 79"),
+        (below(), line(12_000), HypothesisVerdict.REFUTED, "rbd reaches at most 0.0088 % of"),
+        (line(12_000), below(), HypothesisVerdict.HELD, "rbd reaches at least 1"),
+        (above(), below(), HypothesisVerdict.HELD, "rbd reaches at least 2"),
+    ],
+)
+def test_a_bound_decides_what_it_can(rbd: Line, rados: Line, verdict: HypothesisVerdict, words: str) -> None:
+    found = _decided(rbd, rados)
+    assert found.verdict is verdict
+    assert found.sentence.startswith(words)
+    assert found.estimate is None
+    assert (found.low is None) != (found.high is None)
+    assert found.reasons == ()
+    assert estimate_texts(found)[0] == "-"
+    assert estimate_texts(found)[1] in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("rbd", "rados"), [(above(), above()), (below(), below()), (above(), line(195_000)), (line(195_000), above())]
+)
+def test_a_bound_that_decides_nothing_says_what_to_change(rbd: Line, rados: Line) -> None:
+    found = _decided(rbd, rados, percent=105 if rados.estimate else 90)
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert "raise limit, or lower start" in found.reasons[0]
+
+
+def test_runs_without_an_estimate_do_not_show_the_noise_between_them() -> None:
+    (found,) = decide(_asked(), [_run(above(), line(12_000), number) for number in range(3)])
+    assert found.verdict is HypothesisVerdict.UNDECIDED
+    assert "raise limit" in found.reasons[0]
+
+
+@pytest.mark.parametrize("missing", [line(12_000, ending=None), None])
 def test_without_an_interval_nothing_is_decided(missing: Line | None) -> None:
     found = _decided(missing, line(12_000))
     assert found.verdict is HypothesisVerdict.UNDECIDED

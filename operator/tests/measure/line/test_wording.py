@@ -1,11 +1,16 @@
 """The line in words."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.api.line import Ending, Line, LineSearch, Objective, ProbeOutcome, Vary
 from plimsoll.measure.line import wording
+from plimsoll.measure.line.probe import TriedLoad
+from plimsoll.measure.line.search import progress_of
+from plimsoll.measure.line.settings import Settings
 
 
 def search(vary: Vary = Vary.RATE, **latencies: int) -> LineSearch:
@@ -164,6 +169,86 @@ def test_a_search_that_gave_up_says_why() -> None:
         "after 9 probes, 4 of which count: more probes would not count either (Stalled in 5 probes); remove"
         in wording.ending_sentence(gave_up, search(), "Stalled in 5 probes")
     )
+
+
+def test_probes_that_do_not_count_are_blamed_for_a_wide_interval() -> None:
+    used_up = line(Ending.PROBES_USED_UP, high=14_000, probes=40, counted=3)
+    assert wording.ending_sentence(used_up, search(), "Stalled in 37 probes") == (
+        "The search ended after 40 probes, 3 of which count, the most that it may make: the interval is 17.7 % of the "
+        "estimate wide instead of at most 10 %, because most probes do not count (Stalled in 37 probes); remove the "
+        "cause, then run again."
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (None, 13_000, "the interval is below 13,000, and its other end is unknown"),
+        (11_800, None, "the interval is above 11,800, and its other end is unknown"),
+        (None, None, "the interval is unknown"),
+    ],
+)
+@pytest.mark.parametrize("ending", [Ending.PRECISE, Ending.PROBES_USED_UP])
+def test_an_interval_without_an_end_is_not_called_narrow(
+    low: float | None, high: float | None, expected: str, ending: Ending
+) -> None:
+    assert wording.ending_sentence(line(ending, low=low, high=high), search()).endswith(f": {expected}.")
+
+
+def test_never_broke_names_the_highest_load_that_the_clients_can_share() -> None:
+    asked, probes = search().model_copy(update={"limit": 1999}), list[TriedLoad]()
+    settings = Settings(start=500, limit=1999, step=1000)
+    while (load := progress_of(probes, settings).next_load) is not None:
+        probes.append(TriedLoad(load=load, outcome=ProbeOutcome.MET))
+    found = progress_of(probes, settings).line
+    assert found.ending is Ending.NEVER_BROKE
+    assert {one.load for one in probes} == {1000}
+    assert wording.ending_sentence(found, asked).startswith(
+        "The line is above 1,000 IOPS, the highest load up to limit (1,999) that the clients can share evenly, with"
+    )
+    assert wording.load_text(found, asked) == "more than 1,000"
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        (999.99, "1,000"),
+        (2.71828, "2.72"),
+        (8.5, "8.5"),
+        (0.0321, "0.0321"),
+        (9.88e-324, "0"),
+        (0, "0"),
+        (1e6, "1,000,000"),
+    ],
+)
+def test_loads_have_no_exponent(load: float, expected: str) -> None:
+    assert wording.rounded_load(load) == expected
+
+
+@given(st.floats(0, allow_infinity=False))
+def test_every_load_is_shown_within_half_a_percent_without_an_exponent(load: float) -> None:
+    shown = wording.rounded_load(load)
+    assert "e" not in shown
+    assert abs(float(shown.replace(",", "")) - load) <= max(0.005 * load, 1e-6)
+
+
+_LOADS = st.none() | st.floats(0, allow_infinity=False) | st.sampled_from([0.0, 5e-324, 999.99, 12_000.0])
+
+
+@given(st.none() | st.sampled_from(Ending), _LOADS, _LOADS, _LOADS, st.integers(0, 40), st.integers(0, 40))
+def test_every_combination_is_worded(
+    ending: Ending | None, estimate: float | None, low: float | None, high: float | None, probes: int, counted: int
+) -> None:
+    found = line(ending, estimate, low, high, probes=probes, counted=counted)
+    texts = [
+        wording.headline_text(found, search()),
+        wording.short_text(found, search()),
+        wording.interval_text(found, search()),
+        wording.width_text(found),
+        wording.ending_sentence(found, search()),
+    ]
+    for text in texts:
+        assert not re.search(r"\de[+-]?\d|\binf\b|nan|None| - |± -", text), text
 
 
 def test_every_outcome_has_its_own_words() -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from plimsoll.api.line import Ending, Line
+from plimsoll.api.line import Ending, Line, ProbeOutcome
 from plimsoll.measure.compare.conclusion import Conclusion
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
 from plimsoll.suite.history.history import JudgedRound
@@ -12,7 +14,8 @@ from plimsoll.suite.history.judging import RoundJudgement, judge
 from plimsoll.suite.history.rounds import MeasuredRound, measured_round
 from plimsoll.suite.history.trend import trends_of
 from plimsoll.suite.outcomes import outcomes_of_rounds
-from support.line_results import above, below, line, searched
+from plimsoll.suite.projection import projected
+from support.line_results import above, below, line, probe, searched
 
 _BEFORE = ((12_000, 12_100), (11_950, 12_050), (12_100, 11_900), (12_050, 11_980))
 
@@ -55,9 +58,50 @@ def test_a_round_has_one_value_per_run_and_keeps_what_it_lacks() -> None:
     assert [*found.values[quantity]] == [0, 1]
     lacking = _round(1, [above(), line(12_000)])
     assert not lacking.values
-    assert lacking.gaps["v"] == [
-        "the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: line-000"
+    assert lacking.gaps["v"] == ["the line of the run has only a lower bound; increase limit: line-000"]
+
+
+def test_each_reason_for_a_line_without_a_value_names_its_points() -> None:
+    found = {"a": above(), "b": line(None, high=450, ending=Ending.PROBES_USED_UP), "c": above()}
+    run = [searched(one, run="r", point=point) for point, one in found.items()]
+    round_ = measured_round(minute=1, digest="d", repeat=1, runs={"v": [run]})
+    assert round_.gaps["v"] == [
+        "the line of the run has only a lower bound; increase limit: a, c",
+        "the line of the run has only an upper bound; decrease start: b",
     ]
+
+
+def test_an_estimate_that_no_trial_brackets_is_no_value() -> None:
+    trials = [probe(number, 12_000) for number in range(8)]
+    stored = searched(line(12_000, counted=8), trials, run="r").model_dump(mode="json", exclude_none=True)
+    found = measured_round(minute=1, digest="d", repeat=1, runs={"v": [[projected(stored)]]})
+    assert not found.values
+    assert found.gaps["v"] == [
+        "the line of the run is only assumed: no load at or above it broke; find out why probes do not count: line-000"
+    ]
+    bracketed = searched(line(12_000), run="r").model_dump(mode="json", exclude_none=True)
+    assert measured_round(minute=1, digest="d", repeat=1, runs={"v": [[projected(bracketed)]]}).values
+
+
+_LOADS = st.none() | st.sampled_from([0.0, 5e-324, 999.99, 12_000.0, 1.7e308])
+_LINES = st.builds(
+    Line,
+    ending=st.none() | st.sampled_from(Ending),
+    probes=st.just(4),
+    counted=st.sampled_from([0, 4]),
+    estimate=_LOADS,
+    low=_LOADS,
+    high=_LOADS,
+)
+
+
+@given(st.lists(_LINES, min_size=2, max_size=3))
+def test_every_run_has_a_value_or_the_round_says_why_not(lines: Sequence[Line]) -> None:
+    trials = [probe(0, 0.0), probe(1, 1e9, ProbeOutcome.LATE)]
+    runs = [[searched(found, trials, run=f"r{number}")] for number, found in enumerate(lines)]
+    found = measured_round(minute=1, digest="d", repeat=len(lines), runs={"v": runs})
+    assert bool(found.values) != bool(found.gaps["v"])
+    judge([], [], found, ["v"], RegressionRule())
 
 
 def test_the_trend_follows_the_line() -> None:

@@ -11,13 +11,15 @@ change that it says nothing about.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll.api.line import Ending, Line, LineSearch
 from plimsoll.api.names import Verdict
-from plimsoll.api.result import BenchmarkResult
+from plimsoll.api.result import BenchmarkResult, Trial
 from plimsoll.measure.compare.inference import Between
 from plimsoll.measure.line.bound import lower_bound
+from plimsoll.measure.line.bracket import unproven_side
 from plimsoll.measure.statistics import CONFIDENCE, t_quantile, two_sided_tail
 
 _QUANTILE = (1 + CONFIDENCE) / 2
@@ -127,8 +129,8 @@ def position_of(line: Line, search: LineSearch) -> Position | None:
     if line.estimate:
         return Position(
             value=math.log(line.estimate),
-            down=math.log(line.estimate / line.low) / factor if line.low else math.inf,
-            up=math.log(line.high / line.estimate) / factor if line.high else math.inf,
+            down=(math.log(line.estimate) - math.log(line.low)) / factor if line.low else math.inf,
+            up=(math.log(line.high) - math.log(line.estimate)) / factor if line.high else math.inf,
             probes=line.counted,
         )
     if line.low and not line.high:
@@ -151,10 +153,19 @@ def line_problem(name: str, result: BenchmarkResult) -> str:
         return f"no probe of the {name} counts, so its line is unknown; find the cause, then measure again"
     if line is None or line.ending is None:
         return f"the search of the {name} is not finished"
+    return _doubt(name, line, result.spec.line, result.status.trials)
+
+
+def _doubt(name: str, line: Line, search: LineSearch, trials: Sequence[Trial]) -> str:
+    """Return why the line of a search that ended cannot be used; empty if it can."""
     if line.ending in _UNRELIABLE:
         return f"the {_UNRELIABLE[line.ending].format(name=name)} ({line.ending}); measure again"
-    if position_of(line, result.spec.line) is None:
+    if position_of(line, search) is None:
         return f"the line of the {name} is unknown; measure again"
+    if not _is_ordered(line):
+        return f"the line of the {name} is outside of its own interval, so its result was changed; measure again"
+    if missing := unproven_side(line, trials):
+        return f"the line of the {name} is only assumed: {missing}; find out why probes do not count"
     return ""
 
 
@@ -163,7 +174,27 @@ def line_estimate(result: BenchmarkResult) -> float | None:
 
     Of a line below all loads that may be offered it is the upper bound: the line is no higher.
     """
+    return None if valueless(result) else _value(result.status.line)
+
+
+def valueless(result: BenchmarkResult) -> str:
+    """Return why the line of a run is not a single value; empty if it is one."""
+    if problem := line_problem("run", result):
+        return problem
     line = result.status.line
-    if line is None or line_problem("run", result):
+    if _value(line):
+        return ""
+    is_above = line is not None and line.low
+    bound = "a lower bound; increase limit" if is_above else "an upper bound; decrease start"
+    return f"the line of the run has only {bound}"
+
+
+def _value(line: Line | None) -> float | None:
+    if line is None:
         return None
     return line.high if line.ending is Ending.BROKEN_AT_FIRST else line.estimate
+
+
+def _is_ordered(line: Line) -> bool:
+    known = [load for load in (line.low, line.estimate, line.high) if load is not None]
+    return known == sorted(known)

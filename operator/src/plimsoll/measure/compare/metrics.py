@@ -83,6 +83,11 @@ def gates_of(rule: RegressionRule, trials: Sequence[Trial], operation: Operation
     return rule.gates - {Metric.IOPS} | {Metric.BYTES}
 
 
+def operation_text(operation: Operation, metric: Metric) -> str:
+    """Return an operation for a column or a field; the line is one of all operations together."""
+    return "all" if metric is Metric.LINE else operation.value
+
+
 def values_of(trials: Sequence[Trial], operation: Operation, metric: Metric) -> list[float | None]:
     """Return the value of each trial; None where it is unknown."""
     return [

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
+from pydantic import field_serializer
+
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.api.result import BenchmarkResult
 from plimsoll.measure.compare.between import components_of
 from plimsoll.measure.compare.family import ALONE
 from plimsoll.measure.compare.inference import Between, detectable_change
-from plimsoll.measure.compare.metrics import OF_TRIALS, Metric, RegressionRule, gates_of, values_of
+from plimsoll.measure.compare.metrics import OF_TRIALS, Metric, RegressionRule, gates_of, operation_text, values_of
 from plimsoll.measure.compare.searches import LINES, lines_between, operation_of, side_of_line
 from plimsoll.measure.compare.sides import Side, noise_note, side_of
 from plimsoll.measure.summary import counted
@@ -25,6 +27,7 @@ class MetricNoise(Model):
     """The noise of one metric of one operation.
 
     Attributes:
+        operation: in documents `all` if the metric is the line, which is one of all operations together.
         side: over all trials that count; for several runs, its deviation is that of trials of different runs.
         within: standard deviation of the logarithms within a run; absent if unknown.
         between: the same between the means of runs, without what the scatter within them explains; absent for one run.
@@ -46,6 +49,10 @@ class MetricNoise(Model):
     detectable: float | None = None
     threshold: float
     note: str = ""
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
 
 
 def noise_of(results: Sequence[BenchmarkResult], rule: RegressionRule, trials: int) -> tuple[MetricNoise, ...]:

@@ -38,6 +38,8 @@ def _counterpart(result: BenchmarkResult, run: Sequence[BenchmarkResult]) -> Ben
 
 
 def _combined(first: BenchmarkResult, results: Sequence[BenchmarkResult | None]) -> BenchmarkResult:
+    if first.spec.line is not None and len(results) == 1:
+        return first
     known = [result for result in results if result is not None]
     _check_same(first, known)
     represent = _trial if first.spec.line is None else _last_probe
@@ -90,9 +92,10 @@ def _trial(number: int, result: BenchmarkResult) -> Trial | None:
 
 
 def _last_probe(number: int, result: BenchmarkResult) -> Trial | None:
-    """Return the last probe of a search that counts, which stands for the run; None if none does."""
+    """Return the last probe of a search that counts, without a load: it stands for the run; None if none does."""
     trials = counted(result.status.trials)
-    return trials[-1].model_copy(update={"pass_number": number, "attempt": 0}) if trials else None
+    update = {"pass_number": number, "attempt": 0, "probe": None}
+    return trials[-1].model_copy(update=update) if trials else None
 
 
 def _line(lines: Sequence[Line | None], estimates: Sequence[float | None]) -> Line | None:

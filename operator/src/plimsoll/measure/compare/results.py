@@ -3,11 +3,13 @@
 import math
 from typing import NamedTuple
 
+from pydantic import field_serializer
+
 from plimsoll.api.model import Model
 from plimsoll.api.names import Operation
 from plimsoll.measure.compare.conclusion import Conclusion, bound_of
 from plimsoll.measure.compare.inference import Between, LogChange
-from plimsoll.measure.compare.metrics import Metric
+from plimsoll.measure.compare.metrics import Metric, operation_text
 from plimsoll.measure.compare.sides import Side
 
 
@@ -15,6 +17,7 @@ class Change(Model):
     """A change of a metric, and the conclusion from it.
 
     Attributes:
+        operation: in documents `all` if the metric is the line, which is one of all operations together.
         ratio: geometric mean of the candidate divided by that of the baseline; absent if they cannot be compared.
         low: lower end of the 95 % confidence interval of the ratio; it is not adjusted for other tests.
         high: upper end of it.
@@ -45,6 +48,10 @@ class Change(Model):
     improved: bool = False
     trials_needed: int | None = None
     notes: tuple[str, ...] = ()
+
+    @field_serializer("operation", when_used="json")
+    def _operation_text(self, operation: Operation) -> str:
+        return operation_text(operation, self.metric)
 
 
 class MetricComparison(Change):
@@ -128,7 +135,8 @@ def ratios_of(metric: Metric, change: LogChange) -> Ratios:
     """Return what a `Change` says of a change of logarithms."""
     low, high = change.interval()
     bound = bound_of(metric, change)
-    return Ratios(_exp(change.estimate), _exp(low), _exp(high), _exp(bound), deviation_of(change.between))
+    ratio, low_ratio, high_ratio, bound_ratio = map(finite_exp, (change.estimate, low, high, bound))
+    return Ratios(ratio, low_ratio, high_ratio, bound_ratio, deviation_of(change.between))
 
 
 def deviation_of(between: Between | None) -> float | None:
@@ -136,9 +144,9 @@ def deviation_of(between: Between | None) -> float | None:
     return None if between is None else math.sqrt(between.variance)
 
 
-def _exp(logarithm: float) -> float | None:
-    """Return e to that power; None if it is not finite."""
+def finite_exp(logarithm: float) -> float | None:
+    """Return e to that power; None if either is not finite."""
     try:
-        return math.exp(logarithm)
+        return math.exp(logarithm) if math.isfinite(logarithm) else None
     except OverflowError:
         return None

@@ -16,8 +16,9 @@ from plimsoll.measure.compare.inference import Between, holm, moments
 from plimsoll.measure.compare.lines import LineChange, Position, line_problem, position_of
 from plimsoll.measure.compare.matching import Pair
 from plimsoll.measure.compare.metrics import Metric, RegressionRule
-from plimsoll.measure.compare.results import MetricComparison, deviation_of
+from plimsoll.measure.compare.results import MetricComparison, deviation_of, finite_exp
 from plimsoll.measure.compare.sides import Side
+from plimsoll.measure.line.wording import rounded_load
 from plimsoll.measure.statistics import CONFIDENCE
 
 LINES = 0.006
@@ -118,10 +119,10 @@ def _compared(
     conclusion = _conclusion(change, threshold, bound, worse=p_worse < level)
     return _incomparable(case).model_copy(
         update={
-            "ratio": math.exp(change.estimate) if change.is_estimate else None,
-            "low": _ratio(low),
-            "high": _ratio(high),
-            "bound": _ratio(bound),
+            "ratio": finite_exp(change.estimate) if change.is_estimate else None,
+            "low": finite_exp(low),
+            "high": finite_exp(high),
+            "bound": finite_exp(bound),
             "p_value": p_value,
             "p_worse": p_worse,
             "level": level,
@@ -169,10 +170,6 @@ def side_of_line(result: BenchmarkResult) -> Side:
     return Side(trials=line.counted, mean=line.estimate, deviation=deviation)
 
 
-def _ratio(logarithm: float) -> float | None:
-    return math.exp(logarithm) if math.isfinite(logarithm) else None
-
-
 def _notes(change: LineChange, threshold: float, bound: float, conclusion: Conclusion) -> Iterator[str]:
     yield from _bounds("baseline", change.baseline)
     yield from _bounds("candidate", change.candidate)
@@ -190,8 +187,5 @@ def _bounds(name: str, position: Position) -> Iterator[str]:
     """Yield on which side of the loads a line is."""
     if position.is_estimate:
         return
-    load = f"{math.exp(position.value):,.0f}"
-    if math.isinf(position.up):
-        yield f"the line of the {name} is above {load}, the highest load that was offered; how far is unknown"
-    else:
-        yield f"the line of the {name} is below {load}, the lowest load that was offered; how far is unknown"
+    side = "above" if math.isinf(position.up) else "below"
+    yield f"the line of the {name} is {side} {rounded_load(math.exp(position.value))}; how far is unknown"

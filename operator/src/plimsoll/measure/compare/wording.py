@@ -21,19 +21,19 @@ def quantity_text(operation: Operation, metric: Metric) -> str:
     return metric.value if metric is Metric.LINE else f"{operation} {metric}"
 
 
-def operation_text(change: Change) -> str:
-    """Return the operation of a change."""
-    return "all" if change.metric is Metric.LINE else change.operation.value
-
-
 def change_text(ratio: float | None) -> str:
     """Return a ratio of candidate to baseline as a change: `-3.2 %`."""
     return _UNKNOWN if ratio is None else f"{100 * (ratio - 1):+,.1f} %"
 
 
 def interval_text(change: Change) -> str:
-    """Return the 95 % confidence interval of the change."""
-    return _UNKNOWN if change.low is None else f"{change_text(change.low)} to {change_text(change.high)}"
+    """Return the 95 % confidence interval of the change: `-5.1 % to +0.2 %`, or its known end: `below -5.1 %`."""
+    low, high = change.low, change.high
+    if low is not None and high is not None:
+        return f"{change_text(low)} to {change_text(high)}"
+    if low is not None:
+        return f"above {change_text(low)}"
+    return _UNKNOWN if high is None else f"below {change_text(high)}"
 
 
 def mean_text(mean: MeanComparison) -> str:

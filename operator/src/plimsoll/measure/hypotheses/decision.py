@@ -1,5 +1,6 @@
 """Decides hypotheses: on which points, with which verdict, in words and in numbers."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
@@ -50,12 +51,12 @@ class Decision(Model):
 
     Attributes:
         variant: the variant that it is decided in, if it is decided in each variant by itself.
-        estimate: the ratio, or the exponent; absent if it cannot be computed.
-        low: lower end of its 95 % confidence interval.
-        high: upper end of it.
+        estimate: the ratio, or the exponent; absent if it cannot be computed, as of a line above or below all loads.
+        low: lower end of its 95 % confidence interval; absent if unknown.
+        high: upper end of it; likewise.
         at_least: smallest expected value; absent without such a limit.
         at_most: largest expected value; absent without such a limit.
-        unit: what replicates the numbers; absent without an estimate.
+        unit: what replicates the numbers; absent without any.
         replicates: number of these units behind left and of; a single number for scaling.
         sentence: the decision in words.
         reasons: why it is Undecided.
@@ -109,9 +110,9 @@ def _decision(hypothesis: Hypothesis, variant: str | None, runs: Sequence[Measur
         variant=variant,
         verdict=judgement.verdict,
         form=Form.EXPONENT if hypothesis.over else Form.RATIO,
-        estimate=interval.estimate if interval else None,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        estimate=interval.estimate if interval and not interval.is_open else None,
+        low=_finite(interval.low) if interval else None,
+        high=_finite(interval.high) if interval else None,
         at_least=at_least,
         at_most=at_most,
         unit=judgement.unit,
@@ -132,6 +133,10 @@ def _samples(hypothesis: Hypothesis, runs: Sequence[MeasuredRun]) -> tuple[list[
         except SelectionError as error:
             problems.append(str(error))
     return samples, tuple(problems)
+
+
+def _finite(end: float) -> float | None:
+    return end if math.isfinite(end) else None
 
 
 def _basis(sample: Sample) -> Basis:

@@ -19,11 +19,16 @@ _QUANTILE = (1 + CONFIDENCE) / 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """An estimate with its 95 % confidence interval."""
+    """An estimate with its 95 % confidence interval; one end of it is infinite if only the other one is known."""
 
     estimate: float
     low: float
     high: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an end is unknown, and so is the estimate."""
+        return math.isinf(self.low) or math.isinf(self.high)
 
 
 def log_ratio(left: Sequence[float], of: Sequence[float]) -> Interval:
@@ -54,6 +59,7 @@ def _mean_position(lines: Sequence[Position]) -> Position:
         down=math.hypot(*(one.down for one in lines)) / number,
         up=math.hypot(*(one.up for one in lines)) / number,
         probes=min(one.probes for one in lines),
+        is_estimate=all(one.is_estimate for one in lines),
     )
 
 

@@ -79,13 +79,19 @@ def judge(hypothesis: Hypothesis, samples: Sequence[Sample]) -> Judgement:
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=problems)
     places = _places(samples)
     unit = _unit(places)
+    bounds = tuple(dict.fromkeys(sample.bound for sample in samples if sample.bound))
+    if bounds and unit is not Unit.PROBE:
+        return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=bounds)
     if few := tuple(_too_few(hypothesis, unit, places)):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=few)
     if unlike := tuple(_unlike(samples)):
         return Judgement(verdict=HypothesisVerdict.UNDECIDED, reasons=unlike)
     interval = _exponent(unit, places) if hypothesis.over else _log_ratio(unit, places)
+    verdict = _verdict(interval, _limits(hypothesis))
+    if bounds and verdict is HypothesisVerdict.UNDECIDED:
+        return Judgement(verdict=verdict, reasons=bounds)
     return Judgement(
-        verdict=_verdict(interval, _limits(hypothesis)),
+        verdict=verdict,
         interval=interval if hypothesis.over else _as_ratio(interval),
         unit=unit,
         replicates=tuple(_replicates(unit, places)),
@@ -169,7 +175,8 @@ def _verdict(interval: Interval, limits: tuple[float, float]) -> HypothesisVerdi
 
 def _as_ratio(interval: Interval) -> Interval:
     estimate, low, high = (
-        math.exp(max(-_MOST, min(_MOST, one))) for one in (interval.estimate, interval.low, interval.high)
+        one if math.isinf(one) else math.exp(max(-_MOST, min(_MOST, one)))
+        for one in (interval.estimate, interval.low, interval.high)
     )
     return Interval(estimate=estimate, low=low, high=high)
 

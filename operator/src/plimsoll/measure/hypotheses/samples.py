@@ -65,6 +65,7 @@ class Sample:
         values: of each trial that counts; all positive if there are no problems.
         problems: why the point decides nothing.
         line: where the line is, with its errors; None if the quantity is another one.
+        bound: why only a bound of the line is known; it has no value then. Empty for an estimate with an interval.
 
     """
 
@@ -73,6 +74,7 @@ class Sample:
     values: tuple[float, ...]
     problems: tuple[str, ...]
     line: Position | None = None
+    bound: str = ""
 
     @property
     def result(self) -> BenchmarkResult:
@@ -99,14 +101,19 @@ def _line_sample(field: str, selector: Selector, selected: SelectedPoint[Measure
     result = selected.point.result
     line, search = result.status.line, result.spec.line
     position = position_of(line, search) if line is not None and search is not None else None
-    problem = _line_problem(field, selector, result, position, where)
-    values = (math.exp(position.value),) if position is not None and not problem else ()
-    return Sample(field=field, selected=selected, values=values, problems=tuple(filter(None, [problem])), line=position)
+    problem = _line_problem(field, selector, result, where)
+    if problem or position is None:
+        return Sample(field=field, selected=selected, values=(), problems=(problem,))
+    if not position.has_interval:
+        bound = (
+            f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or "
+            "lower start"
+        )
+        return Sample(field=field, selected=selected, values=(), problems=(), line=position, bound=bound)
+    return Sample(field=field, selected=selected, values=(math.exp(position.value),), problems=(), line=position)
 
 
-def _line_problem(
-    field: str, selector: Selector, result: BenchmarkResult, position: Position | None, where: str
-) -> str:
+def _line_problem(field: str, selector: Selector, result: BenchmarkResult, where: str) -> str:
     if selector.quantity is not Quantity.LINE:
         return (
             f"{field}.quantity: {where} searches for the line, so its trials have different loads; "
@@ -117,14 +124,7 @@ def _line_problem(
             f"{field}.quantity: {where} does not search for the line; choose another quantity, or set line in its "
             "workload"
         )
-    if problem := line_problem(f"point {where}", result):
-        return problem
-    if position is None or not position.has_interval:
-        return (
-            f"the line of {where} is not between the lowest and the highest load that were offered; raise limit, or "
-            "lower start"
-        )
-    return ""
+    return line_problem(f"point {where}", result)
 
 
 def _unusable(result: BenchmarkResult, where: str) -> Iterator[str]:

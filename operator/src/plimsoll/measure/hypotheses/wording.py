@@ -38,8 +38,11 @@ def sentence(hypothesis: Hypothesis, judgement: Judgement, samples: Sequence[Sam
         text = f"{judgement.verdict}{f' in {variant}' if variant else ''}: {judgement.reasons[0]}{more}"
         return text if text.endswith("?") else f"{text}."
     is_ratio = hypothesis.of is not None
-    numbers = interval_texts(judgement.interval, hypothesis.bounds, is_ratio=is_ratio)
-    text = _ratio(hypothesis, numbers) if is_ratio else _scaling(hypothesis, numbers, samples)
+    text = (
+        _ratio(hypothesis, judgement.interval)
+        if is_ratio
+        else _scaling(hypothesis, interval_texts(judgement.interval, hypothesis.bounds, is_ratio=False), samples)
+    )
     expected = f"{expectation_text(hypothesis.bounds, is_ratio=is_ratio)} was expected"
     start = f"In {variant}, {text}" if variant else text[:1].upper() + text[1:] if text.startswith("the ") else text
     return f"{start}; {expected}: {_conclusion(hypothesis, judgement, samples)}."
@@ -76,6 +79,13 @@ def interval_texts(interval: Interval, bounds: Bounds, *, is_ratio: bool) -> tup
     return estimate, low, high
 
 
+def known_end_text(interval: Interval, bounds: Bounds) -> str:
+    """Return the known end of the open interval of a ratio: `at least 108 %`."""
+    word, end = ("at least", interval.low) if math.isinf(interval.high) else ("at most", interval.high)
+    text, _, _ = interval_texts(Interval(estimate=end, low=end, high=end), bounds, is_ratio=True)
+    return f"{word} {text} %"
+
+
 def quantity_text(quantity: Quantity) -> str:
     """Return a quantity in words."""
     return _QUANTITIES.get(quantity, f"{quantity} latency")
@@ -92,10 +102,13 @@ def expectation(hypothesis: Hypothesis) -> str:
     return f"{what} scales with {hypothesis.over} to the power of {expected}"
 
 
-def _ratio(hypothesis: Hypothesis, numbers: tuple[str, str, str]) -> str:
+def _ratio(hypothesis: Hypothesis, interval: Interval) -> str:
     left, of = hypothesis.left, hypothesis.of or hypothesis.left
-    estimate, low, high = numbers
-    ratio = f"{estimate} % ({low} to {high})"
+    if interval.is_open:
+        ratio = known_end_text(interval, hypothesis.bounds)
+    else:
+        estimate, low, high = interval_texts(interval, hypothesis.bounds, is_ratio=True)
+        ratio = f"{estimate} % ({low} to {high})"
     if left.quantity is of.quantity and left.quantity.is_rate:
         return f"{_selected(left)} reaches {ratio} of the {quantity_text(left.quantity)} of {_selected(of)}"
     other = "that" if left.quantity is of.quantity else f"the {quantity_text(of.quantity)}"

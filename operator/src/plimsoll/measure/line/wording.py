@@ -39,6 +39,10 @@ _LATENCY_UNITS = (("s", 10**6), ("ms", 10**3), ("µs", 1))
 _FULL_DIGITS = 3
 """Significant digits of a load that has no interval."""
 
+_MOST_DECIMALS = 6
+_MOST_ZEROS = 15
+"""A float has no more digits to round."""
+
 
 def headline_text(line: Line, search: LineSearch) -> str:
     """Return what was found in one line: `carries 12,400 ± 600 IOPS at p99 <= 5 ms`."""
@@ -81,7 +85,7 @@ def load_text(line: Line, search: LineSearch) -> str:
     low, high = line.low, line.high
     if line.estimate is None:
         return _bound_text(low, high, search)
-    if low is not None and high is not None:
+    if low is not None and high is not None and low <= line.estimate <= high:
         return _with_half_width(line.estimate, (high - low) / 2)
     return f"about {rounded_load(line.estimate)}"
 
@@ -104,7 +108,7 @@ def interval_text(line: Line, search: LineSearch) -> str:
 
 def width_text(line: Line) -> str:
     """Return the width of the interval in percent of the estimate: `9.1 %`; a dash if it is unknown."""
-    return UNKNOWN if line.width_percent is None else percent_text(line.width_percent)
+    return UNKNOWN if line.width_percent is None else percent_text(round(line.width_percent, _FULL_DIGITS))
 
 
 def probes_text(line: Line) -> str:
@@ -146,14 +150,15 @@ def ending_sentence(line: Line, search: LineSearch, uncounted: str = "") -> str:
             return f"The search ended after {probes_made(line)}: {_precise_clause(line, search)}."
         case Ending.PROBES_USED_UP:
             made = f"{probes_made(line)}, the most that it may make"
-            return f"The search ended after {made}: {_wide_clause(line, search)}."
+            return f"The search ended after {made}: {_wide_clause(line, search, uncounted)}."
         case Ending.PROBES_DO_NOT_COUNT:
             why = f"more probes would not count either{f' ({uncounted})' if uncounted else ''}"
             made = f" after {probes_made(line)}" if line.counted else ""
             return f"The search gave up{made}: {why}; remove the cause, then run again."
         case Ending.NEVER_BROKE:
-            highest = f"{search.limit:,} {unit_text(search)}, the highest load (limit)"
-            return f"The line is above {highest}, with 97.5 % confidence; increase limit to find it."
+            return (
+                f"The line is above {_highest_text(line, search)}, with 97.5 % confidence; increase limit to find it."
+            )
         case _:
             return _SENTENCE[line.ending]
 
@@ -169,8 +174,14 @@ def probes_made(line: Line) -> str:
 
 
 def rounded_load(load: float) -> str:
-    """Return a load with at least three significant digits: `12,412`, `8.25`."""
-    return f"{load:,.0f}" if load == round(load) or load >= 10**_FULL_DIGITS else f"{load:.{_FULL_DIGITS}g}"
+    """Return a load with at least three significant digits, as far as six decimals show them: `12,412`, `8.25`."""
+    if not math.isfinite(load):
+        return UNKNOWN
+    if load == round(load) or load >= 10**_FULL_DIGITS:
+        return f"{load:,.0f}"
+    decimals = min(max(_FULL_DIGITS - 1 - math.floor(math.log10(load)), 0), _MOST_DECIMALS)
+    text = f"{load:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
 
 
 def _bound_text(low: float | None, high: float | None, search: LineSearch) -> str:
@@ -185,6 +196,15 @@ def _highest_shown(low: float, search: LineSearch) -> str:
     return rounded_load(lower_bound(low, search.limit))
 
 
+def _highest_text(line: Line, search: LineSearch) -> str:
+    """Return the highest load that was offered; it is below the limit if the clients cannot share the limit evenly."""
+    unit, shown = unit_text(search), _highest_shown(search.limit if line.low is None else line.low, search)
+    limit = rounded_load(search.limit)
+    if shown == limit:
+        return f"{limit} {unit}, the highest load (limit)"
+    return f"{shown} {unit}, the highest load up to limit ({limit}) that the clients can share evenly"
+
+
 def _interval_clause(line: Line, search: LineSearch) -> str:
     if not is_known(line):
         return "nothing is known about the line yet"
@@ -194,20 +214,37 @@ def _interval_clause(line: Line, search: LineSearch) -> str:
 
 def _precise_clause(line: Line, search: LineSearch) -> str:
     width = line.width_percent
-    if width is not None and width > search.precision_percent:
+    if width is None:
+        return _open_clause(line, search)
+    if width > search.precision_percent:
         return f"the interval, {interval_text(line, search)}, is no wider than the step between loads"
     return (
         f"the interval is {width_text(line)} of the estimate wide; at most {search.precision_percent} % were requested"
     )
 
 
-def _wide_clause(line: Line, search: LineSearch) -> str:
-    if line.width_percent is None:
-        return "the interval has an unknown end"
-    return (
-        f"the interval is {width_text(line)} of the estimate wide instead of at most {search.precision_percent} %; the "
-        "storage scatters too much from trial to trial for more precision"
+def _wide_clause(line: Line, search: LineSearch, uncounted: str) -> str:
+    width = line.width_percent
+    wide = (
+        _open_clause(line, search)
+        if width is None
+        else f"the interval is {width_text(line)} of the estimate wide instead of at most {search.precision_percent} %"
     )
+    if 2 * line.counted < line.probes:
+        reasons = f" ({uncounted})" if uncounted else ""
+        return f"{wide}, because most probes do not count{reasons}; remove the cause, then run again"
+    if width is None:
+        return wide
+    return f"{wide}; the storage scatters too much from trial to trial for more precision"
+
+
+def _open_clause(line: Line, search: LineSearch) -> str:
+    """Return what is known of an interval without a width."""
+    if line.low is not None and line.high is not None:
+        return f"the interval is {interval_text(line, search)}"
+    if line.low is None and line.high is None:
+        return "the interval is unknown"
+    return f"the interval is {interval_text(line, search)}, and its other end is unknown"
 
 
 def _with_half_width(load: float, half: float) -> str:
@@ -216,9 +253,9 @@ def _with_half_width(load: float, half: float) -> str:
 
 def _at_precision(value: float, uncertainty: float) -> str:
     """Return a value with the digits that its uncertainty leaves: one digit of it, or two from 1 and 2 on."""
-    if uncertainty <= 0:
+    if not 0 < uncertainty < math.inf:
         return rounded_load(value)
-    exponent = math.floor(math.log10(uncertainty))
-    leading = uncertainty / 10**exponent
-    decimals = (1 if leading < 3 else 0) - exponent  # noqa: PLR2004 - as the docstring says
+    leading, exponent = f"{uncertainty:e}".split("e")
+    wanted = (1 if float(leading) < 3 else 0) - int(exponent)  # noqa: PLR2004 - as the docstring says
+    decimals = min(max(wanted, -_MOST_ZEROS), _MOST_DECIMALS)
     return f"{round(value, decimals):,.{max(0, decimals)}f}"

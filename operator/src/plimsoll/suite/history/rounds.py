@@ -7,7 +7,7 @@ from plimsoll.api.names import Operation, Verdict
 from plimsoll.api.result import BenchmarkResult, Fingerprint, ResultSpec, Trial
 from plimsoll.measure.compare.doubts import repeated_too_often
 from plimsoll.measure.compare.inference import logarithm
-from plimsoll.measure.compare.lines import line_estimate
+from plimsoll.measure.compare.lines import line_estimate, valueless
 from plimsoll.measure.compare.metrics import DEFAULT_GATES, Metric, RegressionRule, gates_of, values_of
 from plimsoll.measure.compare.passes import Series
 from plimsoll.measure.compare.repeats import RepeatsDifferError, as_one_run
@@ -130,7 +130,7 @@ def _part(variant: str, repeat: int, runs: Sequence[Sequence[BenchmarkResult]]) 
     return _Part(
         values={quantity: series for quantity, series in values.items() if quantity not in incomplete},
         conditions=tuple(_condition(variant, result, points[result.spec.point]) for result in results),
-        gaps=[*gaps, *_valueless(incomplete)],
+        gaps=[*gaps, *_valueless(incomplete, points)],
         doubts=[doubt for run in used if run for doubt in repeated_too_often(run[0].spec.run, run)],
     )
 
@@ -150,10 +150,14 @@ def _gaps(invalid: Sequence[str], uneven: Sequence[str]) -> Iterator[str]:
         yield f"the OSDs dropped their caches before some trials, but not before others: {first_few(uneven)}"
 
 
-def _valueless(quantities: Sequence[Quantity]) -> Iterator[str]:
-    lines = sorted({one.point for one in quantities if one.metric is Metric.LINE})
-    if lines:
-        yield f"the line is above all loads, ProbesDoNotCount, NotMonotone or Drifting in a run: {first_few(lines)}"
+def _valueless(quantities: Sequence[Quantity], results: Mapping[str, Sequence[BenchmarkResult]]) -> Iterator[str]:
+    """Yield why quantities have no value in a run, each reason with its points; `results` are those of each point."""
+    places: dict[str, list[str]] = {}
+    for name in sorted({one.point for one in quantities if one.metric is Metric.LINE}):
+        for reason in dict.fromkeys(filter(None, map(valueless, results[name]))):
+            places.setdefault(reason, []).append(name)
+    for reason, names in places.items():
+        yield f"{reason}: {first_few(names)}"
     points = sorted({one.point for one in quantities if one.metric is not Metric.LINE})
     if points:
         yield f"a gating metric has no value, or is 0, in a run: {first_few(points)}"
