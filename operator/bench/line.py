@@ -14,13 +14,17 @@ from functools import partial
 from figures import heading_rows, percent
 from plimsoll.api.line import Line
 from plimsoll.measure.line.settings import Settings
-from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search
+from support.offered import HockeyStick, Storage, bimodal, cliff, drawn, drifting, linear, notched, search, sparse
 
 _SEARCHES = 100
 _NOISES = (0.01, 0.02, 0.05)
 _SETTINGS = Settings(start=500, limit=200_000)
 _LINES = (2_000, 60_000)
 """The line is drawn between them, with an even logarithm, so that a search starts two to seven doublings below it."""
+
+_LINE = 7_000
+_KNOWN_FROM = (0.05, 0.4, 0.85, 0.97, 1.7, 40)
+"""From which part of the line on a percentile is known."""
 
 _SHAPES: Mapping[str, Callable[..., Storage]] = {
     "queue, its latency scatters": lambda line, noise: HockeyStick(line, latency_noise=noise),
@@ -79,6 +83,21 @@ def _doubts(searches: int) -> Iterator[Sequence[str]]:
         yield name, ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
 
 
+def _few(searches: int) -> Iterator[Sequence[str]]:
+    """Yield how searches go where too few operations complete at low loads to know the percentile."""
+    yield from heading_rows("percentile known from", "endings", "probes", "of these too few operations")
+    for part in _KNOWN_FROM:
+        found = [
+            search(sparse(linear(_LINE, 0.02), part * _LINE), _SETTINGS, f"few {number}")[0]
+            for number in range(searches)
+        ]
+        endings = Counter(result.ending for result in found)
+        counts = [[result.probes for result in found], [result.probes - result.counted for result in found]]
+        ranges = [f"{min(values)} to {max(values)}" for values in counts]
+        shares = ", ".join(f"{ending} {percent(number / searches)}" for ending, number in endings.most_common())
+        yield f"{100 * part:g} % of the line", shares, *ranges
+
+
 def _found(name: str, make: Callable[[float], Storage], searches: int) -> Sequence[tuple[float, Line]]:
     """Return lines with what was found."""
     lines = [drawn(f"{name} {number}", _LINES) for number in range(searches)]
@@ -108,6 +127,7 @@ _TABLES: Mapping[str, Callable[[int], Iterator[Sequence[str]]]] = {
     "coverage": _coverage,
     "others": _others,
     "doubts": _doubts,
+    "few": _few,
 }
 
 if __name__ == "__main__":

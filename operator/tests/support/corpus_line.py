@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.manifests import FIO, Manifest
+from support.manifests import FIO, IMAGE, ROOK, Manifest
 
 LINE = "spec.workloads.0.line"
 _W = "spec.workloads[0]"
@@ -64,6 +64,17 @@ LINE_REFUSED = [
             ("until", {"until": "DataSetDone"}, "fio.until", "cannot be set with arrivals Poisson"),
         )
     ),
+    *(
+        Manifest(
+            name=f"{name} through librbd",
+            changes={"spec.storage": {"rook": ROOK, "volume": IMAGE}, **changes},
+            says=("spec.workloads", "fio reads completions of librbd only when its depth is full"),
+        )
+        for name, changes in (
+            ("arrivals", {FIO: _POISSON}),
+            ("search: a rate", {FIO: _OPEN, LINE: _RATE, **_NO_RAMP}),
+        )
+    ),
     Manifest(
         name="search: a tool without loads",
         changes={"spec.workloads.0": {"name": "w", "dd": {}, "line": _DEPTH}},
@@ -102,6 +113,10 @@ LINE_ACCEPTED = [
     Manifest(name="arrivals", changes={FIO: {**_POISSON, "pattern": "randrw", "rateIops": 10_000}}),
     _search("rate", {"ioDepth": [2, 64], "pattern": "randrw"}, _RATE),
     _search("depth", {"jobs": 4, "ioDepth": [1]}, _DEPTH),
+    Manifest(
+        name="search: a depth through librbd",
+        changes={"spec.storage": {"rook": ROOK, "volume": IMAGE}, LINE: _DEPTH, **_NO_RAMP},
+    ),
     _search("depths of the default", {}, _DEPTH),
     _search("shared unevenly", {"jobs": 64}, {**_DEPTH, "limit": 63}, server_accepts=_ARITHMETIC),
     _search("too deep", {}, {**_DEPTH, "limit": 10**6}, server_accepts=_ARITHMETIC),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from plimsoll.tools.base import StepContext, StepKind, Timing, VolumeKind, VolumeTarget
 from plimsoll.tools.fio import FIO, FioParameters
+from plimsoll.tools.fio.choices import Engine, Pattern
 from plimsoll.tools.fio.command import gap_milliseconds, measure_command, slice_seconds, work_bytes
-from plimsoll.tools.fio.parameters import Engine, Pattern
 
 MEBIBYTE = 2**20
 SEQUENTIAL = [pattern for pattern in Pattern if not pattern.is_random]
@@ -173,8 +173,7 @@ def test_mixed_pattern_names_share_and_rates() -> None:
 
 
 def test_random_arrivals_are_requested_only_if_asked_for() -> None:
-    fields = {"rateIops": 100, "arrivals": "Poisson"}
-    poisson = measured(FioParameters.model_validate(fields), device(path="/dev/a:b"))
+    poisson = measured(FioParameters.model_validate({"rateIops": 100, "arrivals": "Poisson"}), device(path="/dev/a:b"))
     assert poisson["read_iolog"] == "/prepare/arrivals"
     # Unlike in `filename`, a colon separates nothing.
     assert (poisson["replay_redirect"], poisson["filename"]) == ("/dev/a:b", r"/dev/a\:b")
@@ -187,7 +186,7 @@ def test_random_arrivals_are_requested_only_if_asked_for() -> None:
 def test_more_arrivals_than_fio_can_hold_are_refused() -> None:
     parameters = FioParameters.model_validate({"rateIops": 10_000, "arrivals": "Poisson"})
     context = context_of(device())
-    assert FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=300)))
+    FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=300)))
     with pytest.raises(ValueError, match=r"more than 4000000 operations in 500 s.*at most 8000, or shorten"):
         FIO.command(parameters, replace(context, timing=Timing(ramp_seconds=90, runtime_seconds=400)))
 

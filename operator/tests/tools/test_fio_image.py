@@ -17,7 +17,7 @@ from plimsoll.tools.fio import (
     precondition_command,
     prefill_command,
 )
-from plimsoll.tools.fio.parameters import Pattern
+from plimsoll.tools.fio.choices import Pattern
 
 from .conftest import FILE, IMAGE, Golden, load, parse
 

@@ -8,7 +8,7 @@ from plimsoll.measure.quantities import Quantities
 from plimsoll.tools.base import StepKind, TargetKind, ToolParameters
 from plimsoll.tools.cast import AGENTS
 from plimsoll.tools.fio import FIO, FioParameters
-from plimsoll.tools.fio.parameters import Pattern
+from plimsoll.tools.fio.choices import Pattern
 from plimsoll.tools.rados_bench import RadosBenchParameters
 from plimsoll.tools.registry import DEPTH_AXES, LAYERS, SIZE_AXES, TOOLS
 
