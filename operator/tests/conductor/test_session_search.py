@@ -13,6 +13,7 @@ from plimsoll.conductor.attempts import MAX_FREE_ATTEMPTS
 from plimsoll.conductor.ledger import Ledger
 from plimsoll.conductor.phases import Ended, Recording, Running
 from plimsoll.conductor.sink import result_of
+from plimsoll.measure.line.wording import ending_sentence
 from support.search_simulation import ROUGH_SEARCH, SearchSimulation, search_plan
 
 MOST_TRIALS = 256
@@ -100,6 +101,19 @@ def test_the_status_of_a_search_that_goes_on_has_a_line_without_an_ending_and_no
     assert (status.final, status.verdict, status.findings) == (False, None, ())
     assert status.line is not None
     assert (status.line.ending, status.line.probes) == (None, 1)
+
+
+def test_a_search_that_the_deadline_cut_off_is_not_said_to_go_on() -> None:
+    plan = search_plan()
+    plan = plan.model_copy(update={"timeouts": plan.timeouts.model_copy(update={"total_seconds": 60})})
+    simulation = SearchSimulation(plan)
+    simulation.settle()
+    line = ledger_of(simulation).status("w-000", None).line
+    assert simulation.phase is RunPhase.FAILED
+    assert line is not None
+    assert ending_sentence(line, ROUGH_SEARCH).startswith(
+        f"The search is not finished: {line.probes} of at most 40 probes made"
+    )
 
 
 def run_with_deaths(simulation: SearchSimulation, deaths: dict[int, bool]) -> None:

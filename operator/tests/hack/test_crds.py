@@ -183,6 +183,10 @@ _ENTRY = {"description": "An entry.", "type": "string", "maxLength": 9}
         (float, {"type": "number"}),
         (int, {"type": "integer", "format": "int64"}),
         (Count, {"type": "integer", "format": "int64", "minimum": 0}),
+        (
+            Annotated[float, ServerOnly(minimum=0, above_minimum=True)],
+            {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+        ),
         (Annotated[Integer, Field(ge=1)] | None, {"type": "integer", "format": "int32", "minimum": 1}),
         (Annotated[str, ServerOnly(format="date-time")], {"type": "string", "format": "date-time"}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),

@@ -73,7 +73,7 @@ def search_at(point: Point, asked: LineSearch, trials: Sequence[Trial]) -> Searc
     """Return the search at a point after its trials.
 
     They may be those of another version, or damaged: a trial without a load tells nothing, but its number is used up,
-    and so is that of a probe whose load is not the next one.
+    and so is that of a pending probe whose load is not the next one.
     """
     settings = search_settings(point, asked)
     probes = _by_number(trials)
